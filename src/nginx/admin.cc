@@ -39,12 +39,10 @@ bool is_index(const Admin::Request& request) {
 // That of a server names paths which are not here, without the location's.
 std::string index_of(std::string_view place) {
   JsonWriter json;
-  json.begin_object().key("service").string("weir");
-  for (const auto& [name, path] : kListed) {
-    json.key(name).string(as_utf8(std::string(place).append(path)));
-  }
+  json.begin_object().field("service", "weir");
+  for (const auto& [name, path] : kListed) json.field(name, std::string(place).append(path));
   json.end_object();
-  return std::string(json.text());
+  return json.text();
 }
 
 // Nothing if the client may go on.

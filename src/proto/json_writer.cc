@@ -1,5 +1,7 @@
 #include "proto/json_writer.h"
 
+#include <simdjson.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -76,8 +78,9 @@ void JsonWriter::separate() {
 }
 
 void JsonWriter::append_quoted(std::string_view text) {
+  const bool is_utf8 = simdjson::validate_utf8(text.data(), text.size());
   text_ += '"';
-  for (const char c : text) append_escaped(text_, c);
+  for (const char c : text) append_escaped(text_, is_utf8 || (c & 0x80) == 0 ? c : '?');
   text_ += '"';
 }
 

@@ -1,7 +1,7 @@
 // JsonWriter: JSON for pages that somebody reads now and then. Puts the commas.
 //
 //   JsonWriter json;
-//   json.begin_object().key("status").string("ok").key("cores").number(2).end_object();
+//   json.begin_object().field("status", "ok").field("cores", 2).end_object();
 //   json.text()  ->  {"status":"ok","cores":2}
 //
 // Not for the hot path, which has its own formats (server/http/check/check_reply.cc).
@@ -10,8 +10,11 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "weir/time.h"
 
@@ -27,7 +30,7 @@ class JsonWriter {
   // The name of the next value.
   JsonWriter& key(std::string_view name);
 
-  // REQUIRES: `text` is UTF-8, or the JSON isn't.
+  // Of a text that is not UTF-8, '?' stands for what is not ASCII.
   JsonWriter& string(std::string_view text);
   JsonWriter& number(std::integral auto number) { return raw(std::to_string(number)); }
   // The shortest text that reads back as the same number; null for what JSON cannot say.
@@ -40,6 +43,30 @@ class JsonWriter {
 
   // A value that is JSON already.
   JsonWriter& raw(std::string_view json);
+
+  // A name and its value: a text, a list of texts, true or false, a duration in seconds, a number.
+  template <typename T>
+  JsonWriter& field(std::string_view name, const T& value) {
+    key(name);
+    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      return string(value);
+    } else if constexpr (std::ranges::range<T>) {
+      begin_array();
+      for (const auto& text : value) string(text);
+      return end_array();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return boolean(value);
+    } else if constexpr (std::is_same_v<T, Duration>) {
+      return seconds(value);
+    } else {
+      return number(value);
+    }
+  }
+  // Null if there is none.
+  template <typename T>
+  JsonWriter& field(std::string_view name, const std::optional<T>& value) {
+    return value ? field(name, *value) : key(name).null();
+  }
 
   const std::string& text() const { return text_; }
 

@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +23,20 @@ TEST(JsonWriter, Escapes) {
   JsonWriter json;
   json.string(std::string_view("\"\\/\n\r\t\b\0\x1F\x7F\xC3\xA9", 12));
   EXPECT_EQ(json.text(), "\"\\\"\\\\/\\n\\r\\t\\u0008\\u0000\\u001f\x7F\xC3\xA9\"");
+}
+
+TEST(JsonWriter, WritesValidTextsWhateverItGets) {
+  JsonWriter json;
+  json.begin_object().field("good", "k\xc3\xa4se").field("bad", "k\xc3se\xff").end_object();
+  EXPECT_EQ(json.text(), "{\"good\":\"k\xc3\xa4se\",\"bad\":\"k?se?\"}");
+}
+
+TEST(JsonWriter, WritesAFieldAsItsTypeIs) {
+  JsonWriter json;
+  json.begin_object().field("a", std::vector<std::string>{"x", "y"}).field("b", true);
+  json.field("c", Duration(1'500'000)).field("d", 2u).field("e", 0.5);
+  json.field("f", std::optional<int>()).field("g", std::optional(7)).end_object();
+  EXPECT_EQ(json.text(), R"({"a":["x","y"],"b":true,"c":1.5,"d":2,"e":0.5,"f":null,"g":7})");
 }
 
 TEST(JsonWriter, NumbersAreShort) {

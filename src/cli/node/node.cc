@@ -160,7 +160,7 @@ struct Node::CoreParts {
     add_json_route(core, grpc.service());
     add_node_pages(core, node.view_);
     add_explain_page(core, &node.switches_);
-    add_block_page(core, [&live = node.live_](const BlockNews& news) {
+    add_block_page(core, [&live = node.live_](const BlockNotice& news) {
       spdlog::info("{}", news.line);
       live.tell("block", news.rule, news.text);
     });

@@ -9,8 +9,7 @@
 
 #include "config/yaml/yaml_text.h"
 #include "proto/json_writer.h"
-#include "server/http/admin/event_json.h"
-#include "server/http/admin/key_json.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -137,7 +136,7 @@ bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
 
 void TrafficGuard::post(const TrafficEvent& event) const {
   JsonWriter json;
-  json.begin_object().key("host").string(as_utf8(host_));
+  json.begin_object().field("host", host_);
   write_event(json, event);
   json.end_object();
   webhook_->post(json.text());

@@ -52,7 +52,7 @@ void add_routes(TestDoor& door, const TestDoor::Options& options) {
   add_json_route(core, door.rls);
   add_node_pages(core, door.view);
   add_explain_page(core, options.switches);
-  add_block_page(core, [&live = door.live](const BlockNews& news) {
+  add_block_page(core, [&live = door.live](const BlockNotice& news) {
     live.tell("block", news.rule, news.text);
   });
   add_busiest_page(core, door.view, &door.fleet_keys);

@@ -60,11 +60,10 @@ Problem store_unavailable() {
 std::string to_json(const Problem& problem) {
   const KindText text = text_of(problem);
   JsonWriter json;
-  json.begin_object();
-  json.key("type").string(text.type).key("title").string(text.title);
-  json.key("status").number(problem.status).key("detail").string(problem.detail);
-  if (!problem.field.empty()) json.key("field").string(problem.field);
-  if (!problem.expected.empty()) json.key("expected").string(problem.expected);
+  json.begin_object().field("type", text.type).field("title", text.title);
+  json.field("status", problem.status).field("detail", problem.detail);
+  if (!problem.field.empty()) json.field("field", problem.field);
+  if (!problem.expected.empty()) json.field("expected", problem.expected);
   json.end_object();
   return json.text();
 }

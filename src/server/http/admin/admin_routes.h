@@ -25,13 +25,13 @@ void add_node_pages(HttpCore& core, const NodeView& view);
 void add_explain_page(HttpCore& core, const RuleSwitches* switches);
 
 // Somebody was blocked, or is blocked no more.
-struct BlockNews {
+struct BlockNotice {
   std::string line{};  // for the log
   std::string rule{};  // empty: of all rules
   std::string text{};  // for everybody, so it names no key
 };
 // /admin/blocks. `tell` runs on the core, and may be empty.
-void add_block_page(HttpCore& core, std::function<void(const BlockNews&)> tell);
+void add_block_page(HttpCore& core, std::function<void(const BlockNotice&)> tell);
 
 // /admin/busiest: which keys of a rule requests ask for most. `others`: the other nodes' keys;
 // null: the node is alone.

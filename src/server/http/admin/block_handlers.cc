@@ -12,6 +12,7 @@
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
@@ -23,23 +24,13 @@ constexpr std::size_t kBlocksShown = 100;  // unless the request says otherwise
 constexpr std::size_t kBlocksShownMax = 10'000;
 constexpr Duration kBlockMax = std::chrono::hours(24) * 366;
 
-// A block of all rules has null.
-void write_rule(JsonWriter& json, std::string_view rule) {
-  if (rule.empty()) {
-    json.null();
-  } else {
-    json.string(as_utf8(rule));
-  }
-}
-
 void write_block(JsonWriter& json, const Block& block, Instant now) {
-  write_rule(json.begin_object().key("rule"), block.rule);
-  json.key("key").string(as_utf8(block.key));
-  json.key("reason").string(reason_name(block.reason));
-  if (!block.by.empty()) json.key("by").string(as_utf8(block.by));
-  if (!block.why.empty()) json.key("why").string(as_utf8(block.why));
-  json.key("blocked_for_seconds").seconds(now - block.since);
-  json.key("ends_in_seconds").seconds(block.until - now).end_object();
+  json.begin_object().field("rule", or_null(block.rule)).field("key", block.key);
+  json.field("reason", reason_name(block.reason));
+  if (!block.by.empty()) json.field("by", block.by);
+  if (!block.why.empty()) json.field("why", block.why);
+  json.field("blocked_for_seconds", now - block.since);
+  json.field("ends_in_seconds", block.until - now).end_object();
 }
 
 // No rule stands for all of them.
@@ -61,7 +52,7 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
     return core.reply_problem(exchange, unknown_rule(rule, core.rules()));
   }
   JsonWriter json;
-  json.begin_object().key("total").number(core.blocks().size()).key("blocks").begin_array();
+  json.begin_object().field("total", core.blocks().size()).key("blocks").begin_array();
   for (const Block& block : core.blocks().list(rule, limit, exchange.now)) {
     write_block(json, block, exchange.now);
   }
@@ -101,7 +92,7 @@ std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& bl
 
 std::string quoted(std::string_view text) {
   JsonWriter json;
-  json.string(as_utf8(text));
+  json.string(text);
   return std::string(json.text());
 }
 
@@ -114,7 +105,7 @@ std::string circumstances(const Exchange& exchange, const Block& block) {
   return text;
 }
 
-using Tell = std::function<void(const BlockNews&)>;
+using Tell = std::function<void(const BlockNotice&)>;
 
 void announce(const Tell& tell, const Exchange& exchange, const Block& block,
               const std::string& done) {
@@ -177,7 +168,7 @@ void lift_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
   }
   announce(tell, exchange, block, "blocked no more");
   JsonWriter json;
-  json.begin_object().key("lifted").boolean(true).end_object();
+  json.begin_object().field("lifted", true).end_object();
   core.reply(exchange, {.body = json.text()});
 }
 

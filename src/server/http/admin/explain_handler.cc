@@ -17,9 +17,9 @@
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
-#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
@@ -74,8 +74,8 @@ std::string missing_parts(const Rule& rule, const Request& request) {
   for_each_missing(rule, request, [&](const KeyPart& part, PartState state) {
     std::string name;
     append_name(part, name);
-    json.begin_object().key("part").string(as_utf8(name));
-    json.key("because").string(why_missing(part, state, request)).end_object();
+    json.begin_object().field("part", name);
+    json.field("because", why_missing(part, state, request)).end_object();
     any = true;
   });
   json.end_array();
@@ -85,55 +85,45 @@ std::string missing_parts(const Rule& rule, const Request& request) {
 void write_token(JsonWriter& json, TokenVerdict verdict) {
   if (verdict == TokenVerdict::kUnread) return;
   const bool counts = verdict == TokenVerdict::kCounts;
-  json.key("token").begin_object().key("counts").boolean(counts);
-  if (!counts) json.key("because").string(token_fault(verdict));
+  json.key("token").begin_object().field("counts", counts);
+  if (!counts) json.field("because", token_fault(verdict));
   json.end_object();
 }
 
 // What servers may read the path as, where it is not one thing.
 void write_readings(JsonWriter& json, std::span<const std::string_view> paths) {
-  if (paths.size() < 2) return;
-  json.key("readings").begin_array();
-  for (const std::string_view path : paths) json.string(as_utf8(path));
-  json.end_array();
+  if (paths.size() > 1) json.field("readings", paths);
 }
 
 // That the limits may be lower now, and are.
 void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
   if (rule.surge_percent == 100) return;
-  json.key("on_surge").begin_object().key("limit_percent").number(rule.surge_percent);
-  json.key("active").boolean(limit_percent(rule, engine) < 100).end_object();
+  json.key("on_surge").begin_object().field("limit_percent", rule.surge_percent);
+  json.field("active", limit_percent(rule, engine) < 100).end_object();
 }
 
 void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const Shown& with) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);
-  json.begin_object().key("rule").string(as_utf8(ask.rule->id));
-  json.key("key").string(as_utf8(ask.key));
+  json.begin_object().field("rule", ask.rule->id).field("key", ask.key);
   const bool lacks = index < with.missing.size() && !with.missing[index].empty();
   if (lacks) json.key("missing").raw(with.missing[index]);
-  if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
-  json.key("cost").number(ask.cost);
-  json.key("enabled").boolean(ask.rule->enabled).key("shadow").boolean(ask.rule->shadow);
-  json.key("decided_by")
-      .string(cause_name(answer))
-      .key("would")
-      .string(answer.allowed() ? "allow" : "deny");
-  json.key("over").boolean(answer.over).key("mode").string(mode_name(answer.mode));
-  json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
+  if (!ask.tier.empty()) json.field("tier", ask.tier);
+  json.field("cost", ask.cost);
+  json.field("enabled", ask.rule->enabled).field("shadow", ask.rule->shadow);
+  json.field("decided_by", cause_name(answer)).field("would", answer.allowed() ? "allow" : "deny");
+  json.field("over", answer.over).field("mode", mode_name(answer.mode));
+  json.field("algorithm", algorithm_name(answer.quota.algorithm()));
   if (answer.quota.algorithm() == Algorithm::kAdaptive) {
     write_following(json.key("following"), with.switches, ask.rule->id, with.now);
   }
-  json.key("limit")
-      .number(answer.decision.limit)
-      .key("window_seconds")
-      .seconds(answer.quota.window());
+  json.field("limit", answer.decision.limit).field("window_seconds", answer.quota.window());
   if (answer.decision.limit > answer.quota.limit()) {
-    json.key("per_window").number(answer.quota.limit());  // `limit` is what fits at once
+    json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
   }
-  json.key("remaining").number(answer.decision.remaining);
-  json.key("retry_after").seconds(answer.decision.retry_after);
-  json.key("reset_after").seconds(answer.decision.reset_after);
+  json.field("remaining", answer.decision.remaining);
+  json.field("retry_after", answer.decision.retry_after);
+  json.field("reset_after", answer.decision.reset_after);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
 }
@@ -141,7 +131,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
 JsonWriter begun(const HttpCore& core) {
   JsonWriter json;
   const Mode mode = core.engine().mode_for(std::nullopt);
-  json.begin_object().key("mode").string(mode_name(mode)).key("applies").begin_array();
+  json.begin_object().field("mode", mode_name(mode)).key("applies").begin_array();
   return json;
 }
 
@@ -155,7 +145,7 @@ JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::st
     write_answer(json, asks, i, with);
     passes = passes && asks.answer(i).allowed();
   }
-  json.end_array().key("would").string(passes ? "allow" : "deny");
+  json.end_array().field("would", passes ? "allow" : "deny");
   return json;
 }
 
@@ -198,7 +188,7 @@ void explain_descriptor(const Page& page, const Exchange& exchange, JsonBody& bo
   if (rule == nullptr) {
     const bool known = core.rules().has_domain(domain);
     JsonWriter json = begun(core);
-    json.end_array().key("because").string(known ? "no descriptor leads there" : "no such domain");
+    json.end_array().field("because", known ? "no descriptor leads there" : "no such domain");
     json.end_object();
     return core.reply(exchange, {.body = json.text()});
   }
@@ -233,10 +223,8 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const
   for (const Rule& rule : rules.rules()) {
     if (applies(rule) || shown++ >= kOthersShown) continue;
     json.begin_object()
-        .key("rule")
-        .string(as_utf8(rule.id))
-        .key("because")
-        .string(reason_against(rule, described.request, described.match, wall_time));
+        .field("rule", rule.id)
+        .field("because", reason_against(rule, described.request, described.match, wall_time));
     json.end_object();
   }
   json.end_array();

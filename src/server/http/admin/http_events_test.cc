@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/admin/event_json.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {

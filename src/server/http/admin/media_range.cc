@@ -31,11 +31,11 @@ int quality_parameter(std::string_view parameters) {
   return kBest;
 }
 
-// 3 for the type itself, 2 for "text/*", 1 for "*/*", 0 for another.
+// 3 for the type itself, 2 for "text/*", 1 for "*/*", or "*" of a coding, 0 for another.
 int fit(std::string_view range, std::string_view type) {
   if (equal_ignoring_case(range, type)) return 3;
-  if (range == "*/*") return 1;
   const auto slash = type.find('/') + 1;
+  if (range == (slash == 0 ? "*" : "*/*")) return 1;
   if (range.size() == slash + 1 && range.back() == '*' &&
       equal_ignoring_case(range.substr(0, slash), type.substr(0, slash))) {
     return 2;

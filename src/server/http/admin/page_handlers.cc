@@ -1,4 +1,4 @@
-// The handlers that describe this node: health, metrics, statistics.
+// The handlers that describe this node: health, metrics, statistics, its routes.
 
 #include <algorithm>
 #include <array>
@@ -6,15 +6,20 @@
 
 #include "observe/recent_traffic.h"
 #include "proto/json_writer.h"
-#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/metrics_text.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
 namespace weir {
 namespace {
+
+// openapi.json in this folder; openapi_test.cc holds it against the code.
+constexpr std::string_view kDocument =
+#include "server/http/admin/openapi_json.inc"
+    ;
 
 constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
 
@@ -31,39 +36,38 @@ bool wants_prometheus(const Exchange& exchange) {
 void write_totals(JsonWriter& json, const Figures& figures) {
   const TrafficSummary& traffic = figures.traffic;
   json.key("totals").begin_object();
-  json.key("requests").number(traffic.total_allowed() + traffic.total_denied());
-  json.key("allowed").number(traffic.total_allowed()).key("denied").number(traffic.total_denied());
+  json.field("requests", traffic.total_allowed() + traffic.total_denied());
+  json.field("allowed", traffic.total_allowed()).field("denied", traffic.total_denied());
   write_section(json, "totals", figures);
   json.end_object();
 }
 
 void write_latency(JsonWriter& json, const LatencyFigures& latency) {
-  json.key("latency").begin_object().key("timed").number(latency.total());
-  json.key("p50_seconds").seconds(latency.quantile(0.5));
-  json.key("p99_seconds").seconds(latency.quantile(0.99)).end_object();
+  json.key("latency").begin_object().field("timed", latency.total());
+  json.field("p50_seconds", latency.quantile(0.5));
+  json.field("p99_seconds", latency.quantile(0.99)).end_object();
 }
 
 void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
   const RuleCounts& counts = shown.view.traffic.rules();
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
-    json.begin_object().key("id").string(rule.id);
-    if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
-    json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
+    json.begin_object().field("id", rule.id);
+    if (!rule.name.empty()) json.field("name", rule.name);
+    json.field("algorithm", algorithm_name(rule.quota.algorithm()));
     if (is_adaptive(rule)) {
       write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
     }
-    json.key("limit").number(rule.quota.limit());
-    json.key("window_seconds").seconds(rule.quota.window());
+    json.field("limit", rule.quota.limit()).field("window_seconds", rule.quota.window());
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
-      json.key("burst").number(rule.quota.capacity());
+      json.field("burst", rule.quota.capacity());
     }
-    json.key("enabled").boolean(rule.enabled);
+    json.field("enabled", rule.enabled);
     const RuleFigures figures = counts.figures(rule.number);
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
-      json.key(kRuleOutcomeNames[i]).number(figures[i]);
+      json.field(kRuleOutcomeNames[i], figures[i]);
     }
-    json.key("keys").number(counts.keys(rule.number, shown.now));
+    json.field("keys", counts.keys(rule.number, shown.now));
     write_latency(json, counts.latency(rule.number));
     json.end_object();
   }
@@ -74,37 +78,33 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
 void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
                         Instant now) {
   if (!shared) {
-    json.key("redis").string("disabled");
+    json.field("redis", "disabled");
     return;
   }
-  json.key("redis").string(shared->is_healthy ? "connected" : "disconnected");
-  json.key("state").string(shared->reason.empty() ? "healthy" : "degraded");
-  if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
-  json.key("since_seconds").seconds(now - shared->since);
-  json.key("nodes").number(shared->live_nodes);
+  json.field("redis", shared->is_healthy ? "connected" : "disconnected");
+  json.field("state", shared->reason.empty() ? "healthy" : "degraded");
+  if (!shared->reason.empty()) json.field("reason", shared->reason);
+  json.field("since_seconds", now - shared->since).field("nodes", shared->live_nodes);
 }
 
 void write_shared_store(JsonWriter& json, const Figures& figures) {
   if (!figures.node.shared) return;
   json.key("shared_store").begin_object();
   write_redis_health(json, figures.node.shared, figures.now);
-  json.key("mode").string(figures.node.shared->mode);
+  json.field("mode", figures.node.shared->mode);
   write_section(json, "shared_store", figures);
   json.end_object();
 }
 
 void write_node(JsonWriter& json, HttpCore& core, const Figures& figures) {
   const ServerInfo& info = figures.view.info;
-  json.key("version").string(info.version);
-  json.key("uptime_seconds").seconds(figures.now - info.started);
-  json.key("threads").number(info.threads).key("draining").boolean(core.node().draining());
+  json.field("version", info.version).field("uptime_seconds", figures.now - info.started);
+  json.field("threads", info.threads).field("draining", core.node().draining());
 
-  json.key("config").begin_object();
-  json.key("last_reload_successful").boolean(figures.reload.succeeded);
-  json.key("in_force_for_seconds").seconds(figures.now - figures.reload.last_success);
-  json.end_object();
+  json.key("config").begin_object().field("last_reload_successful", figures.reload.succeeded);
+  json.field("in_force_for_seconds", figures.now - figures.reload.last_success).end_object();
 
-  json.key("store").begin_object().key("max_keys").number(info.max_keys);
+  json.key("store").begin_object().field("max_keys", info.max_keys);
   write_section(json, "store", figures);
   json.end_object();
 }
@@ -116,9 +116,8 @@ TrafficRates rates_of(const TrafficSummary& traffic) {
 }
 
 void write_rates(JsonWriter& json, const TrafficRates& rates) {
-  json.key("req_per_sec").number(rates.requests_per_second);
-  json.key("burst_ratio").number(rates.burst_ratio);
-  json.key("deny_rate").number(rates.denied_share);
+  json.field("req_per_sec", rates.requests_per_second).field("burst_ratio", rates.burst_ratio);
+  json.field("deny_rate", rates.denied_share);
 }
 
 // What an adaptive rule has switched to last. If none ever has, what has decided most.
@@ -130,9 +129,8 @@ Algorithm active_algorithm(const RuleSwitches* switches, const TrafficTotals& to
 void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTotals& totals,
                    const RuleSwitches* switches) {
   write_rates(json, rates);
-  json.key("active_algorithm").string(algorithm_name(active_algorithm(switches, totals)));
-  json.key("total_requests").number(totals.requests());
-  json.key("total_denied").number(totals.denied);
+  json.field("active_algorithm", algorithm_name(active_algorithm(switches, totals)));
+  json.field("total_requests", totals.requests()).field("total_denied", totals.denied);
 }
 
 void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
@@ -144,8 +142,7 @@ void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
 void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const TrafficSummary& traffic,
                          const RuleSwitches* switches) {
   write_traffic(json, fleet.rates, fleet.totals, switches);
-  json.key("scope").string(fleet.is_alone ? "node" : "fleet");
-  json.key("nodes").number(fleet.nodes);
+  json.field("scope", fleet.is_alone ? "node" : "fleet").field("nodes", fleet.nodes);
   json.key("node").begin_object();
   write_own_traffic(json, traffic, switches);
   json.end_object();
@@ -154,14 +151,14 @@ void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const Traf
 void show_health(HttpCore& core, const NodeView& view, const Exchange& exchange) {
   const bool draining = core.node().draining();
   JsonWriter json;
-  json.begin_object().key("status").string(draining ? "draining" : "ok");
+  json.begin_object().field("status", draining ? "draining" : "ok");
   write_redis_health(json, view.figures().shared, exchange.now);
-  json.key("version").string(view.info.version);
-  json.key("uptime_seconds").seconds(exchange.now - view.info.started);
+  json.field("version", view.info.version);
+  json.field("uptime_seconds", exchange.now - view.info.started);
   const auto reload = view.reloads.figures();
-  json.key("config").string(reload.succeeded ? "ok" : "rejected");
+  json.field("config", reload.succeeded ? "ok" : "rejected");
   if (!reload.succeeded) {
-    json.key("config_rejected_for_seconds").seconds(exchange.now - reload.first_failure);
+    json.field("config_rejected_for_seconds", exchange.now - reload.first_failure);
   }
   json.end_object();
   core.reply(exchange, {.status = draining ? 503 : 200, .fields = kNoStore, .body = json.text()});
@@ -214,6 +211,16 @@ void add_node_pages(HttpCore& core, const NodeView& view) {
   add("/health", RouteAccess::kAnybody, show_health);
   add("/metrics", RouteAccess::kAnybody, show_metrics);
   add("/admin/stats", RouteAccess::kAdmin, show_stats);
+}
+
+void add_openapi_page(HttpCore& core) {
+  core.routes().add({{http1::Method::kGet},
+                     "/openapi.json",
+                     RouteAccess::kAnybody,
+                     [&core](const Exchange& exchange) {
+                       core.reply(exchange,
+                                  {.body = kDocument, .lifetime = Reply::Lifetime::kProgram});
+                     }});
 }
 
 }  // namespace weir

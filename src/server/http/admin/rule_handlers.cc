@@ -14,10 +14,10 @@
 #include "base/name_value.h"
 #include "proto/json_writer.h"
 #include "rulebook/rule_desk.h"
-#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/late_outcome.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
@@ -40,6 +40,8 @@ class VersionFields {
   std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
 };
 
+std::string_view raw_or_null(std::string_view json) { return json.empty() ? "null" : json; }
+
 struct Pages {
   HttpCore& core;
   RuleDesk& desk;
@@ -47,14 +49,9 @@ struct Pages {
 };
 
 void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Instant now) {
-  json.begin_object().key("id").string(as_utf8(rule.id));
-  json.key("origin").string(kOriginNames[static_cast<std::size_t>(rule.origin)]);
-  json.key("rule");
-  if (rule.json.empty()) {
-    json.null();
-  } else {
-    json.raw(rule.json);
-  }
+  json.begin_object().field("id", rule.id);
+  json.field("origin", kOriginNames[static_cast<std::size_t>(rule.origin)]);
+  json.key("rule").raw(raw_or_null(rule.json));
   const Rule* const in_force = pages.core.rules().find(rule.id);
   if (in_force != nullptr && is_adaptive(*in_force)) {
     write_following(json.key("following"), pages.switches, rule.id, now);
@@ -115,16 +112,12 @@ void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& r
   using enum RuleChange::Kind;
   json.begin_object();
   if (change.kind == kGoBack) {
-    json.key("version").number(reply.version).key("back_to").number(change.back_to);
+    json.field("version", reply.version).field("back_to", change.back_to);
   } else {
-    json.key("id").string(change.id).key("version").number(reply.version);
-    json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
+    json.field("id", change.id).field("version", reply.version);
+    json.field("persisted", change.keep == RuleChange::Keep::kInFile);
   }
-  if (change.kind == kPut || change.kind == kPatch) {
-    json.key("warnings").begin_array();
-    for (const std::string& sentence : reply.warnings) json.string(as_utf8(sentence));
-    json.end_array();
-  }
+  if (change.kind == kPut || change.kind == kPatch) json.field("warnings", reply.warnings);
   json.end_object();
 }
 
@@ -174,12 +167,9 @@ void make_change(const Pages& pages, const Exchange& exchange, RuleChange change
 
 // The fields, without the braces.
 void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
-  json.key("version").number(version.version);
-  json.key("seconds_ago").seconds(now - version.when);
-  json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
-  json.key("changes").begin_array();
-  for (const std::string& line : version.changes) json.string(as_utf8(line));
-  json.end_array();
+  json.field("version", version.version).field("seconds_ago", now - version.when);
+  json.field("by", kOriginNames[static_cast<std::size_t>(version.by)]);
+  json.field("changes", version.changes);
 }
 
 // Those that were in force then, as they were written.
@@ -188,7 +178,7 @@ void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
   write_version(json, version, now);
   json.key("rules").begin_array();
   for (const RuleSource& rule : version.rules) {
-    json.begin_object().key("id").string(as_utf8(rule.id)).key("rule").raw(rule.json).end_object();
+    json.begin_object().field("id", rule.id).key("rule").raw(rule.json).end_object();
   }
   json.end_array().end_object();
 }
@@ -207,31 +197,25 @@ void show_history(const Pages& pages, const Exchange& exchange) {
 }
 
 void write_verdict(JsonWriter& json, const RuleVerdict& verdict) {
-  json.begin_object().key("ok").boolean(verdict.is_ok()).key("problems").begin_array();
+  json.begin_object().field("ok", verdict.is_ok()).key("problems").begin_array();
   for (const RuleFinding& finding : verdict.findings) {
-    json.begin_object().key("line").number(finding.line).key("column").number(finding.column);
-    json.key("text").string(as_utf8(finding.text));
-    json.key("warning").boolean(finding.weight == RuleFinding::Weight::kWarning).end_object();
+    json.begin_object().field("line", finding.line).field("column", finding.column);
+    json.field("text", finding.text);
+    json.field("warning", finding.weight == RuleFinding::Weight::kWarning).end_object();
   }
-  json.end_array().key("changes").begin_array();
-  for (const std::string& line : verdict.changes) json.string(as_utf8(line));
-  json.end_array().key("json");
-  if (verdict.json.empty()) {
-    json.null();
-  } else {
-    json.raw(verdict.json);
-  }
-  json.end_object();
+  json.end_array()
+      .field("changes", verdict.changes)
+      .key("json")
+      .raw(raw_or_null(verdict.json))
+      .end_object();
 }
 
 void show_rules(const Pages& pages, const Exchange& exchange) {
   const auto view = pages.desk.view();
   JsonWriter json;
-  json.begin_object().key("version").number(view->version).key("rules").begin_array();
+  json.begin_object().field("version", view->version).key("rules").begin_array();
   for (const RuleView& rule : view->rules) write_rule(json, pages, rule, exchange.now);
-  json.end_array().key("removed").begin_array();
-  for (const std::string& id : view->removed) json.string(id);
-  json.end_array().end_object();
+  json.end_array().field("removed", view->removed).end_object();
   pages.core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
 }
 

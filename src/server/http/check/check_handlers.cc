@@ -1,10 +1,13 @@
-// The handlers that decide: one check, several, a look, a reset.
+// The handlers that decide: one check, several, a look, a reset; a call of Envoy's rate limit
+// service as JSON.
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "rls/json_text.h"
 #include "server/http/access.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/check_body.h"
@@ -166,6 +169,25 @@ char* CheckDesk::scratch(std::size_t size) {
   return scratch_.data();
 }
 
+void write_json(HttpCore& core, const Recipient& to, const rls::JsonAnswer& answer) {
+  core.write(to,
+             {.status = answer.status, .content_type = answer.content_type, .body = answer.body});
+}
+
+void ask_by_json(HttpCore& core, rls::RateLimitService& service, const Exchange& exchange) {
+  core.flush(exchange.line, exchange.now);
+  rls::RateLimitService::CallPtr call = service.new_call();
+  const std::string_view question = exchange.body.view();
+  call->expect(question.size());
+  if (const auto refusal = rls::read_json(question, call->request)) {
+    return write_json(core, exchange, *refusal);
+  }
+  core.decide_any(std::move(call), exchange,
+                  [&core](const Recipient& to, const rls::RateLimitCall& decided) {
+                    write_json(core, to, rls::to_json(decided));
+                  });
+}
+
 }  // namespace
 
 void add_check_routes(HttpCore& core, CheckRoutes which) {
@@ -187,6 +209,11 @@ void add_check_routes(HttpCore& core, CheckRoutes which) {
     asks("/v1/look", RouteAccess::kAnybody, Operation::kLook);
   }
   asks("/v1/reset", RouteAccess::kAdmin, Operation::kReset);
+}
+
+void add_json_route(HttpCore& core, rls::RateLimitService& service) {
+  core.routes().add({kAnyMethod, "/json", RouteAccess::kAnybody,
+                     [&](Exchange& exchange) { ask_by_json(core, service, exchange); }});
 }
 
 }  // namespace weir

@@ -91,16 +91,16 @@ std::string LiveFeed::history(std::size_t seconds) const {
   return json + "]}";
 }
 
-std::optional<LiveFeed::Place> LiveFeed::take_place(const std::optional<Caller>& stranger) {
+LiveFeed::Place LiveFeed::take_place(const std::optional<Caller>& stranger) {
   const std::scoped_lock lock(places_mutex_);
-  if (consoles_ == kConsolesMax) return std::nullopt;
+  if (consoles_ == kConsolesMax) return nullptr;
   if (stranger) {
     int& taken = strangers_[stranger->network()];
-    if (taken == kStrangersMax) return std::nullopt;
+    if (taken == kStrangersMax) return nullptr;
     ++taken;
   }
   ++consoles_;
-  return Place(*this, stranger);
+  return Place(this, [stranger](LiveFeed* feed) { feed->leave(stranger); });
 }
 
 void LiveFeed::leave(const std::optional<Caller>& stranger) noexcept {

@@ -22,7 +22,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "observe/latency_counts.h"
 #include "observe/recent_traffic.h"
@@ -102,25 +101,10 @@ class LiveFeed {
   // Adds an event of that kind; the text is a sentence without its stop.
   void tell(std::string_view kind, std::string rule, std::string text);
 
-  // A console that listens has a place, as long as this lives.
-  class Place {
-   public:
-    Place(Place&& other) noexcept
-        : feed_(std::exchange(other.feed_, nullptr)), stranger_(other.stranger_) {}
-    Place& operator=(Place&&) = delete;
-    ~Place() {
-      if (feed_ != nullptr) feed_->leave(stranger_);
-    }
-
-   private:
-    friend class LiveFeed;
-    Place(LiveFeed& feed, const std::optional<Caller>& stranger)
-        : feed_(&feed), stranger_(stranger) {}
-    LiveFeed* feed_;
-    std::optional<Caller> stranger_;
-  };
-  // Nothing if all are taken, or by a stranger all that its network may have.
-  std::optional<Place> take_place(const std::optional<Caller>& stranger = {});
+  // A console that listens has a place, as long as it has this.
+  using Place = std::shared_ptr<LiveFeed>;
+  // Null if all are taken, or by a stranger all that its network may have.
+  Place take_place(const std::optional<Caller>& stranger = {});
   int consoles() const {
     const std::scoped_lock lock(places_mutex_);
     return consoles_;

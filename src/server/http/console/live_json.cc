@@ -19,14 +19,13 @@ double share(const TrafficCounts& counts) {
 }
 
 void write_counts(JsonWriter& json, const TrafficCounts& counts) {
-  json.key("requests").number(counts.requests).key("denied").number(counts.denied);
+  json.field("requests", counts.requests).field("denied", counts.denied);
 }
 
 void write_rates(JsonWriter& json, const TrafficWindow& window) {
   const TrafficCounts& second = window.second(0).all;
   write_counts(json, second);
-  json.key("deny_rate").number(share(second));
-  json.key("burst_ratio").number(rates_of(window).burst_ratio);
+  json.field("deny_rate", share(second)).field("burst_ratio", rates_of(window).burst_ratio);
 }
 
 // About how many different keys came in this minute and the one before.
@@ -44,27 +43,23 @@ void write_here(JsonWriter& json, const NodeView& view, const LivePicture& pictu
                 const NodeFigures& figures) {
   json.key("here").begin_object();
   write_rates(json, picture.traffic->own.window);
-  json.key("keys").number(keys_of(view, picture));
-  json.key("max_keys").number(view.info.max_keys);
+  json.field("keys", keys_of(view, picture)).field("max_keys", view.info.max_keys);
   if (picture.latency.total() > 0) {
-    json.key("p50").seconds(picture.latency.quantile(0.5));
-    json.key("p99").seconds(picture.latency.quantile(0.99));
+    json.field("p50", picture.latency.quantile(0.5)).field("p99", picture.latency.quantile(0.99));
   }
-  json.key("connections").number(figures.listeners.open);
-  json.key("buffered").number(figures.listeners.buffered);
-  json.key("evicted").number(figures.store.evictions).end_object();
+  json.field("connections", figures.listeners.open).field("buffered", figures.listeners.buffered);
+  json.field("evicted", figures.store.evictions).end_object();
 }
 
 void write_redis(JsonWriter& json, const LivePicture& picture,
                  const std::optional<SharedStoreFigures>& shared) {
   json.key("redis").begin_object();
   if (!shared) {
-    json.key("state").string("disabled");
+    json.field("state", "disabled");
   } else {
-    json.key("state").string(shared->is_healthy ? "up" : "down");
-    json.key("since").number(picture.wall(shared->since));
-    json.key("mode").string(shared->mode);
-    if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
+    json.field("state", shared->is_healthy ? "up" : "down");
+    json.field("since", picture.wall(shared->since)).field("mode", shared->mode);
+    if (!shared->reason.empty()) json.field("reason", shared->reason);
   }
   json.end_object();
 }
@@ -83,14 +78,14 @@ void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   const RuleSwitches* const switches = view.switches;
   const auto last = adapts && switches != nullptr ? switches->of(id) : std::nullopt;
   const Algorithm active = last ? last->active.algorithm : ActiveAlgorithm().algorithm;
-  json.begin_object().key("rule").string(as_utf8(id));
+  json.begin_object().field("rule", id);
   write_counts(json, picture.traffic->sum.second(0).of(number));
-  json.key("burst_ratio").number(burst_ratio(picture.traffic->sum, number));
+  json.field("burst_ratio", burst_ratio(picture.traffic->sum, number));
   if (rule != nullptr) {
-    json.key("algorithm").string(algorithm_name(adapts ? active : rule->quota.algorithm()));
-    json.key("adaptive").boolean(adapts);
+    json.field("algorithm", algorithm_name(adapts ? active : rule->quota.algorithm()));
+    json.field("adaptive", adapts);
   }
-  if (last) json.key("switched").number(picture.wall(last->since));
+  if (last) json.field("switched", picture.wall(last->since));
   json.end_object();
 }
 
@@ -115,14 +110,13 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
   json.key("nodes").begin_array();
   for (const NodeTraffic& one : picture.traffic->nodes) {
     const bool here = one.name.empty() || one.name == own;
-    json.begin_object().key("name").string(as_utf8(here ? own : one.name));
-    json.key("here").boolean(here).key("age").number(one.silent_seconds);
+    json.begin_object().field("name", here ? own : one.name);
+    json.field("here", here).field("age", one.silent_seconds);
     write_counts(json, one.window.second(0).all);
     if (here && shared) {
-      json.key("mode").string(shared->mode);
-      json.key("leases").number(shared->counts[kLeases]);
-      json.key("degraded").string(shared->is_healthy ? "" : as_utf8(shared->reason));
-      json.key("since").number(picture.wall(shared->since));
+      json.field("mode", shared->mode).field("leases", shared->counts[kLeases]);
+      json.field("degraded", shared->is_healthy ? "" : as_utf8(shared->reason));
+      json.field("since", picture.wall(shared->since));
     }
     json.end_object();
   }
@@ -132,9 +126,8 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
 void write_events(JsonWriter& json, const std::deque<LiveEvent>& events) {
   json.key("events").begin_array();
   for (const LiveEvent& event : events) {
-    json.begin_object().key("id").number(event.id).key("t").number(event.at);
-    json.key("kind").string(event.kind).key("rule").string(as_utf8(event.rule));
-    json.key("text").string(as_utf8(event.text)).end_object();
+    json.begin_object().field("id", event.id).field("t", event.at);
+    json.field("kind", event.kind).field("rule", event.rule).field("text", event.text).end_object();
   }
   json.end_array();
 }
@@ -146,11 +139,10 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   const NodeFigures& figures = *picture.figures;
   const ServerInfo& info = view.info;
   JsonWriter json;
-  json.begin_object().key("t").number(picture.at).key("version").string(info.version);
-  json.key("node").string(as_utf8(view.info.node));
-  json.key("uptime").seconds(picture.now - info.started);
-  json.key("rules_version").number(picture.rules_version);
-  json.key("fleet").begin_object().key("nodes").number(picture.traffic->nodes.size());
+  json.begin_object().field("t", picture.at).field("version", info.version);
+  json.field("node", view.info.node).field("uptime", picture.now - info.started);
+  json.field("rules_version", picture.rules_version);
+  json.key("fleet").begin_object().field("nodes", picture.traffic->nodes.size());
   write_rates(json, picture.traffic->sum);
   json.end_object();
   write_here(json, view, picture, figures);
@@ -164,12 +156,10 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
 
 std::string history_json(const LivePicture& picture) {
   JsonWriter json;
-  json.begin_object().key("t").number(picture.at);
-  json.key("nodes").number(picture.traffic->nodes.size());
+  json.begin_object().field("t", picture.at).field("nodes", picture.traffic->nodes.size());
   write_rates(json, picture.traffic->sum);
   if (picture.latency.total() > 0) {
-    json.key("p50").seconds(picture.latency.quantile(0.5));
-    json.key("p99").seconds(picture.latency.quantile(0.99));
+    json.field("p50", picture.latency.quantile(0.5)).field("p99", picture.latency.quantile(0.99));
   }
   json.end_object();
   return json.text();

@@ -6,12 +6,11 @@ namespace weir {
 
 using websocket::CloseCode;
 
-LiveSession::LiveSession(LiveFeed& feed, LiveConsoles& consoles, LiveFeed::Place place,
-                         MayStay may_stay, Instant now)
-    : feed_(feed),
-      place_(std::move(place)),
+LiveSession::LiveSession(LiveFeed::Place place, LiveConsoles& consoles, MayStay may_stay,
+                         Instant now)
+    : feed_(std::move(place)),
       may_stay_(std::move(may_stay)),
-      message_(feed.message()),
+      message_(feed_->message()),
       writes_message_(true),
       heard_at_(now),
       ping_at_(now + kPingEvery),
@@ -52,7 +51,7 @@ void LiveSession::count_frames(int frames, Instant now) {
   frames_count_ += frames;
   if (frames_count_ <= kFramesMax || frames_.is_closed()) return;
   was_flooded_ = true;
-  feed_.count_dropped();
+  feed_->count_dropped();
   close(CloseCode::kPolicy);
 }
 
@@ -82,7 +81,7 @@ void LiveSession::choose_next() {
 
 void LiveSession::expired(Instant now) {
   if (now < deadline() || finished()) return;
-  feed_.count_dropped();
+  feed_->count_dropped();
   give_up();
 }
 

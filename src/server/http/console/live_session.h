@@ -44,9 +44,8 @@ class LiveSession final : public Session,
   // Whether the client may still listen; asked with each ping. Empty: it may.
   using MayStay = std::function<bool(Instant now)>;
 
-  // Both outlive the session.
-  LiveSession(LiveFeed& feed, LiveConsoles& consoles, LiveFeed::Place place, MayStay may_stay,
-              Instant now);
+  // The feed and the consoles outlive the session.
+  LiveSession(LiveFeed::Place place, LiveConsoles& consoles, MayStay may_stay, Instant now);
 
   // Gets the message of another second.
   void tell(const LiveMessagePtr& message, Instant now);
@@ -72,8 +71,7 @@ class LiveSession final : public Session,
   void count_frames(int frames, Instant now);
   void choose_next();
 
-  LiveFeed& feed_;
-  const LiveFeed::Place place_;
+  const LiveFeed::Place feed_;
   const MayStay may_stay_;
   websocket::Frames frames_;
   std::array<char, 512> input_;

@@ -33,8 +33,7 @@ struct Live {
   explicit Live(LiveSession::MayStay may_stay = {}) { open(std::move(may_stay)); }
 
   void open(LiveSession::MayStay may_stay) {
-    session =
-        std::make_unique<LiveSession>(feed, consoles, *feed.take_place(), std::move(may_stay), now);
+    session = std::make_unique<LiveSession>(feed.take_place(), consoles, std::move(may_stay), now);
     session->attach(waker);
   }
   void tell(std::string_view text) {
@@ -199,7 +198,7 @@ TEST(LiveSession, LeavesItsPlaceWhenItGoes) {
   EXPECT_EQ(live.feed.consoles(), 0);
   live.tell("nobody hears it");
   std::vector<LiveFeed::Place> places;
-  for (int i = 0; i < LiveFeed::kConsolesMax; ++i) places.push_back(*live.feed.take_place());
+  for (int i = 0; i < LiveFeed::kConsolesMax; ++i) places.push_back(live.feed.take_place());
   EXPECT_FALSE(live.feed.take_place());
   EXPECT_EQ(live.feed.consoles(), LiveFeed::kConsolesMax);
   places.pop_back();

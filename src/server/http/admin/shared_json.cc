@@ -1,0 +1,95 @@
+#include "server/http/admin/shared_json.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <ctime>
+
+namespace weir {
+namespace {
+
+// Nobody reads more of a rate.
+double tenths(double value) { return std::round(value * 10) / 10; }
+
+constexpr std::size_t kSwitchesShownMax = 1'000;
+
+void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
+  json.field("algorithm", algorithm_name(last.active.algorithm));
+  json.field("number", last.active.number).field("seconds_ago", now - last.since);
+  json.field("because", figures_text(last.why));
+}
+
+}  // namespace
+
+std::string hash_text(std::uint64_t hash) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  return std::string(digits.size() - size, '0').append(digits.data(), size);
+}
+
+void write_key_begin(JsonWriter& json, const KeyEstimate& key) {
+  json.begin_object().field("hash", hash_text(key.hash));
+  if (!key.text.empty()) json.field("key", key.text);
+  json.field("count", key.low);
+}
+
+std::string utc_text(std::int64_t second) {
+  const std::time_t epoch_s = second;
+  std::tm date{};
+  ::gmtime_r(&epoch_s, &date);
+  std::array<char, 32> text{};
+  const auto size = std::strftime(text.data(), text.size(), "%FT%TZ", &date);
+  return {text.data(), size};
+}
+
+void write_event(JsonWriter& json, const TrafficEvent& event) {
+  const bool began = event.kind == TrafficEvent::Kind::kBegan;
+  json.field("number", event.number).field("event", began ? "began" : "ended");
+  json.field("rule", event.rule);
+  json.field("since", utc_text(event.since)).field("at", utc_text(event.at));
+  json.field("requests_per_second", tenths(event.rate));
+  json.key("band").begin_object().field("low", tenths(event.band.low));
+  json.field("median", tenths(event.band.median));
+  json.field("high", tenths(event.band.high)).end_object();
+  json.field("times_high", tenths(event.rate / event.band.high)).key("keys").begin_array();
+  for (const KeyEstimate& key : event.keys) {
+    write_key_begin(json, key);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_following(JsonWriter& json, const RuleSwitches* switches, std::string_view rule,
+                     Instant now) {
+  json.begin_object();
+  if (const auto last = switches == nullptr ? std::nullopt : switches->of(rule)) {
+    write_fields(json, *last, now);
+  } else {
+    json.field("algorithm", algorithm_name(ActiveAlgorithm().algorithm));
+  }
+  json.end_object();
+}
+
+void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSet& rules,
+                    Instant now) {
+  json.begin_array();
+  std::size_t shown = 0;
+  const auto write = [&](std::string_view rule) {
+    const auto last = switches->of(rule);
+    if (!last) return;
+    ++shown;
+    json.begin_object().field("rule", or_null(rule));
+    write_fields(json, *last, now);
+    json.end_object();
+  };
+  if (switches != nullptr) write({});
+  for (const Rule& rule : rules.rules()) {
+    if (switches == nullptr || shown == kSwitchesShownMax) break;
+    if (is_adaptive(rule)) write(rule.id);
+  }
+  json.end_array();
+}
+
+}  // namespace weir

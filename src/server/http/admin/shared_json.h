@@ -1,0 +1,51 @@
+// What several pages say in the same way: busy keys, events, what adaptive rules follow.
+//
+// Thread rule: any thread. Tested by http_busiest_test.cc, http_events_test.cc and
+// http_adaptive_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/adaptive/rule_switches.h"
+#include "observe/keys/key_report.h"
+#include "observe/unusual/traffic_events.h"
+#include "proto/json_writer.h"
+#include "rules/rule_set.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// A text that may be missing, as a value that may be null.
+inline std::optional<std::string_view> or_null(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+// "2026-11-22T21:40:03Z", of seconds since 1970.
+std::string utc_text(std::int64_t second);
+
+// The sixteen digits of a key's hash.
+std::string hash_text(std::uint64_t hash);
+
+// An object that begins with the hash of a busy key, its text if that is known, and how often it
+// came. The caller may add fields, and ends the object.
+void write_key_begin(JsonWriter& json, const KeyEstimate& key);
+
+// The fields of an event of unusual traffic, without the braces: for /admin/events, and for the
+// webhook.
+void write_event(JsonWriter& json, const TrafficEvent& event);
+
+// The object behind "following": the algorithm, and if the rule has ever switched, the number of
+// the switch, how long ago it was, and why. `switches` may be null.
+void write_following(JsonWriter& json, const RuleSwitches* switches, std::string_view rule,
+                     Instant now);
+
+// The array behind "switches": the last switch of each of these rules that has ever switched, and
+// that of checks without a rule.
+void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSet& rules,
+                    Instant now);
+
+}  // namespace weir

@@ -1,0 +1,262 @@
+// The handlers of what the node remembers of its traffic: /admin/busiest, which keys of a rule came
+// most of late, or were denied most, on this node or on all; /admin/denials, what was denied of
+// late; /admin/events, unusual traffic as it began and ended.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/decimal.h"
+#include "base/duration_text.h"
+#include "observe/keys/fleet_keys.h"
+#include "proto/json_writer.h"
+#include "server/http/admin/admin_routes.h"
+#include "server/http/admin/shared_json.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/http_core.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kKeysShown = 10;  // unless the request says otherwise
+constexpr std::size_t kKeysShownMax = 100;
+
+struct Wanted {
+  const Rule* rule = nullptr;
+  KeysBy by = KeysBy::kAsked;
+  bool is_of_fleet = true;
+  std::size_t limit = kKeysShown;
+};
+
+std::optional<Problem> read_wanted(const HttpCore& core, std::string_view query, Wanted& wanted) {
+  const auto id = query_value(query, "rule");
+  if (!id) return invalid_field("rule", "the id of a rule");
+  wanted.rule = core.rules().find(*id);
+  if (wanted.rule == nullptr) return unknown_rule(*id, core.rules());
+  const std::string by = query_value(query, "by").value_or("asked");
+  if (by != "asked" && by != "denied") return invalid_field("by", "asked or denied");
+  wanted.by = by == "asked" ? KeysBy::kAsked : KeysBy::kDenied;
+  const std::string scope = query_value(query, "scope").value_or("fleet");
+  if (scope != "fleet" && scope != "node") return invalid_field("scope", "fleet or node");
+  wanted.is_of_fleet = scope == "fleet";
+  const auto limit = query_value(query, "limit");
+  if (limit) wanted.limit = read_decimal<std::size_t>(*limit).value_or(0);
+  if (wanted.limit == 0 || wanted.limit > kKeysShownMax) {
+    return invalid_field("limit", "an integer from 1 to 100");
+  }
+  return std::nullopt;
+}
+
+// This node's report first.
+std::vector<FleetKeys::Contribution> contributions(const NodeView& view, const FleetKeys* others,
+                                                   const Wanted& wanted, Instant now) {
+  std::vector<FleetKeys::Contribution> all;
+  all.push_back({.node = view.info.node,
+                 .report = view.traffic.rules().busiest_keys(wanted.rule->number, wanted.by, now)});
+  if (!wanted.is_of_fleet || others == nullptr) return all;
+  for (auto& other : others->of(wanted.rule->id, wanted.by, now)) all.push_back(std::move(other));
+  return all;
+}
+
+void write_key(JsonWriter& json, const KeyEstimate& key, const KeyReport& sum,
+               const std::vector<FleetKeys::Contribution>& all) {
+  write_key_begin(json, key);
+  json.field("at_least", least_of(key.low, sum.weight));
+  json.field("at_most", most_of(key.high, sum.weight));
+  json.field("share", static_cast<double>(key.low) /
+                          static_cast<double>(std::max<std::uint64_t>(sum.total, 1)));
+  json.key("nodes").begin_array();
+  for (const FleetKeys::Contribution& one : all) {
+    const auto found = std::ranges::lower_bound(one.report.keys, key.hash, {}, &KeyEstimate::hash);
+    if (found == one.report.keys.end() || found->hash != key.hash) continue;
+    json.begin_object().field("node", one.node).field("count", found->low).end_object();
+  }
+  json.end_array().end_object();
+}
+
+void show_busiest(HttpCore& core, const NodeView& view, const FleetKeys* others,
+                  const Exchange& exchange) {
+  Wanted wanted;
+  if (const auto problem = read_wanted(core, exchange.query, wanted)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const auto all = contributions(view, others, wanted, exchange.now);
+  KeyReport sum;
+  for (const FleetKeys::Contribution& one : all) sum.add(one.report);
+
+  JsonWriter json;
+  json.begin_object().field("rule", wanted.rule->id);
+  json.field("by", wanted.by == KeysBy::kAsked ? "asked" : "denied");
+  json.field("scope", wanted.is_of_fleet ? "fleet" : "node");
+  json.field("total", sum.total).field("sampled_one_of", sum.weight).key("nodes").begin_array();
+  for (const FleetKeys::Contribution& one : all) {
+    json.begin_object().field("node", one.node).field("total", one.report.total).end_object();
+  }
+  json.end_array().key("keys").begin_array();
+  for (const KeyEstimate& key : sum.ranked(wanted.limit)) write_key(json, key, sum, all);
+  json.end_array();
+  if (const auto trouble = others == nullptr ? std::string() : others->trouble();
+      !trouble.empty()) {
+    json.field("trouble", trouble);
+  }
+  json.end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+constexpr std::size_t kDenialsShown = 100;  // unless the request says otherwise
+constexpr std::size_t kDenialsShownMax = 10'000;
+
+struct WantedDenials {
+  std::optional<RuleNumber> rule{};
+  std::vector<std::uint64_t> hashes{};  // of the key; empty: any
+  std::int64_t first = 0;               // seconds of 1970
+  std::int64_t last = 0;
+  std::size_t limit = kDenialsShown;
+
+  bool wants(const DenialRecord& denial) const {
+    if (rule && denial.rule != *rule) return false;
+    return hashes.empty() || std::ranges::find(hashes, denial.key_hash) != hashes.end();
+  }
+};
+
+// A key has one name for each limit that it may have: its own, or that of a tier.
+std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std::string_view key) {
+  const KeyName name{.rule = rule.id, .bucket = {}, .key = key};
+  auto hashes = std::vector{core.engine().hash(name, rule.limits_for(key, {}).front()).low};
+  for (const auto& [tier, limits] : rule.tiers) {
+    hashes.push_back(core.engine().hash(name, limits.front()).low);
+  }
+  return hashes;
+}
+
+std::optional<Problem> read_whose(const HttpCore& core, std::string_view query,
+                                  WantedDenials& wanted) {
+  const auto id = query_value(query, "rule");
+  const Rule* const rule = id ? core.rules().find(*id) : nullptr;
+  if (id && rule == nullptr) return unknown_rule(*id, core.rules());
+  if (rule != nullptr) wanted.rule = rule->number;
+  const auto key = query_value(query, "key");
+  if (!key) return std::nullopt;
+  if (rule == nullptr) return invalid_field("rule", "the id of the rule that the key is of");
+  wanted.hashes = hashes_of(core, *rule, *key);
+  return std::nullopt;
+}
+
+std::optional<Problem> read_when(std::string_view query, Instant now, WantedDenials& wanted) {
+  wanted.last = CoreDenials::second_of(now);
+  if (const auto text = query_value(query, "since")) {
+    const auto since = parse_duration(*text);
+    if (!since) return invalid_field("since", "a duration that ends now, such as 10m");
+    wanted.first = CoreDenials::second_of(std::max(now - *since, Instant{}));
+  }
+  if (const auto text = query_value(query, "after")) {
+    const auto after = read_decimal<std::int64_t>(*text);
+    if (!after || *after < 0) return invalid_field("after", "what `next` was, or 0");
+    wanted.first = std::max(wanted.first, *after + 1);
+    wanted.last -= 2;  // of the last seconds some are still to come
+  }
+  if (const auto text = query_value(query, "limit")) {
+    wanted.limit = read_decimal<std::size_t>(*text).value_or(0);
+  }
+  if (wanted.limit == 0 || wanted.limit > kDenialsShownMax) {
+    return invalid_field("limit", "an integer from 1 to 10000");
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+std::optional<T> over_zero(T value) {
+  return value > T{} ? std::optional(value) : std::nullopt;
+}
+
+void write_denial(JsonWriter& json, const Engine& engine, const std::string& id,
+                  const DenialRecord& denial, Instant now) {
+  const auto wall_second = CoreDenials::second_of(engine.wall_time(denial.at));
+  json.begin_object().field("at", utc_text(wall_second));
+  json.field("seconds_ago", now - denial.at).field("rule", or_null(id));
+  json.field("hash", hash_text(denial.key_hash));
+  if (!denial.key.empty()) json.field("key", denial.key);
+  json.field("cause", cause_name(denial.cause)).field("shadow", denial.is_shadow);
+  json.field("times", denial.times).field("cost", denial.cost);
+  json.field("limit", denial.limit).field("remaining", denial.remaining);
+  json.field("retry_after", over_zero(denial.retry_after));
+  json.field("status", over_zero(denial.status)).end_object();
+}
+
+// The latest first.
+void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchange) {
+  WantedDenials wanted;
+  auto problem = read_whose(core, exchange.query, wanted);
+  if (!problem) problem = read_when(exchange.query, exchange.now, wanted);
+  if (problem) return core.reply_problem(exchange, *problem);
+  std::vector<DenialRecord> found;
+  std::uint64_t forgotten = 0;
+  traffic.each_denial(wanted.first, wanted.last, [&](const DenialRecord& denial) {
+    forgotten += denial.forgotten;
+    if (wanted.wants(denial)) found.push_back(denial);
+  });
+  found = added_up(std::move(found));
+  JsonWriter json;
+  json.begin_object().field("next", std::max<std::int64_t>(wanted.last, 0));
+  json.field("total", found.size()).field("forgotten", forgotten).key("denials").begin_array();
+  for (std::size_t i = 0; i < std::min(found.size(), wanted.limit); ++i) {
+    const DenialRecord& denial = found[found.size() - 1 - i];
+    write_denial(json, core.engine(), traffic.rules().id_of(denial.rule), denial, exchange.now);
+  }
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+void show_events(HttpCore& core, const TrafficEvents& events, const Exchange& exchange) {
+  const auto since =
+      read_decimal<std::uint64_t>(query_value(exchange.query, "since").value_or("0"));
+  if (!since) {
+    return core.reply_problem(exchange, invalid_field("since", "the number of an event, or 0"));
+  }
+  const auto reply = events.since(*since);
+  JsonWriter json;
+  json.begin_object().field("last", reply.last).key("events").begin_array();
+  for (const auto& event : reply.events) {
+    json.begin_object();
+    write_event(json, *event);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void add_busiest_page(HttpCore& core, const NodeView& view, const FleetKeys* others) {
+  core.routes().add({{http1::Method::kGet},
+                     "/admin/busiest",
+                     RouteAccess::kAdmin,
+                     [&core, &view, others](const Exchange& exchange) {
+                       show_busiest(core, view, others, exchange);
+                     },
+                     {.of_get = "rule by scope limit"}});
+}
+
+void add_denial_page(HttpCore& core, const Traffic& traffic) {
+  core.routes().add(
+      {{http1::Method::kGet},
+       "/admin/denials",
+       RouteAccess::kAdmin,
+       [&core, &traffic](const Exchange& exchange) { show_denials(core, traffic, exchange); },
+       {.of_get = "rule key since after limit"}});
+}
+
+void add_event_page(HttpCore& core, const TrafficEvents& events) {
+  core.routes().add(
+      {{http1::Method::kGet},
+       "/admin/events",
+       RouteAccess::kAdmin,
+       [&core, &events](const Exchange& exchange) { show_events(core, events, exchange); },
+       {.of_get = "since"}});
+}
+
+}  // namespace weir
