@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/adaptive_thresholds.h"
+#include "config/adaptive_thresholds.h"
 #include "rules/mode.h"
 #include "weir/quota.h"
 #include "weir/time.h"

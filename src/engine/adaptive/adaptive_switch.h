@@ -21,7 +21,7 @@
 #include <span>
 #include <string>
 
-#include "rules/adaptive_thresholds.h"
+#include "config/adaptive_thresholds.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
