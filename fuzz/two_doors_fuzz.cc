@@ -17,6 +17,8 @@
 
 #include "base/assert.h"
 #include "engine/testing/late_store.h"
+#include "server/http/admin/admin_routes.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_test_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/memory_store.h"
@@ -93,6 +95,12 @@ class Node {
  public:
   Node() {
     engine_.join(fleet_, [this] { has_answers_ = true; });
+    add_check_routes(http_.core(), CheckRoutes::kAll);
+    add_auth_route(http_.core());
+    add_explain_page(http_.core(), nullptr);
+    add_block_page(http_.core(), [](const BlockNotice&) {});
+    add_rule_pages(http_.core(), desk_, nullptr);
+    add_denial_page(http_.core(), traffic_);
     for (Place& place : places_) connect(place);
   }
   ~Node() {
@@ -191,6 +199,12 @@ class Node {
     return reply.substr(1, reply.find('\r') - 1);
   }
 
+  static HttpNode::Options options(LoginGuard& logins) {
+    HttpNode::Options options;
+    options.logins = &logins;
+    return options;
+  }
+
   Instant now_ = kStart;
   const KeyHasher hasher_{HashSecret()};
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kStart);
@@ -203,8 +217,7 @@ class Node {
   BlockList blocks_{hasher_};
   FakeDesk desk_;
   LoginGuard logins_{hasher_};
-  HttpNode http_node_{{.info = {}, .access = {}, .logins = &logins_, .rule_desk = &desk_},
-                      traffic_};
+  HttpNode http_node_{options(logins_)};
   HttpDoor http_{http_node_, engine_, blocks_, make_rules(5)};
   RespNode resp_node_{{.version = {}, .access = {}, .logins = &logins_}, traffic_};
   RespDoor resp_{resp_node_, engine_, blocks_, make_rules(5)};
