@@ -28,7 +28,7 @@ RULES = [
     layers.check_pairs,
     cpp.check_files,
     cpp.check_lines,
-    cpp.check_functions,
+    cpp.check_functions, cpp.check_classes,
     cpp.check_tested_by,
     docs.check_links,
     docs.check_named_pages,

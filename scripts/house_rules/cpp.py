@@ -13,7 +13,9 @@ from house_rules.tree import Finding, line_of
 
 FUNCTION_LINES_MAX = 70  # one can be read without scrolling
 FILE_LINES_MAX = 500  # beyond, a file has two subjects
+METHODS_MAX = 25  # beyond, a class has two jobs
 
+TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/|^(tests|bench|lab|fuzz)/")
 TESTS = re.compile(r"^tests/|_test\.cc$|/testing/")
 # Layers that may read clocks and random sources. Others take `now` and randomness as arguments.
 CLOCK_FREE = re.compile(r"^(include|fuzz)/|^src/(?!net/|cli/)")
@@ -110,6 +112,48 @@ def opens_function(statement):
     if re.match(r"\s*(inline\s+)?(namespace|class|struct|union|enum|extern)\b[^()]*$", head):
         return False
     return "(" in head
+
+
+def check_classes(tree):
+    for path in tree.matching(".h", ".cc"):
+        if TESTING.search(path):
+            continue
+        code = blank(tree.text(path))
+        for head in CLASS_HEAD.finditer(code):
+            count = sum(map(is_method, statements(code, head.end())))
+            if count > METHODS_MAX:
+                yield Finding(path, line_of(code, head.start(1)), "methods",
+                              f"{head[2]} has {count} methods; at most {METHODS_MAX}: it has more "
+                              "than one job, or a reason that stands above it")
+
+
+CLASS_HEAD = re.compile(
+    r"^[ \t]*(class|struct)\s+(?:\[\[\w+\]\]\s+)?(?:alignas\(\w+\)\s+)?(\w+)[^;{}()=]*\{",
+    re.MULTILINE)
+
+
+def statements(code, begin):
+    """What stands in the class whose brace opens before `begin`, without what is in braces."""
+    depth, statement = 1, ""
+    for match in re.finditer(r"[;{}]|[^;{}]+", code[begin:]):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return
+        if match[0] == ";" and depth == 1 or match[0] == "}" and depth == 1:
+            yield statement
+            statement = ""
+        elif depth == 1:
+            statement += match[0]
+
+
+def is_method(statement):
+    """Declares a function, and is none of what every type has: it is not built, ended or copied."""
+    head = statement.partition("(")[0]
+    name = re.search(r"(operator\W+|\w+)\s*$", re.sub(r"<[^<>]*>", "", head))
+    if "(" not in statement or not name or "=" in head.partition("operator")[0]:
+        return False
+    before = head[:head.rfind(name[1])].split()
+    return bool(before) and not re.search(r"\b(friend|using|static_assert|explicit)\b|~", head)
 
 
 def check_tested_by(tree):

@@ -148,6 +148,19 @@ class Code(CheckTest):
         self.expect({"src/algo/a.cc": "constexpr int kTable[] = {\n" + "1,\n" * 80 + "};\n"})
         self.expect({"src/algo/a.cc": "class C final : public B {\n" + "int a;\n" * 80 + "};\n"})
 
+    def test_methods_of_a_class(self):
+        def holding(methods):
+            others = ("  C(int a);\n  ~C();\n  int a = f(1);\n  using A = void (*)();\n"
+                      "  struct D {\n    void g();\n  };\n  enum E { x };\n")
+            return "class C final : B {\n" + others + "  int f(A<int> a) const { return {}; }\n" \
+                * (methods - 1) + "  bool operator==(const C&) const;\n};\n"
+
+        self.expect({"src/algo/a.cc": holding(25)})
+        self.expect({"src/algo/a.cc": holding(26)}, ("methods", "src/algo/a.cc", 1))
+        self.expect({"src/algo/a_test.cc": holding(26)})
+        reason = "// check:allow(methods): a method for each callback\n"
+        self.expect({"src/algo/a.cc": reason + holding(26)})
+
     def test_tested_by(self):
         path = "include/weir/a.h"
         self.expect({path: HEADER}, ("tested-by", path, 1))

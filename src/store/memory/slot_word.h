@@ -38,6 +38,7 @@
 
 namespace weir {
 
+// check:allow(methods): each reads or sets one part of the word
 class SlotWord {
  public:
   static constexpr int kFingerprintBits = 48;
