@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# What is not the product's, and what tests are made of.
+# Files that do not count: those of libraries, and those that tests are made of.
 IGNORED = rf"^/usr/|^{ROOT}/(build|fuzz|tests)/|testing|_test[._]"
 
 

@@ -1,4 +1,4 @@
-// What is counted: work that is done so many times, and the same each time.
+// A row: work whose instructions are counted. It is done many times, and is the same each time.
 //
 // Thread rule: one thread. Tested by bench/budgets_test.py, which counts it.
 

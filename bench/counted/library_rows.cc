@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
 
-// What reading the machine's time costs is a row of its own.
+// A row of its own counts how much it costs to read the machine's clock.
 class SteppingClock final : public Clock {
  public:
   Instant now() const noexcept override { return now_ += 1us; }
