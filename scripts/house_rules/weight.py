@@ -29,7 +29,7 @@ PARTS = [
     ("scripts", ("scripts/", "dev"), 1_440),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 57_220
+TESTS_MAX = 56_630
 
 
 def weigh(tree):

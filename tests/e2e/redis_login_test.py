@@ -7,7 +7,7 @@ import unittest
 
 import weir_server
 from fleet import Fleet, admin, health
-from redis_world import Cluster, Redis, Sentinels
+from redis_world import Cluster, Redis, Sentinels, Tls, free_port
 from resp_client import RespConnection
 from weir_server import Weir, run_weir, wait_until
 
@@ -39,6 +39,14 @@ class RedisLoginTest(unittest.TestCase):
             path = f"{folder}/redis.sock"
             with Redis("--unixsocket", path):
                 self.share(f"unix://{path}")
+
+    def test_tls_is_as_good_if_the_certificate_is(self):
+        port = free_port()
+        with Tls() as tls, Redis(*tls.options(port)):
+            url = f"rediss://localhost:{port}"
+            self.share(f"{url}/3{tls.trust}")
+            with Weir("--redis", url) as weir:
+                wait_until(lambda: redis_says(weir, "certificate"), "it says so")
 
     def test_sentinels_lead_to_the_master(self):
         with Sentinels() as sentinels:

@@ -60,9 +60,6 @@ RedisServer::~RedisServer() {
   std::filesystem::remove_all(folder_);
 }
 
-void RedisServer::pause() { kill(pid_, SIGSTOP); }
-void RedisServer::resume() { kill(pid_, SIGCONT); }
-
 RedisConnection::RedisConnection(const RedisServer& server) {
   fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};

@@ -24,10 +24,6 @@ class RedisServer {
 
   const std::string& socket_path() const { return socket_path_; }
 
-  // Stops it like a machine that hangs: it takes connections and answers nothing.
-  void pause();
-  void resume();
-
  private:
   std::string folder_;
   std::string socket_path_;

@@ -19,7 +19,7 @@
 //
 // Thread rule: one core. A call allocates when it is made, never after. Tested by
 // redis_sender_test.cc, src/store/redis/strict/redis_store_test.cc and
-// tests/redis/redis_store_faults_test.cc.
+// tests/e2e/faults_test.py.
 
 #pragma once
 

@@ -7,7 +7,8 @@
 // Commands are pipelined: what is sent within one round of the event loop leaves in one
 // piece, at the end of that round.
 //
-// Thread rule: the core that made it. Tested by tests/redis/redis_clients_test.cc.
+// Thread rule: the core that made it. Tested by the tests of each kind in this
+// folder, and with real servers by tests/e2e/redis_login_test.py and tests/e2e/faults_test.py.
 
 #pragma once
 
