@@ -29,7 +29,7 @@ PARTS = [
     ("scripts", ("scripts/", "dev"), 1_440),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 56_630
+TESTS_MAX = 55_570
 
 
 def weigh(tree):

@@ -1,6 +1,6 @@
 // DescribedRequest: a request on its way to an origin, as rules look at it.
 //
-// Thread rule: one thread. Tested by src/server/http/check/http_auth_test.cc and tests/nginx.
+// Thread rule: one thread. Tested by tests/scenarios/http_auth.yaml and tests/nginx.
 
 #pragma once
 

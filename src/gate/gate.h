@@ -4,7 +4,7 @@
 //
 // Two hosts call it: forward-auth of the HTTP door, and nginx's workers.
 //
-// Thread rule: the core of the asks. Tested by src/server/http/check/http_auth_test.cc,
+// Thread rule: the core of the asks. Tested by tests/scenarios/http_auth.yaml,
 // src/nginx/judge_test.cc and tests/nginx.
 
 #pragma once

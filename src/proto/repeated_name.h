@@ -1,6 +1,6 @@
 // A name that an object in a JSON text has twice: readers of JSON take whichever they like.
 //
-// Thread rule: pure. Tested by src/server/http/admin/http_blocks_test.cc,
+// Thread rule: pure. Tested by tests/scenarios/http_admin.yaml,
 // src/rulebook/rulebook_test.cc and fuzz/admin_body_fuzz.cc.
 
 #pragma once

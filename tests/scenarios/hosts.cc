@@ -11,9 +11,8 @@
 
 #include "base/decimal.h"
 #include "engine/asks/asks.h"
+#include "gate/header_settings.h"
 #include "server/grpc/grpc_test_door.h"
-#include "server/http/check/check_routes.h"
-#include "server/http/http_door.h"
 #include "server/http/http_test_door.h"
 #include "server/resp/resp_test_door.h"
 #include "weir/limiter.h"
@@ -31,6 +30,9 @@ bool is_described(const Rule& rule) {
   return rule.descriptor && rule.descriptor->domain == kDomain;
 }
 
+// Of what has a rule and a key.
+bool asks_rules(const Step& step) { return step.way != Way::kRequest && step.way != Way::kHttp; }
+
 bool is_block(const Step& step) { return step.way == Way::kBlock; }
 
 bool is_plain(const Question& question) { return question.tier.empty() && question.client.empty(); }
@@ -40,9 +42,7 @@ class EngineHost final : public Host {
   EngineHost(Engine& engine, BlockList& blocks, const RuleSet& rules)
       : Host("engine"), asks_(engine, blocks), rules_(rules) {}
 
-  bool can_say(const Step& step, const Scenario&) const override {
-    return step.way != Way::kRequest;
-  }
+  bool can_say(const Step& step, const Scenario&) const override { return asks_rules(step); }
 
   std::vector<Outcome> ask(const Step& step, Instant now) override {
     asks_.begin(operation_of(step));
@@ -89,15 +89,14 @@ class EngineHost final : public Host {
   const RuleSet& rules_;
 };
 
-// POST /v1/check and its kin.
+// POST /v1/check and its kin, and what a step says in the door's own words.
 class HttpHost final : public Host {
  public:
   explicit HttpHost(SessionFactory& door) : Host("http"), door_(door) {}
 
   bool can_say(const Step& step, const Scenario&) const override {
-    if (step.way == Way::kRequest || !all_of(step, [](auto& q) { return q.client.empty(); })) {
-      return false;
-    }
+    if (step.way == Way::kHttp) return true;
+    if (!asks_rules(step) || !all_of(step, [](auto& q) { return q.client.empty(); })) return false;
     return step.way == Way::kOne || all_of(step, [](const Question& question) {
              return question.verb != Verb::kLook && question.verb != Verb::kReset;
            });
@@ -105,6 +104,7 @@ class HttpHost final : public Host {
 
   std::vector<Outcome> ask(const Step& step, Instant now) override {
     namespace json = boost::json;
+    if (step.way == Way::kHttp) return {literally(step, now)};
     json::array checks;
     for (const Question& question : step.questions) checks.push_back(check_of(question));
     if (step.way == Way::kOne) return {told(reply(path_of(step), checks[0], now))};
@@ -118,6 +118,18 @@ class HttpHost final : public Host {
   }
 
  private:
+  Outcome literally(const Step& step, Instant now) {
+    const auto space = std::min(step.target.find(' '), step.target.size());
+    const std::string body = step.target.substr(std::min(space + 1, step.target.size()));
+    std::string fields;
+    for (const std::string& header : step.headers) fields += header + "\r\n";
+    const std::string bytes =
+        converse(door_, request(step.method, step.target.substr(0, space), body, fields), now,
+                 {.address = IpAddress::parse(step.questions[0].client)});
+    std::string_view rest = bytes;
+    const TestReply reply = take_reply(rest, step.method != "HEAD");
+    return {.status = reply.status, .body = reply.body, .has = {bytes}};
+  }
   static const char* path_of(const Step& step) {
     switch (step.questions[0].verb) {
       case Verb::kLook: return "/v1/look";
@@ -159,6 +171,7 @@ class ForwardAuthHost final : public Host {
 
   bool can_say(const Step& step, const Scenario& scenario) const override {
     if (step.way == Way::kRequest) return true;
+    if (!asks_rules(step)) return false;
     const Question& question = step.questions[0];
     const Rule& rule = scenario.rule(question.rule);
     return step.way == Way::kOne && question.verb == Verb::kHit && question.cost > 0 &&
@@ -205,7 +218,7 @@ class RespHost final : public Host {
   explicit RespHost(SessionFactory& door) : Host("resp"), door_(door) {}
 
   bool can_say(const Step& step, const Scenario&) const override {
-    if (step.way == Way::kRequest || !all_of(step, is_plain)) return false;
+    if (!asks_rules(step) || !all_of(step, is_plain)) return false;
     return step.way == Way::kOne || all_of(step, [&](const Question& question) {
              return question.verb == Verb::kHit ||
                     (step.way == Way::kTogether && question.verb != Verb::kLook &&
@@ -384,8 +397,8 @@ class TurnsHost final : public Host {
 
 }  // namespace
 
-std::string converse(SessionFactory& door, std::string_view bytes, Instant now) {
-  const auto session = door.make_session({}, now);
+std::string converse(SessionFactory& door, std::string_view bytes, Instant now, const Peer& peer) {
+  const auto session = door.make_session(peer, now);
   feed(*session, bytes, now);
   return drink(*session, now);
 }
@@ -393,55 +406,47 @@ std::string converse(SessionFactory& door, std::string_view bytes, Instant now) 
 struct World::Parts {
   Parts(const Scenario& scenario, Instant now)
       : store(make_memory_store({.max_keys = 1024}, now)),
-        rules(std::make_shared<const RuleSet>(numbered(scenario.rules, traffic.rules()))) {}
-
-  static std::vector<Rule> numbered(std::vector<Rule> rules, RuleCounts& counts) {
-    number_rules(rules, counts);
-    return rules;
-  }
+        http({.rules = scenario.rules,
+              .access = {},
+              .key_texts = scenario.settings->show_keys ? KeyTexts::kShown : KeyTexts::kHidden,
+              .headers = header_settings(*scenario.settings),
+              .store = store.get()}) {}
 
   std::unique_ptr<MemoryStore> store;
-  KeyHasher hasher{HashSecret{}};
-  Traffic traffic;
-  Engine engine{*store, hasher, traffic.add_core()};
-  BlockList blocks{hasher, 64};
-  RuleSetPtr rules;
-  HttpNode http_node{HttpNode::Options()};
-  HttpDoor http{http_node, engine, blocks, rules};
-  RespNode resp_node{{}, traffic};
-  RespDoor resp{resp_node, engine, blocks, rules};
+  TestDoor http;
+  RespNode resp_node{{}, http.traffic};
+  RespDoor resp{resp_node, http.engine, http.blocks, http.rules};
   GrpcNode grpc_node;
-  GrpcDoor grpc{grpc_node, engine, blocks, rules, {}};
+  GrpcDoor grpc{grpc_node, http.engine, http.blocks, http.rules, {}};
   Http2Door http2{grpc};
 };
 
 World::World(const Scenario& scenario, Instant now)
     : parts_(std::make_unique<Parts>(scenario, now)) {
-  add_check_routes(parts_->http.core(), CheckRoutes::kAll);
-  add_auth_route(parts_->http.core());
-  hosts_.push_back(std::make_unique<EngineHost>(parts_->engine, parts_->blocks, *parts_->rules));
-  hosts_.push_back(std::make_unique<HttpHost>(parts_->http));
-  hosts_.push_back(std::make_unique<ForwardAuthHost>(parts_->http));
+  TestDoor& http = parts_->http;
+  hosts_.push_back(std::make_unique<EngineHost>(http.engine, http.blocks, *http.rules));
+  hosts_.push_back(std::make_unique<HttpHost>(http.door));
+  hosts_.push_back(std::make_unique<ForwardAuthHost>(http.door));
   hosts_.push_back(std::make_unique<RespHost>(parts_->resp));
   hosts_.push_back(std::make_unique<GrpcHost>(parts_->http2));
-  hosts_.push_back(std::make_unique<LibraryHost>(*parts_->store, *parts_->rules));
+  hosts_.push_back(std::make_unique<LibraryHost>(*parts_->store, *http.rules));
   hosts_.push_back(std::make_unique<TurnsHost>(hosts_, scenario));
 }
 
 World::~World() = default;
 
-SessionFactory& World::http() { return parts_->http; }
+SessionFactory& World::http() { return parts_->http.door; }
 SessionFactory& World::resp() { return parts_->resp; }
 Store& World::store() { return *parts_->store; }
 
 void World::block(const Step& step, Instant now) {
   const Question& blocked = step.questions[0];
-  parts_->blocks.add({.rule = blocked.rule,
-                      .key = blocked.key,
-                      .since = now,
-                      .until = now + step.block,
-                      .reason = BlockReason::kManual},
-                     now);
+  parts_->http.blocks.add({.rule = blocked.rule,
+                           .key = blocked.key,
+                           .since = now,
+                           .until = now + step.block,
+                           .reason = BlockReason::kManual},
+                          now);
 }
 
 }  // namespace weir::scenarios

@@ -36,7 +36,8 @@ class Host {
 };
 
 // What a new connection of `door` answers to `bytes`.
-std::string converse(SessionFactory& door, std::string_view bytes, Instant now);
+std::string converse(SessionFactory& door, std::string_view bytes, Instant now,
+                     const Peer& peer = {});
 
 class SetClock final : public Clock {
  public:

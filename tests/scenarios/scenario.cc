@@ -38,6 +38,8 @@ constexpr std::array kAskFields = {
     row::choice("because", kCauses, "Why, of hosts that tell."),
     row::integer("status", {100, 599}, "The status, of HTTP hosts."),
     row::text("body", kAnyText, "The body, of HTTP hosts."),
+    row::texts("has", kAnyText, "Parts of the reply to 'http'."),
+    row::texts("lacks", kAnyText, "What is no part of the reply to 'http'."),
 };
 constexpr Section kAsk = {"an ask", "An ask of a list.", kAskFields};
 
@@ -47,6 +49,7 @@ constexpr std::array kOwnStepFields = {
     row::sections("together", kAsk, "Asks that are all or nothing."),
     row::sections("each", kAsk, "Asks of one request, each by itself."),
     row::text("request", kAnyText, "The target of a request that the rules are to match."),
+    row::text("http", kAnyText, "A request to the HTTP door: its method, target and body."),
     row::text("method", kAnyText, "Its method.").defaults_to("GET"),
     row::text("host", kAnyText, "Its host."),
     row::texts("headers", kAnyText, "Its headers, as 'Name: value'."),
@@ -83,6 +86,8 @@ Outcome read_outcome(const SectionReader& reader) {
     outcome.left = *left == "none" ? -1 : read_decimal<std::int64_t>(*left).value_or(-2);
     if (*outcome.left < -1) reader.reject("left", "a whole number, or none");
   }
+  for (const YamlNode* part : reader.texts("has")) outcome.has.push_back(part->text);
+  for (const YamlNode* part : reader.texts("lacks")) outcome.lacks.push_back(part->text);
   const auto denied = reader.get<std::string>("denied");
   if (!denied) return outcome;
   outcome.allowed = false;
@@ -137,10 +142,19 @@ Step read_step(const SectionReader& reader, const Scenario& scenario) {
       }
     });
   }
-  if (is_way("request", Way::kRequest)) {
+  const bool is_described = is_way("request", Way::kRequest);
+  const bool is_http = is_way("http", Way::kHttp);
+  if (is_described) {
     step.target = text_of(reader, "request");
     step.method = reader.get<std::string>("method").value_or("GET");
     step.host = reader.get<std::string>("host").value_or("localhost");
+  }
+  if (is_http) {
+    const std::string request = text_of(reader, "http");
+    step.method = request.substr(0, request.find(' '));
+    step.target = request.substr(std::min(request.size(), step.method.size() + 1));
+  }
+  if (is_described || is_http) {
     for (const YamlNode* header : reader.texts("headers")) step.headers.push_back(header->text);
     step.questions = {{.client = text_of(reader, "client"), .expected = read_outcome(reader)}};
   }
@@ -154,8 +168,8 @@ Step read_step(const SectionReader& reader, const Scenario& scenario) {
   }
   if (ways != 1) {
     reader.mistake(reader.place(),
-                   "a step has one of hit, look, charge, drain, reset, together, each, request "
-                   "and block");
+                   "a step has one of hit, look, charge, drain, reset, together, each, request, "
+                   "http and block");
   }
   return step;
 }
@@ -190,6 +204,7 @@ void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
     for (const ConfigError& error : parsed.error())
       reader.mistake(reader.place(), error.to_string());
   } else {
+    scenario.settings = std::move(parsed->settings);
     scenario.rules = std::move(parsed->rules);
   }
 }

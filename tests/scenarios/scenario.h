@@ -25,6 +25,8 @@ struct Outcome {
   std::string because{};
   int status = 0;
   std::optional<std::string> body{};
+  std::vector<std::string> has{};    // parts of the reply
+  std::vector<std::string> lacks{};  // no parts of it
 };
 
 enum class Verb : std::uint8_t { kHit, kLook, kCharge, kDrain, kReset };
@@ -46,6 +48,7 @@ struct Step {
     kTogether,  // all or nothing
     kEach,      // in one request, each by itself
     kRequest,   // the rules that match a described request
+    kHttp,      // a request to the HTTP door in its own words, from the address `client`
     kBlock,
   };
 
@@ -53,7 +56,7 @@ struct Step {
   Duration at{0};  // since the scenario began
   std::int64_t times = 1;
   std::vector<Question> questions{};  // of a request one, with what is to be answered
-  std::string target{};
+  std::string target{};               // of kHttp what is behind the method, with the body
   std::string method{};
   std::string host{};
   std::vector<std::string> headers{};  // "Name: value"
@@ -65,6 +68,7 @@ struct Scenario {
   std::string name;
   std::size_t line = 0;
   std::vector<std::string> only{};  // hosts; empty: each that can say all its steps
+  SettingValues settings{};
   std::vector<Rule> rules{};
   std::vector<Step> steps{};
 

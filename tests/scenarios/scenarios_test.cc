@@ -23,6 +23,8 @@ namespace weir::scenarios {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);  // midnight
 
@@ -64,6 +66,9 @@ void play(const Scenario& scenario, std::size_t host_number, const std::string& 
       for (std::size_t i = 0; i < said.size(); ++i) {
         const Outcome& expected = step.questions[i].expected;
         ASSERT_EQ(shown(said[i], expected, said[i]), shown(expected, expected, said[i]));
+        const std::string reply = said[i].has.empty() ? std::string() : said[i].has[0];
+        for (const std::string& part : expected.has) EXPECT_THAT(reply, HasSubstr(part));
+        for (const std::string& part : expected.lacks) EXPECT_THAT(reply, Not(HasSubstr(part)));
       }
     }
   }
@@ -158,7 +163,7 @@ TEST(Scenarios, DoorsShareOneCounterForOneInlineQuota) {
   EXPECT_EQ(limiter.hit("", "user")->remaining, 1);
   const std::string check = post(
       "/check", R"({"key":"user","algorithm":"token_bucket","limit":30,"window":60,"burst":3})");
-  EXPECT_THAT(converse(world.http(), check, kStart), testing::HasSubstr(R"("remaining":0)"));
+  EXPECT_THAT(converse(world.http(), check, kStart), HasSubstr(R"("remaining":0)"));
   EXPECT_EQ(converse(world.resp(), throttle, kStart), "*5\r\n:1\r\n:3\r\n:0\r\n:2\r\n:6\r\n");
 }
 

@@ -6,7 +6,7 @@
 // one value, which may hold commas.
 //
 // Thread rule: pure. Tested by src/rules/request_match_test.cc and
-// src/server/http/check/http_auth_test.cc.
+// tests/scenarios/http_auth.yaml.
 
 #pragma once
 

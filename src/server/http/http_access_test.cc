@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "server/http/http_test_door.h"
+#include "server/http/routes.h"
 
 namespace weir {
 namespace {
@@ -154,6 +155,34 @@ TEST(Access, AnEmptyTokenOpensNothing) {
   const HttpAccess access{.exposure = Exposure::kLoopback, .admin_token = ""};
   EXPECT_EQ(status(access, ""), 401);
   EXPECT_EQ(status(access, "Bearer "), 401);
+}
+
+TEST(Access, EveryAdminRouteIsGuarded) {
+  TestDoor open({.rules = {}, .access = kOpen});
+  TestDoor guarded({.rules = {}, .access = kOpenToken});
+  int routes = 0;
+  for (const Route& route : open.door.core().routes().all()) {
+    if (route.access != RouteAccess::kAdmin) continue;
+    ++routes;
+    for (const std::string_view method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+      const std::string asked = request(method, route.path, "{}");
+      const int status = open.ask(asked).status;
+      EXPECT_TRUE(status == 403 || status == 405) << asked;
+      EXPECT_EQ(guarded.ask(asked).status, status == 403 ? 401 : 405) << asked;
+    }
+  }
+  EXPECT_GT(routes, 10);
+}
+
+TEST(Access, AResetInPlaceOfAChargeIsForAdmins) {
+  TestDoor door({.rules = {}, .access = kOpenToken});
+  const std::string check = R"({"key":"a","limit":1,"window":60,"charge":"reset"})";
+  EXPECT_EQ(door.ask(post("/check", check)).status, 401);
+  EXPECT_EQ(door.ask(post("/v1/check", check)).status, 401);
+  EXPECT_EQ(door.ask(post("/check", check, "Authorization: Bearer secret\r\n")).status, 200);
+  const TestReply listed = door.ask(post("/v1/check", R"({"checks":[)" + check + "]}"));
+  EXPECT_EQ(listed.status, 400);
+  EXPECT_NE(listed.body.find("checks[0].charge"), std::string::npos) << listed.body;
 }
 
 TEST(Access, GuardsWhatChangesOrTells) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -468,14 +469,29 @@ TEST(HttpSession, CountsConnections) {
 TEST(HttpSession, NewRulesCountFromTheNextRequest) {
   TestDoor door;
   const auto session = door.door.make_session({}, door.now);
-  const std::string request = post("/check", R"({"key":"a","rule":"r"})");
-  feed(*session, request, door.now);
-  EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{404}));
-  const auto quota = *Quota::make({.limit = 1, .window = 1min});
-  door.door.use_rules(
-      std::make_shared<const RuleSet>(std::vector<Rule>{{.id = "r", .quota = quota}}));
-  feed(*session, request, door.now);
-  EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{200}));
+  const std::string check = post("/check", R"({"key":"a","rule":"r"})");
+  const std::string envoy = post(
+      "/json", R"({"domain":"edge","descriptors":[{"entries":[{"key":"user","value":"a"}]}]})");
+  feed(*session, check + envoy, door.now);
+  EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{404, 200}));
+  door.use_rules(std::make_shared<const RuleSet>(std::vector<Rule>{
+      {.id = "r",
+       .quota = *Quota::make({.limit = 1, .window = 1min}),
+       .descriptor = DescriptorMatch{.domain = "edge", .entries = {{.key = "user"}}}}}));
+  feed(*session, check + envoy, door.now);
+  EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{200, 429}));
+}
+
+TEST(HttpSession, SaysWhatIsWrongWithAHead) {
+  TestDoor door;
+  for (const auto& [head, status, part] :
+       {std::tuple{"nonsense\r\n\r\n", 400, "not well-formed"},
+        {"GET / HTTP/1.1\r\n\r\n", 400, "requires a Host field"},
+        {"GET / HTTP/4.0\r\n\r\n", 505, "HTTP/1.0 and HTTP/1.1"}}) {
+    const TestReply reply = door.ask(head);
+    EXPECT_EQ(reply.status, status) << head;
+    EXPECT_NE(reply.body.find(part), std::string::npos) << reply.body;
+  }
 }
 
 }  // namespace

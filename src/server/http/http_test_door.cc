@@ -173,7 +173,8 @@ TestDoor::TestDoor() : TestDoor(Options{}) {}
 TestDoor::TestDoor(Options options)
     : fleet_keys(options.key_texts),
       hasher(HashSecret{}),
-      engine(store, hasher, core_of(traffic, options.key_texts)),
+      engine(options.store != nullptr ? *options.store : store, hasher,
+             core_of(traffic, options.key_texts)),
       blocks(hasher),
       view{.info = {.version = "1.2.3",
                     .started = kStart,

@@ -103,6 +103,7 @@ class TestDoor {
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
     RateLimitStyle headers{};
+    Store* store = nullptr;  // in place of the one that does sums
   };
   TestDoor();
   explicit TestDoor(Options options);

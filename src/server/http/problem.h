@@ -9,7 +9,7 @@
 //
 // A denial is not a problem: it is an answer. The kinds are listed in docs/reference/http.md.
 //
-// Thread rule: values. Tested by check/check_body_test.cc and http_problems_test.cc.
+// Thread rule: values. Tested by check/check_body_test.cc and tests/scenarios/http_problems.yaml.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // The query of a URL, for admin requests.
 //
-// Thread rule: pure functions. Tested by query_test.cc and http_problems_test.cc.
+// Thread rule: pure functions. Tested by query_test.cc and tests/scenarios/http_problems.yaml.
 
 #pragma once
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/switching.h"
+#include "server/http/admin/shared_json.h"
 #include "server/http/http_test_door.h"
 #include "server/http/routes.h"
 
@@ -235,6 +237,130 @@ TEST(HttpPages, EveryGetIsNotToBeStored) {
   for (const std::string_view path : {"/health", "/metrics", "/admin/stats"}) {
     EXPECT_EQ(door.ask(get(path)).fields["cache-control"], "no-store") << path;
   }
+}
+
+TrafficEvent event(TrafficEvent::Kind kind) {
+  return {.kind = kind,
+          .rule = "login",
+          .at = 1'763'847'606,
+          .since = 1'763'847'600,
+          .rate = 812.44,
+          .band = {.low = 25, .median = 100, .high = 203.1},
+          .keys = {{.hash = 0xBEEF, .low = 700, .high = 704, .text = "alice"},
+                   {.hash = 7, .low = 20, .high = 21}}};
+}
+
+TEST(HttpEvents, AreShownFromANumberOn) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/admin/events")).body, R"({"last":0,"events":[]})");
+  door.events.add(event(TrafficEvent::Kind::kBegan));
+  door.events.add(event(TrafficEvent::Kind::kEnded));
+  EXPECT_EQ(door.ask(get("/admin/events?since=1")).body,
+            R"({"last":2,"events":[{"number":2,"event":"ended","rule":"login",)"
+            R"("since":"2025-11-22T21:40:00Z","at":"2025-11-22T21:40:06Z",)"
+            R"("requests_per_second":812.4,"band":{"low":25,"median":100,"high":203.1},)"
+            R"("times_high":4,"keys":[{"hash":"000000000000beef","key":"alice","count":700},)"
+            R"({"hash":"0000000000000007","count":20}]}]})");
+  EXPECT_NE(door.ask(get("/admin/events?since=0")).body.find("began"), std::string::npos);
+  for (const char* wrong : {"?since=-1", "?since=x", "?since="}) {
+    EXPECT_EQ(door.ask(get(std::string("/admin/events") + wrong)).status, 400) << wrong;
+  }
+}
+
+TEST(HttpEvents, MetricsSayWhichRulesAreUnusual) {
+  const Quota quota = *Quota::make({.limit = 100, .window = std::chrono::seconds(60)});
+  TestDoor door({.rules = {{.id = "login", .quota = quota}}, .access = {}});
+  const auto metrics = [&] { return door.ask(get("/metrics?format=prometheus")).body; };
+  EXPECT_NE(metrics().find("weir_rule_unusual{rule=\"login\"} 0"), std::string::npos);
+  door.unusual.begin(door.traffic.rules().number_of("login"));
+  door.events.add(event(TrafficEvent::Kind::kBegan));
+  EXPECT_NE(metrics().find("weir_rule_unusual{rule=\"login\"} 1"), std::string::npos);
+  EXPECT_NE(metrics().find("weir_unusual_traffic_total 1"), std::string::npos);
+  EXPECT_NE(metrics().find("weir_webhook_failed_total 16"), std::string::npos);
+}
+
+TEST(HttpEvents, ExplainSaysWhatHoldsInASurge) {
+  const Quota quota = *Quota::make({.limit = 100, .window = std::chrono::seconds(60)});
+  TestDoor door({.rules = {{.id = "login", .quota = quota, .surge_percent = 50}}, .access = {}});
+  door.engine.use_unusual_rules(door.unusual);
+  const auto explained = [&] { return door.ask(get("/v1/explain?rule=login&key=a")).body; };
+  EXPECT_NE(explained().find(R"("limit":100)"), std::string::npos);
+  EXPECT_NE(explained().find(R"("on_surge":{"limit_percent":50,"active":false})"),
+            std::string::npos);
+  door.unusual.begin(door.traffic.rules().number_of("login"));
+  EXPECT_NE(explained().find(R"("limit":50)"), std::string::npos);
+  EXPECT_NE(explained().find(R"("on_surge":{"limit_percent":50,"active":true})"),
+            std::string::npos);
+}
+
+class HttpAdaptive : public ::testing::Test {
+ protected:
+  HttpAdaptive() {
+    node_.now = TestDoor::kStart;
+    node_.pass(10, {});
+    node_.burst(testing::kLogin);
+    node_.pass(89, {{.rule = testing::kLogin, .counts = {.requests = 0}}});
+  }
+
+  TestReply ask(const std::string& request) { return door_.ask(request); }
+
+  const Quota adaptive_ = testing::quota(Algorithm::kAdaptive);
+  testing::Switching node_;
+  TestDoor door_{{.rules = {{.id = "login", .quota = adaptive_},
+                            {.id = "search", .quota = adaptive_},
+                            {.id = "fixed", .quota = testing::quota(Algorithm::kFixedWindow)}},
+                  .access = {},
+                  .switches = &node_.switches}};
+};
+
+constexpr std::string_view kFollowing =
+    R"("following":{"algorithm":"sliding_window","number":3,"seconds_ago":84,"because":)"
+    R"("burst ratio 0.0, 0.0 requests/s in the last 2 s and 10.0 in the last 10 s, 0 % denied"})";
+
+TEST_F(HttpAdaptive, ExplainSaysWhatTheRuleFollowsSinceWhenAndWhy) {
+  const std::string login = ask(get("/v1/explain?rule=login&key=a")).body;
+  EXPECT_NE(login.find(R"("algorithm":"adaptive",)" + std::string(kFollowing)), std::string::npos)
+      << login;
+  const std::string search = ask(get("/v1/explain?rule=search&key=a")).body;
+  EXPECT_NE(search.find(R"("following":{"algorithm":"sliding_window"},)"), std::string::npos)
+      << search;
+  const std::string fixed = ask(get("/v1/explain?rule=fixed&key=a")).body;
+  EXPECT_EQ(fixed.find("following"), std::string::npos) << fixed;
+}
+
+TEST_F(HttpAdaptive, TheRulesSayWhatTheyFollow) {
+  for (const char* path : {"/admin/rules", "/admin/rules/login"}) {
+    const std::string rules = ask(get(path)).body;
+    EXPECT_NE(rules.find(kFollowing), std::string::npos) << rules;
+  }
+  const std::string stats = ask(get("/admin/stats")).body;
+  EXPECT_NE(stats.find(kFollowing), std::string::npos) << stats;
+}
+
+TEST_F(HttpAdaptive, TheMetricsShowTheSwitch) {
+  const std::string json = ask(get("/metrics?format=json")).body;
+  EXPECT_NE(json.find(R"("switches":[{"rule":"login","algorithm":"sliding_window","number":3,)"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(json.find("search"), std::string::npos) << json;
+  const std::string text = ask(get("/metrics?format=prometheus")).body;
+  for (const char* line :
+       {R"(weir_rule_active_algorithm{rule="login",algorithm="sliding_window"} 1)",
+        R"(weir_rule_active_algorithm{rule="search",algorithm="sliding_window"} 1)",
+        R"(weir_rule_switches_total{rule="login"} 2)",
+        R"(weir_rule_switches_total{rule="search"} 0)"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+  EXPECT_EQ(text.find(R"(weir_rule_switches_total{rule="fixed")"), std::string::npos);
+}
+
+TEST_F(HttpAdaptive, ChecksWithoutARuleAreInTheList) {
+  node_.burst(testing::kRuleless);
+  const std::string json = ask(get("/metrics?format=json")).body;
+  EXPECT_NE(json.find(R"("switches":[{"rule":null,"algorithm":"token_bucket","number":1,)"),
+            std::string::npos)
+      << json;
+  EXPECT_NE(json.find(R"("active_algorithm":"token_bucket")"), std::string::npos) << json;
 }
 
 }  // namespace

@@ -158,13 +158,5 @@ TEST(HttpRules, GoBack) {
   EXPECT_EQ(door.desk.last.back_to, 0u);
 }
 
-TEST(HttpRules, AreForAdmins) {
-  TestDoor open({.rules = {}, .access = {.exposure = Exposure::kNetwork}});
-  for (const std::string_view method : {"GET", "PUT", "PATCH", "DELETE"}) {
-    EXPECT_EQ(open.ask(request(method, kPath, "{}")).status, 403) << method;
-  }
-  EXPECT_EQ(open.ask(get("/admin/history")).status, 403);
-}
-
 }  // namespace
 }  // namespace weir

@@ -7,7 +7,7 @@
 //   const std::string_view rule = body.text("rule");
 //   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 //
-// Thread rule: a value. Tested by http_blocks_test.cc and fuzz/admin_body_fuzz.cc.
+// Thread rule: a value. Tested by tests/scenarios/http_admin.yaml and fuzz/admin_body_fuzz.cc.
 
 #pragma once
 

@@ -1,7 +1,6 @@
 // What several pages say in the same way: busy keys, events, what adaptive rules follow.
 //
-// Thread rule: any thread. Tested by http_busiest_test.cc, http_events_test.cc and
-// http_adaptive_test.cc.
+// Thread rule: any thread. Tested by http_keys_test.cc and http_pages_test.cc.
 
 #pragma once
 

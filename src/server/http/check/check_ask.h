@@ -2,7 +2,7 @@
 //
 // The quota comes from the request itself or, if it names a rule, from the rule.
 //
-// Thread rule: pure. Tested by src/server/http/http_problems_test.cc and http_check_test.cc.
+// Thread rule: pure. Tested by tests/scenarios/http_problems.yaml and http_check_test.cc.
 
 #pragma once
 

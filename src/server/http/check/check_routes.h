@@ -1,6 +1,7 @@
 // The routes that spend, ask and reset. Who makes a door adds those of what the node has.
 //
-// Thread rule: the core's. Tested by http_check_test.cc, http_auth_test.cc and http_json_test.cc.
+// Thread rule: the core's. Tested by http_check_test.cc, tests/scenarios/http_auth.yaml and
+// tests/scenarios/http_check.yaml.
 
 #pragma once
 

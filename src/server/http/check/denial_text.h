@@ -1,6 +1,6 @@
 // What a rule says to those it denies.
 //
-// Thread rule: values. Tested by http_auth_test.cc.
+// Thread rule: values. Tested by tests/scenarios/http_auth.yaml.
 
 #pragma once
 

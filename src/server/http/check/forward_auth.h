@@ -14,7 +14,7 @@
 // operator's, and may say otherwise: ?allow=200&deny=429&client=x-forwarded-for. With the
 // others it is the client's, so it says nothing about the answer.
 //
-// Thread rule: pure. Tested by http_auth_test.cc.
+// Thread rule: pure. Tested by tests/scenarios/http_auth.yaml.
 
 #pragma once
 
