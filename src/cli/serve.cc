@@ -215,8 +215,7 @@ class Serve {
     if (files_.empty()) {
       spdlog::info("no configuration file: each check brings its own limit");
     } else {
-      spdlog::info("{} from {}", count_of(node_->rulebook().rules()->rules().size(), "rule"),
-                   files_);
+      spdlog::info("{} from {}", count_of(node_->rulebook().rules()->rules()), files_);
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
@@ -277,12 +276,11 @@ class Serve {
       return spdlog::error("certificate not reloaded: the one in force stays");
     }
     spdlog::error("{} not reloaded: the {} in force stay", files_,
-                  count_of(node_->rulebook().rules()->rules().size(), "rule"));
+                  count_of(node_->rulebook().rules()->rules()));
   }
 
   void log_changes(const std::vector<std::string>& changes, const Settings& wanted) const {
-    spdlog::info("{} reloaded: {}, {}", files_,
-                 count_of(node_->rulebook().rules()->rules().size(), "rule"),
+    spdlog::info("{} reloaded: {}, {}", files_, count_of(node_->rulebook().rules()->rules()),
                  count_of(changes.size(), "change"));
     for (const auto& change : changes) spdlog::info("{}", change);
     for (const auto& sentence : needs_restart(settings_, wanted)) {

@@ -40,18 +40,16 @@ void print_bound(const Rule& rule) {
             << " of a key pass at once; they cost at most as many times what the dearest costs\n";
 }
 
-std::size_t count_rules_in(const ValidateOptions& options) {
+std::string count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
-    const auto rules = value_or_refuse(
-        load_envoy_config(options.file, SettingValues()->envoy.algorithm), std::cout);
-    const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
-    return static_cast<std::size_t>(std::ranges::count_if(rules, limits));
+    return count_of(value_or_refuse(
+        load_envoy_config(options.file, SettingValues()->envoy.algorithm), std::cout));
   }
   auto config =
       value_or_refuse(options.gateway ? load_whole_config(options.file, ServedBy::kGateway)
                                       : load_config_files({.config_file = options.file}),
                       std::cout);
-  const auto rules = config.rules.size();
+  const auto rules = count_of(config.rules);
   config.rules.resize(config.rule_places.size());  // without those of Envoy's files
   const auto warnings = config_warnings(config, options.file);
   if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
@@ -72,7 +70,7 @@ void add_validate_command(CLI::App& app) {
                     "FILE is for weir gateway, or for nginx with Weir in it");
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   command->callback([options] {
-    const auto rules = count_of(count_rules_in(*options), "rule");
+    const auto rules = count_rules_in(*options);
     std::cout << options->file << ": ok, " << rules << '\n';
   });
 }

@@ -44,6 +44,11 @@ std::string count_of(std::size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 
+std::string count_of(std::span<const Rule> rules) {
+  const auto counts = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
+  return count_of(static_cast<std::size_t>(std::ranges::count_if(rules, counts)), "rule");
+}
+
 std::string describe(const Rule& rule) {
   const auto& quota = rule.quota;
   auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +

@@ -18,6 +18,9 @@ namespace weir {
 // "1 rule", "3 rules"
 std::string count_of(std::size_t count, std::string_view what);
 
+// The same of these rules, without those that only shield a value of Envoy's files from limits.
+std::string count_of(std::span<const Rule> rules);
+
 // "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
 std::string describe(const Rule& rule);
 

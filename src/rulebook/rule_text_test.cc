@@ -21,6 +21,8 @@ TEST(RuleText, CountsAsOneReadsIt) {
   EXPECT_EQ(count_of(0, "rule"), "0 rules");
   EXPECT_EQ(count_of(1, "rule"), "1 rule");
   EXPECT_EQ(count_of(2, "change"), "2 changes");
+  const auto rules = {rule("login", 5), Rule{.id = "a", .effect = Rule::Effect::kExempt}};
+  EXPECT_EQ(count_of(rules), "1 rule");
 }
 
 TEST(RuleText, DescribesWhatARuleSays) {
