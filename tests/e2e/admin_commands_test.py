@@ -93,23 +93,6 @@ class Denials(unittest.TestCase):
             self.assertEqual(only.out.count("\n"), 1)
             self.assertEqual(command(weir, "denials", "--key", "alice").code, 2)
 
-    def test_are_hashes_unless_the_setting_says_otherwise(self):
-        with Weir("--threads", "2", config=FILE) as weir:
-            self.deny(weir, "alice")
-            self.assertNotIn("alice", command(weir, "denials", "--json").out)
-            self.assertRegex(command(weir, "denials").out, "  api {15}[0-9a-f]{16} ")
-
-    def test_a_flood_hides_no_other_rule_and_what_is_forgotten_is_counted(self):
-        with Weir("--threads", "1", "--log-denials", "1", config=FILE) as weir:
-            with weir.connect() as connection:
-                for key in range(300):
-                    connection.check(key=f"flood{key}", rule="api", cost=101)
-                connection.check(key="alice", rule="other", cost=101)
-            shown = command(weir, "denials").out
-            self.assertIn("  other  ", shown)
-            self.assertRegex(shown, r"\d+ denials of all rules and keys have no line")
-            weir.wait_for_log("more, of which nothing is kept")
-
     def test_are_followed(self):
         with Weir("--threads", "2", "--show-keys", config=FILE) as weir:
             self.deny(weir, "alice")

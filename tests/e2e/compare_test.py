@@ -29,14 +29,6 @@ class Compare(unittest.TestCase):
             self.compare(redis.url)
             self.assertEqual(redis.ask("DBSIZE"), 0, "its keys are removed")
 
-    def test_a_cluster(self):
-        with redis_world.Cluster() as cluster:
-            self.compare(cluster.url)
-
-    def test_sentinels(self):
-        with redis_world.Sentinels() as sentinels:
-            self.compare(sentinels.url)
-
     def test_no_redis_is_said(self):
         code, said, complaint = run_compare("redis://127.0.0.1:1")
         self.assertEqual((code, said), (1, ""))

@@ -14,11 +14,10 @@ import weir_server
 from certificates import Authority
 from fleet import Fleet
 from redis_world import Redis
-from weir_server import DEADLINE_S, Connection, ConnectionClosed, Weir, get, post, wait_until
+from weir_server import DEADLINE_S, ConnectionClosed, Weir, get, post, wait_until
 from web_socket import CLOSE, PING, PONG, TEXT, Refused, WebSocket, upgrade_request
 
 TOKEN = "a-token-for-the-tests"
-BROWSER = "Accept: text/html,*/*;q=0.8\r\n"
 ORIGIN = "Origin: http://localhost\r\n"
 CROWD = 300
 
@@ -46,13 +45,6 @@ class Files(unittest.TestCase):
                 if head["Content-Encoding"] == "gzip":
                     packed = gzip.decompress(packed)
                 self.assertEqual(packed, plain)
-
-    def test_off_means_off(self):
-        with Weir("--console", "off") as weir, weir.connect() as connection:
-            for path in ("/console/session", "/console/live", "/console/live.json", "/console/x"):
-                self.assertEqual(connection.ask(get(path)).status, 404)
-            self.assertIn("service", connection.ask(get("/", BROWSER)).json())
-
 
 def fetch(weir, path, **fields):
     client = http.client.HTTPConnection("127.0.0.1", weir.port, timeout=DEADLINE_S)
@@ -90,14 +82,6 @@ class Live(unittest.TestCase):
             self.assertTrue(shared, "they have a second in common")
             for second in shared:
                 self.assertTrue(all(one[second] == said[0][second] for one in said))
-
-    def test_a_change_of_the_rules_is_an_event(self):
-        with Weir() as weir, WebSocket(weir.port) as console, weir.connect() as connection:
-            body = json.dumps({"id": "new", "limit": 5, "window": "1m"}).encode()
-            connection.ask(post("/admin/rules/new", body).replace(b"POST", b"PUT", 1))
-            events = console.message_that(lambda said: said["events"])["events"]
-            self.assertEqual((events[0]["id"], events[0]["kind"]), (1, "rules"))
-            self.assertIn("new", events[0]["text"])
 
     def test_over_tls(self):
         with Authority() as authority:
@@ -208,14 +192,6 @@ class Rights(unittest.TestCase):
                     self.assertEqual(connection.ask(get("/admin/stats", page)).status, 200)
         with Weir(environment=environment) as again, again.connect() as connection:
             self.assertEqual(connection.ask(get("/admin/stats", page)).status, 401)
-
-    def test_public_shows_figures_and_no_more(self):
-        with Weir("--console", "public", environment={"WEIR_ADMIN_TOKEN": TOKEN}) as weir, \
-                WebSocket(weir.port) as console, weir.connect() as connection:
-            self.assertIn("here", console.message())
-            self.assertEqual(connection.ask(get("/console/live.json")).status, 200)
-            self.assertEqual(connection.ask(get("/admin/stats")).status, 401)
-
 
 class Hostile(unittest.TestCase):
     def test_bad_frames_close_one_connection_and_disturb_no_other(self):

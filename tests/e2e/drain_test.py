@@ -4,7 +4,7 @@ import signal
 import unittest
 
 import weir_server
-from weir_server import Crowd, Weir, check_request, get, wait_until
+from weir_server import Crowd, Weir, check_request, wait_until
 
 REQUEST = check_request(key="slow", limit=10, window=60)
 
@@ -42,16 +42,6 @@ class Drain(unittest.TestCase):
                 self.assertTrue(connection.is_closed_by_server())
                 connection.socket.close()
             self.assertEqual(weir.wait(), 0)
-
-    def test_health_says_so_to_who_still_asks(self):
-        with Weir("--threads", "1") as weir, weir.connect() as asking:
-            self.assertEqual(asking.ask(get("/health")).status, 200)
-            request = get("/health")
-            asking.send(request[:10])  # so that it is not taken for idle, however slow we are
-            weir.begin_drain()
-            asking.send(request[10:])
-            reply = asking.read_reply()
-            self.assertEqual((reply.status, reply.json()["status"]), (503, "draining"))
 
     def test_who_does_not_finish_is_cut_off(self):
         with Weir(config="drain_timeout: 100ms\n") as weir, weir.connect() as connection:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import pathlib
-import signal
 import socket
 import stat
 import struct
@@ -12,7 +10,7 @@ import tempfile
 import unittest
 
 import weir_server
-from weir_server import DEADLINE_S, Connection, ConnectionClosed, Weir, check_request, get, run_weir
+from weir_server import DEADLINE_S, Connection, ConnectionClosed, Weir, check_request, get
 
 # The client that connects, and the one that PROXY headers name.
 TRUSTED = "trusted_proxies: [127.0.0.0/8, 192.0.2.0/24]\n"
@@ -41,28 +39,6 @@ class UnixSocket(unittest.TestCase):
             self.assertIn("max_keys", self.curl("/admin/stats"))
             self.assertEqual(weir.stop(), 0)
             self.assertFalse(os.path.exists(self.path))
-
-    def test_a_file_left_by_a_dead_server_is_replaced(self):
-        with self.serve() as weir:
-            weir.signal(signal.SIGKILL)
-            weir.wait()
-        self.assertTrue(os.path.exists(self.path))
-        with self.serve():
-            self.assertEqual(json.loads(self.curl())["status"], "ok")
-
-    def test_a_file_of_a_living_server_or_of_another_kind_is_not(self):
-        with self.serve():
-            code, _, said = run_weir("serve", "--http", f"unix:{self.path}")
-            self.assertEqual(code, 1)
-            self.assertIn("is in use", said)
-            self.assertEqual(json.loads(self.curl())["status"], "ok")
-        pathlib.Path(self.path).unlink(missing_ok=True)
-        pathlib.Path(self.path).write_text("precious", encoding="ascii")
-        code, _, said = run_weir("serve", "--http", f"unix:{self.path}")
-        self.assertEqual(code, 1)
-        self.assertIn("a file of another kind", said)
-        self.assertEqual(pathlib.Path(self.path).read_text(encoding="ascii"), "precious")
-
 
 def version2(command, family, addresses):
     return (b"\r\n\r\n\0\r\nQUIT\n" + bytes([0x20 | command, family]) +
@@ -102,29 +78,10 @@ class ProxyProtocol(unittest.TestCase):
         self.assertEqual(self.status(weir, header1("192.0.2.2")), 429)
         # The balancer is trusted, but not whom it speaks for.
         self.assertEqual(self.status(weir, header1("198.51.100.1")), 400)
-
-    def test_the_client_is_the_proxy_when_it_speaks_for_itself(self):
-        weir = self.serve()
-        self.assertEqual(self.status(weir, b"PROXY UNKNOWN\r\n"), 200)
-        self.assertEqual(self.status(weir, version2(0, 0, b"")), 429)
-
-    def test_without_a_right_header_nobody_is_answered(self):
-        weir = self.serve()
-        bad = [get("/health"), b"PROXY TCP4 nobody\r\n" + get("/health"),
-               b"PROXY " + b"x" * 200, version2(3, 0x11, b"x" * 12) + get("/health"),
-               version2(1, 0x11, b"short") + get("/health"),
-               b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff" + b"x" * 1000]
-        for data in bad:
-            self.assert_closed_without_a_word(weir, data)
+        self.assert_closed_without_a_word(weir, get("/health"))
         with Connection(weir.port) as connection:
             reply = connection.ask(header1("192.0.2.9") + get("/metrics?format=prometheus"))
-        self.assertIn(f"weir_proxy_headers_refused_total {len(bad)}\n", reply.text)
-
-    def test_only_trusted_peers_may_send_one(self):
-        weir = self.serve(PER_CLIENT + "trusted_proxies: [192.0.2.0/24]\n")
-        self.assert_closed_without_a_word(weir, header1("192.0.2.1") + get("/auth"))
-        trusting = self.serve(PER_CLIENT + TRUSTED)
-        self.assertEqual(self.status(trusting, header1("192.0.2.1")), 200)
+        self.assertIn("weir_proxy_headers_refused_total 1\n", reply.text)
 
     def test_other_doors_are_as_they_were(self):
         weir = self.enterContext(
@@ -135,12 +92,6 @@ class ProxyProtocol(unittest.TestCase):
         with Connection(weir.port) as connection:
             reply = connection.ask(header1("192.0.2.1") + check_request(key="a", limit=1, window=9))
             self.assertEqual(reply.status, 200)
-
-    def test_a_name_under_which_nothing_listens_is_a_mistake(self):
-        code, _, said = run_weir("serve", "--http", "127.0.0.1:0", "--proxy-protocol", "http-tls")
-        self.assertEqual(code, 1)
-        self.assertIn("'http_tls', but nothing listens under that name", said)
-
 
 if __name__ == "__main__":
     weir_server.main()

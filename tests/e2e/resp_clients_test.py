@@ -230,35 +230,6 @@ class RedisPy(unittest.TestCase):
                 self.assertEqual([reply[0] for reply in replies], [0] * 10 + [1] * 90)
                 self.assertTrue(pong)
 
-    def test_a_bad_command_in_a_transaction_charges_nothing(self):
-        with RespWeir(config=CONFIG) as weir:
-            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
-                with client.pipeline() as pipeline:
-                    pipeline.execute_command("WEIR.HIT", "r", "k")
-                    pipeline.execute_command("WEIR.HIT", "s", "k")
-                    with self.assertRaisesRegex(redis.ResponseError, "no rule 's'"):
-                        pipeline.execute()
-                self.assertEqual(client.execute_command("WEIR.LOOK", "r", "k", 0)[2], 3)
-
-    def test_all_or_nothing(self):
-        with RespWeir(config=CONFIG) as weir:
-            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
-                with client.pipeline() as pipeline:
-                    pipeline.execute_command("WEIR.ATOMIC")
-                    pipeline.execute_command("WEIR.HIT", "r", "a", 2)
-                    pipeline.execute_command("WEIR.HIT", "r", "b", 4)
-                    done, one, other = pipeline.execute()
-                self.assertEqual((done, one[0], other[0]), (b"OK", 0, 1))
-                self.assertEqual(client.execute_command("WEIR.LOOK", "r", "a", 0)[2], 3)
-
-    def test_what_watches_keys_is_refused_before_anything_is_charged(self):
-        with RespWeir(config=CONFIG) as weir:
-            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
-                with client.pipeline() as pipeline:
-                    with self.assertRaisesRegex(redis.ResponseError, "WATCH is not supported"):
-                        pipeline.watch("k")
-                self.assertTrue(client.ping())
-
     @unittest.skipIf(redis.VERSION < (5, 0), "this redis-py speaks RESP2 only")
     def test_resp3(self):
         with RespWeir() as weir:

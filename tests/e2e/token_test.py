@@ -108,14 +108,5 @@ class Tokens(unittest.TestCase):
         self.assertEqual(believed, {"counts": True})
         self.assertEqual(rules["users"]["missing"][0]["because"], "the token does not say it")
 
-    def test_the_first_part_that_is_there_makes_the_key(self):
-        def key(**headers):
-            return self.explained(headers=headers)[0]["first"]["key"]
-        bearer = {"Authorization": "Bearer " + token(sub="alice")}
-        self.assertEqual(key(**bearer, **{"X-Api-Key": "k1"}), "jwt:sub alice")
-        self.assertEqual(key(**{"X-Api-Key": "alice"}), "header:X-Api-Key alice")
-        self.assertEqual(key(), "client 192.0.2.1")
-
-
 if __name__ == "__main__":
     main()

@@ -146,9 +146,6 @@ class AdminTest(unittest.TestCase):
                          {"login"})
         self.nginx.reload()
         self.assertEqual(self.nginx.ask("/login").status, 200)
-        refused = self.change("PUT", rule | {"algorithm": "sliding_log"})
-        self.assertEqual(refused.status, 400)
-        self.assertIn("cannot share", refused.text)
 
     def test_a_long_body_is_read_from_where_nginx_keeps_it(self):
         rule = {"id": "login", "match": {"path": "/login"}, "key": "client", "limit": 0,

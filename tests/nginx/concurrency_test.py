@@ -26,18 +26,12 @@ rules:
     of: concurrency
     limit: {LIMIT}
     on_deny: {{status: 403, body: "{{{{limit}}}} at once"}}
-    allow: [staff]
   - id: rate
     group: rate
     match: {{path: "/held*"}}
     key: query:user
     limit: 20
     window: 1h
-  - id: quiet
-    match: {{path: /quiet}}
-    of: concurrency
-    limit: 0
-    shadow: true
 """
 
 SERVER = """
@@ -194,15 +188,6 @@ class ConcurrencyTest(unittest.TestCase):
         # The denied one is no charge of the other rule. `remaining` is the least of both.
         self.assertEqual(min(left), 0)
         self.assertLess(max(left), LIMIT)
-
-    def test_who_is_on_the_list_or_in_shadow_is_not_held_up(self):
-        nginx = self.start()
-        clients = self.send(nginx, 2 * LIMIT, "/held?user=staff")
-        self.origin.wait_until_held(2 * LIMIT)
-        self.assertEqual(nginx.ask("/quiet").status, 200)
-        self.origin.answer_all()
-        for client in clients:
-            self.assertEqual(client.read_reply().status, 200)
 
     def test_clients_that_leave_hold_nothing(self):
         nginx = self.start()

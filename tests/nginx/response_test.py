@@ -1,7 +1,6 @@
 """Rules that count by the response: which requests are charged, how much, when and how often."""
 
 import os
-import select
 import signal
 import socket
 import sys
@@ -31,12 +30,6 @@ rules:
     limit: 100
     window: 1h
     cost: response:X-Cost
-  - id: tokens
-    match: {path: /tokens}
-    limit: 100
-    window: 1h
-    cost: response:X-Cost
-    reserve: 30
   - id: gone
     match: {path: /gone}
     limit: 5
@@ -95,7 +88,6 @@ SERVER = """
     location @origin { proxy_pass http://origin; }
     location /weir/ { weir off; weir_admin; }
     location = /gone { proxy_pass http://unix:FOLDER/silent:/; }
-    location = /tokens { proxy_pass http://unix:FOLDER/silent:/; }
     location = /skipped { proxy_pass http://unix:FOLDER/silent:/; }
     location = /guess {
       proxy_request_buffering off;
@@ -109,7 +101,7 @@ SERVER = """
 
 
 def silent_origin(test, nginx):
-    """What accepts the requests for /gone and /tokens, and leaves the answers to the test."""
+    """What accepts the requests for /gone, and leaves the answers to the test."""
     silent = test.enterContext(socket.socket(socket.AF_UNIX))
     path = nginx.folder / "silent"
     silent.bind(str(path))
@@ -197,40 +189,6 @@ class ResponseTest(unittest.TestCase):
             wait_until(lambda: len([line for line in self.nginx.access_log()
                                     if line[:2] == ["/gone", "499"]]) == 6 - left, "logged")
         self.assertEqual(self.nginx.ask("/gone").status, 429)
-
-    def test_of_logins_that_are_sent_at_once_no_more_pass_than_may_fail(self):
-        silent = silent_origin(self, self.nginx)
-        for _ in range(2):  # those that succeed take nothing away
-            clients = [self.enterContext(Client(self.nginx.port)) for _ in range(5)]
-            for client in clients:
-                client.send(request("/gone"))
-            origins = [silent.accept()[0] for _ in clients]
-            for _ in range(6):  # as many connections find both workers
-                denied = self.nginx.ask("/gone")
-                self.assertEqual((denied.status, field(denied, "Retry-After")), (429, "1"))
-            for origin in origins:
-                answer(origin, 200)
-            self.assertEqual([client.read_reply().status for client in clients], 5 * [200])
-
-    def test_of_requests_of_unknown_cost_at_once_no_more_pass_than_their_reserves_fit(self):
-        silent = silent_origin(self, self.nginx)
-        clients = [self.enterContext(Client(self.nginx.port)) for _ in range(100)]
-        for client in clients:
-            client.send(request("/tokens"))
-        origins = [silent.accept()[0] for _ in range(100 // 30)]
-        waiting = {client.socket: client for client in clients}
-        while len(waiting) > len(origins):  # the others are denied while these are unknown
-            ready, _, _ = select.select([*waiting, silent], [], [], DEADLINE_S)
-            self.assertTrue(ready, "some are neither denied nor passed on")
-            self.assertNotIn(silent, ready, "the origin gets more than the reserves allow")
-            for one in ready:
-                self.assertEqual(waiting.pop(one).read_reply().status, 429)
-        for origin in origins:
-            answer(origin, 200, "X-Cost: 30\r\n")
-        self.assertEqual([client.read_reply().status for client in waiting.values()],
-                         [200] * len(origins))
-        denied = self.nginx.ask("/tokens")
-        self.assertEqual((denied.status, remaining(denied)), (429, 0), "10 are left, 30 reserved")
 
     def test_a_killed_worker_reserves_nothing(self):
         silent = silent_origin(self, self.nginx)
@@ -461,13 +419,6 @@ class FleetTest(unittest.TestCase):
         for nginx in self.two:
             self.assertEqual(nginx.stop(), 0)
             self.assertNotIn("[alert]", nginx.log())
-
-
-class ConfigurationTest(unittest.TestCase):
-    def test_nginx_takes_what_others_refuse(self):
-        with Nginx(RULES, SERVER, http=HTTP, start=False) as nginx:
-            code, said = nginx.test()
-            self.assertEqual(code, 0, said)
 
 
 if __name__ == "__main__":
