@@ -1,7 +1,10 @@
-// WEIR.HIT and its kin beyond testdata/commands.txt: batches, bounds, rules that change.
+// Commands beyond testdata/commands.txt: batches, bounds, rules that change, what counts.
+
+#include "server/resp/commands.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -57,6 +60,55 @@ TEST(RespRules, ChecksThatArriveTogetherAreDecidedTogether) {
   EXPECT_EQ(door.store.batches, 3);
   door.ask("WEIR.HIT login a\r\nPING\r\nWEIR.HIT login a\r\n");
   EXPECT_EQ(door.store.batches, 5) << "PING waits for the check before it";
+}
+
+TEST(RespClientCommands, Client) {
+  EXPECT_EQ(RespTestDoor().ask("CLIENT SETNAME " + std::string(257, 'n') + "\r\n"),
+            "-ERR Client names cannot be longer than 256 bytes.\r\n");
+  RespTestDoor door;
+  RespTestClient client(door);
+  client.ask("CLIENT SETNAME me\r\n");
+  door.now += std::chrono::seconds(5);
+  const std::string line =
+      "id=1 addr=127.0.0.1 name=me age=5 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 "
+      "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r "
+      "cmd=client|list user=default redir=-1 resp=2\n";
+  EXPECT_EQ(client.ask("CLIENT LIST\r\n"),
+            "$" + std::to_string(line.size()) + "\r\n" + line + "\r\n");
+  EXPECT_TRUE(client.ask("HELLO 3\r\nCLIENT INFO\r\n").find("\r\ntxt:id=1 addr=") !=
+              std::string::npos);
+}
+
+TEST(RespClientCommands, Command) {
+  const auto top = std::to_string(std::ranges::count_if(
+      resp::commands(), [](const auto& command) { return !command.is_subcommand(); }));
+  RespTestDoor door;
+  EXPECT_EQ(door.ask("COMMAND COUNT\r\n"), ":" + top + "\r\n");
+  EXPECT_TRUE(door.ask("COMMAND\r\n").starts_with("*" + top + "\r\n*10\r\n"));
+  EXPECT_TRUE(door.ask("COMMAND LIST\r\n").starts_with("*" + top + "\r\n$11\r\ncl.throttle\r\n"));
+  EXPECT_TRUE(door.ask("HELLO 3\r\nCOMMAND DOCS\r\n").find("\r\n%" + top + "\r\n$11\r\ncl.thr") !=
+              std::string::npos);
+}
+
+TEST(RespClientCommands, Info) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  client.ask("CL.THROTTLE k 0 1 60\r\nCL.THROTTLE k 0 1 60\r\n");
+  const std::string all = client.ask("INFO\r\n");
+  for (const char* line :
+       {"# Server", "weir_version:1.2.3", "uptime_in_seconds:100", "# Clients",
+        "connected_clients:1", "loading:0", "# Stats", "total_connections_received:1",
+        "total_commands_processed:3", "decisions_allowed:1", "decisions_denied:1", "role:master",
+        "# Keyspace"}) {
+    EXPECT_NE(all.find(std::string(line) + "\r\n"), std::string::npos) << line;
+  }
+  const std::string clients = "# Clients\r\nconnected_clients:1\r\n";
+  EXPECT_EQ(client.ask("INFO clients\r\n"),
+            "$" + std::to_string(clients.size()) + "\r\n" + clients + "\r\n");
+  EXPECT_EQ(client.ask("INFO nope\r\n"), "$0\r\n\r\n");
+  EXPECT_EQ(client.ask("INFO everything\r\n").size(), client.ask("INFO\r\n").size());
+  client.ask("HELLO 3\r\n");
+  EXPECT_TRUE(client.ask("INFO\r\n").starts_with("="));
 }
 
 }  // namespace

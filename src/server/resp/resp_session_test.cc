@@ -16,33 +16,6 @@ using namespace std::chrono_literals;
 
 const std::string kCheck = command({"CL.THROTTLE", "user", "15", "30", "60"});
 
-TEST(RespSession, MalformedBytesGetAnErrorAndTheEnd) {
-  struct Case {
-    std::string said;
-    std::string error;
-  };
-  const std::vector<Case> cases = {
-      {"*x\r\n", "invalid multibulk length"},
-      {"*1025\r\n", "invalid multibulk length"},
-      {"*1\r\n:1\r\n", "expected '$', got ':'"},
-      {"*1\r\n$-5\r\n", "invalid bulk length"},
-      {"*1\r\n$65537\r\n", "invalid bulk length"},
-      {"*1\r\n$536870913\r\n", "invalid bulk length"},
-      {"*1\r\n$99999999999999999999\r\n", "invalid bulk length"},
-      {"PING \"\r\n", "unbalanced quotes in request"},
-      {std::string(70'000, 'x'), "too big inline request"},
-  };
-  for (const Case& c : cases) {
-    RespTestDoor door;
-    RespTestClient client(door);
-    EXPECT_EQ(client.ask("PING\r\n" + c.said + "PING\r\n"),
-              "+PONG\r\n-ERR Protocol error: " + c.error + "\r\n");
-    EXPECT_TRUE(client.finished());
-    EXPECT_TRUE(client.session().input_space().empty());
-    EXPECT_EQ(door.ask("PING\r\n"), "+PONG\r\n") << "others are not served";
-  }
-}
-
 TEST(RespSession, HttpIsDroppedWithoutAReply) {
   for (const char* said : {"POST / HTTP/1.1\r\nHost: a\r\n\r\n", "post x\r\n",
                            "Host: localhost\r\n", "*1\r\n$4\r\nPOST\r\n", "HOST: x\r\nPING\r\n"}) {
@@ -57,21 +30,6 @@ TEST(RespSession, HttpIsDroppedWithoutAReply) {
   EXPECT_TRUE(client.finished());
   RespTestClient pipelined(door);
   EXPECT_TRUE(pipelined.ask(kCheck + "POST / HTTP/1.1\r\n").starts_with("*5\r\n"));
-}
-
-TEST(RespSession, NothingIsNotACommand) {
-  RespTestDoor door;
-  EXPECT_EQ(door.ask("\r\n\n*0\r\n*-1\r\n   \r\nPING\r\n"), "+PONG\r\n");
-}
-
-TEST(RespSession, EveryPrefixOfACommandIsWaitedFor) {
-  for (std::size_t size = 1; size < kCheck.size(); ++size) {
-    RespTestDoor door;
-    RespTestClient client(door);
-    EXPECT_EQ(client.ask(kCheck.substr(0, size)), "");
-    EXPECT_FALSE(client.finished());
-    EXPECT_TRUE(client.ask(kCheck.substr(size)).starts_with("*5\r\n:0\r\n:16\r\n:15\r\n")) << size;
-  }
 }
 
 TEST(RespSession, RepliesDoNotDependOnHowBytesArrive) {
@@ -193,13 +151,6 @@ TEST(RespSession, Drain) {
   EXPECT_FALSE(busy.finished());
   EXPECT_EQ(busy.ask("G\r\n"), "+PONG\r\n");
   EXPECT_TRUE(busy.finished());
-}
-
-TEST(RespSession, QuitEndsIt) {
-  RespTestDoor door;
-  RespTestClient client(door);
-  EXPECT_EQ(client.ask("QUIT\r\nPING\r\n"), "+OK\r\n");
-  EXPECT_TRUE(client.finished());
 }
 
 }  // namespace

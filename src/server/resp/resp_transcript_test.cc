@@ -119,7 +119,7 @@ TEST(RespTranscripts, AreAsTheyAreWritten) {
       transcript.read(line);
     }
   }
-  EXPECT_EQ(files, 2);
+  EXPECT_EQ(files, 4);
 }
 
 }  // namespace
