@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "algo/testing/admitted.h"
 #include "algo/testing/any_key.h"
 #include "algo/testing/random_life.h"
 #include "algo/testing/truth.h"
@@ -20,11 +21,6 @@ namespace {
 
 // Read by RapidCheck on first use.
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=2000", 0);
-
-Algorithm any_active() {
-  return *rc::gen::element(Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                           Algorithm::kExponentialBackoff);
-}
 
 enum class Clock : std::uint8_t { kSteady, kStepsBack };
 
@@ -122,14 +118,12 @@ TEST(AdaptiveProperty, AnyWindowAdmitsTwiceTheLimitThroughAllSwitches) {
 // A client takes all there is, sixteen times a window, through two switches: from any phase of
 // the window, after any time.
 TEST(AdaptiveProperty, NobodyWhoTakesAllThereIsGetsMoreThanTwiceTheLimit) {
-  constexpr Algorithm kActive[] = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                                   Algorithm::kExponentialBackoff};
   constexpr int kSteps = 16;
   const Quota quota = *Quota::make({Algorithm::kAdaptive, 960, Duration{16'000'000}});
   for (int life = 0; life < 27 * kSteps * kSteps * 4; ++life) {
     const auto active_at = [&](int switches) {
       const int divisors[] = {1, 3, 9};
-      return kActive[life / divisors[switches] % 3];
+      return kActive[static_cast<std::size_t>(life / divisors[switches] % 3)];
     };
     const int first = life / 27 % kSteps;
     const int second = first + life / 27 / kSteps % kSteps;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "algo/testing/admitted.h"
 #include "algo/testing/any_key.h"
 #include "algo/testing/random_life.h"
 
@@ -29,8 +30,7 @@ std::vector<Quota> quotas_of(std::int64_t limit, Duration window) {
     quotas.push_back(*Quota::make({static_cast<Algorithm>(i), limit, window}));
   }
   const Quota adaptive = *Quota::make({Algorithm::kAdaptive, limit, window});
-  for (const Algorithm active :
-       {Algorithm::kSlidingWindow, Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
+  for (const Algorithm active : kActive) {
     quotas.push_back(adaptive.following({active, 1}));
   }
   return quotas;
@@ -137,10 +137,8 @@ TEST(Charge, MadeByAMistakenClockBlocksNoKeyForLongerThanTwoWindows) {
 // What a key holds after a switch is what it held before, debts included.
 TEST(Charge, ADebtOutlivesASwitch) {
   const Quota adaptive = *Quota::make({Algorithm::kAdaptive, 60, 1h});
-  const Algorithm kinds[] = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                             Algorithm::kExponentialBackoff};
-  for (const Algorithm from : kinds) {
-    for (const Algorithm to : kinds) {
+  for (const Algorithm from : kActive) {
+    for (const Algorithm to : kActive) {
       AnyKey key(Algorithm::kAdaptive);
       const Instant now = kDay + 20min;
       key.charge(adaptive.following({from, 1}), 100, now);
@@ -156,9 +154,7 @@ TEST(Charge, ADebtOutlivesASwitch) {
 Quota any_quota_of_any() {
   const auto algorithm = static_cast<Algorithm>(*rc::gen::inRange(0, kAlgorithmCount));
   const Quota quota = any_quota(algorithm);
-  return quota.following({*rc::gen::element(Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                                            Algorithm::kExponentialBackoff),
-                          1});
+  return quota.following({any_active(), 1});
 }
 
 TEST(Charge, DebtIsBounded) {

@@ -212,9 +212,7 @@ TEST_F(AsyncFleet, NobodyGuessesAboutKeysOfAMasterThatIsAway) {
     SimulatedCheck fails({away});
     node.ask(fails);
     EXPECT_TRUE(fails.has_failed());
-    SimulatedCheck answered({there});
-    node.ask(answered);
-    EXPECT_TRUE(answered.is_allowed());
+    EXPECT_TRUE(node.decide(Operation::kSpendEach, there).allowed());
     let_pass(kInterval);
   }
   EXPECT_EQ(left_in_redis(there), 100 - 3);
@@ -234,10 +232,9 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   EXPECT_EQ(add_node(0s).spend({charge.key, &quota, 3}), true);
   node.link.lost_slot.reset();
   let_pass(AsyncKey::kLostFor);
-  SimulatedCheck check({charge});
-  node.ask(check);
-  EXPECT_TRUE(check.is_allowed());
-  EXPECT_EQ(check.decisions[0].remaining, 5);
+  const Decision check = node.decide(Operation::kSpendEach, charge);
+  EXPECT_TRUE(check.allowed());
+  EXPECT_EQ(check.remaining, 5);
 }
 
 TEST_F(AsyncFleet, WhatIsSpentWhileASyncIsUnderWayCounts) {
@@ -298,23 +295,15 @@ TEST_F(AsyncFleet, AChargeBeyondTheLimitReachesTheOthersWithinAnInterval) {
     SyncingNode& other = add_node(3s);
     const Quota quota = *Quota::make({algorithm, 10, 24h});
     const Charge look{fresh_key(), &quota, 0};
-    const auto looks = [&](SyncingNode& at) {
-      SimulatedCheck check({look}, Operation::kLook);
-      at.ask(check);
-      return check.is_allowed();
-    };
+    const auto looks = [&](SyncingNode& at) { return at.decide(Operation::kLook, look).allowed(); };
     for (int i = 0; i < 2; ++i) {
       EXPECT_TRUE(looks(node) && looks(other)) << algorithm_name(algorithm);
-      SimulatedCheck charge({{look.key, &quota, 7}}, Operation::kCharge);
-      node.ask(charge);
-      EXPECT_EQ(charge.is_allowed(), i == 0);
+      EXPECT_EQ(node.decide(Operation::kCharge, {look.key, &quota, 7}).allowed(), i == 0);
       EXPECT_EQ(looks(node), i == 0);
       let_pass(2 * kInterval);
     }
     EXPECT_FALSE(looks(node) || looks(other)) << algorithm_name(algorithm);
-    SimulatedCheck one({{look.key, &quota, 1}});
-    node.ask(one);
-    EXPECT_FALSE(one.is_allowed());
+    EXPECT_FALSE(node.decide(Operation::kSpendEach, {look.key, &quota, 1}).allowed());
   }
 }
 
@@ -330,9 +319,9 @@ TEST_F(AsyncFleet, ADebtThatIsNotYetToldCanBeGivenBack) {
       node.ask(all);
     }
     for (const std::int64_t cost : {-quota.limit(), std::int64_t{-1}}) {
-      SimulatedCheck back({{key, &quota, cost}});
-      node.ask(back);
-      EXPECT_EQ(back.decisions[0].remaining, cost == -1 ? 1 : 0) << algorithm_name(algorithm);
+      EXPECT_EQ(node.decide(Operation::kSpendEach, {key, &quota, cost}).remaining,
+                cost == -1 ? 1 : 0)
+          << algorithm_name(algorithm);
     }
     let_pass(kInterval);
     EXPECT_EQ(left_in_redis({key, &quota}), 1) << algorithm_name(algorithm);
@@ -348,16 +337,13 @@ TEST_F(AsyncFleet, WhatIsTakenOfTheRestReachesTheOthersWithinAnInterval) {
     const Quota quota = *Quota::make({algorithm, 10, 24h});
     const KeyHash key = fresh_key();
     for (const bool fits : {true, false}) {
-      SimulatedCheck seven({{key, &quota, 7}}, Operation::kDrain);
-      node.ask(seven);
-      EXPECT_EQ(seven.is_allowed(), fits) << algorithm_name(algorithm);
-      EXPECT_EQ(seven.decisions[0].remaining, fits ? 3 : 0);
+      const Decision seven = node.decide(Operation::kDrain, {key, &quota, 7});
+      EXPECT_EQ(seven.allowed(), fits) << algorithm_name(algorithm);
+      EXPECT_EQ(seven.remaining, fits ? 3 : 0);
       let_pass(2 * kInterval);
     }
     EXPECT_EQ(left_in_redis({key, &quota}), 0) << algorithm_name(algorithm);
-    SimulatedCheck one({{key, &quota, 1}}, Operation::kLook);
-    other.ask(one);
-    EXPECT_FALSE(one.is_allowed());
+    EXPECT_FALSE(other.decide(Operation::kLook, {key, &quota, 1}).allowed());
   }
 }
 
@@ -369,20 +355,15 @@ TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
   const Charge charge{fresh_key(), &quota, 6};
   EXPECT_TRUE(node.spend(charge).value());
   let_pass(kInterval);
-  SimulatedCheck look({charge}, Operation::kLook);
-  other.ask(look);
-  EXPECT_FALSE(look.is_allowed());
-  EXPECT_EQ(look.decisions[0].remaining, 4);
-  SimulatedCheck back({{charge.key, &quota, -5}});
-  other.ask(back);
-  EXPECT_EQ(back.decisions[0].remaining, 9);
+  const Decision look = other.decide(Operation::kLook, charge);
+  EXPECT_FALSE(look.allowed());
+  EXPECT_EQ(look.remaining, 4);
+  EXPECT_EQ(other.decide(Operation::kSpendEach, {charge.key, &quota, -5}).remaining, 9);
   let_pass(2 * kInterval);
   SimulatedCheck reset({charge}, Operation::kReset);
   node.ask(reset);
   EXPECT_TRUE(node.spend(charge).value());
-  SimulatedCheck logged({{fresh_key(), &log, 1}});
-  node.ask(logged);
-  EXPECT_TRUE(logged.is_allowed());
+  EXPECT_TRUE(node.decide(Operation::kSpendEach, {fresh_key(), &log, 1}).allowed());
   EXPECT_EQ(node.store.counts()[kAsyncPassedOn], 2);
   EXPECT_EQ(other.store.counts()[kAsyncPassedOn], 2);
 }
@@ -396,9 +377,7 @@ TEST_F(AsyncFleet, AFullTableForgetsNeitherCountsNorDenials) {
   std::vector<Charge> flood;
   for (int i = 0; i < 500; ++i) {
     flood.push_back({fresh_key(), &quota, 1});
-    SimulatedCheck check({flood.back()});
-    node.ask(check);
-    EXPECT_TRUE(check.is_allowed());
+    EXPECT_TRUE(node.decide(Operation::kSpendEach, flood.back()).allowed());
     if (i % 10 == 0) {
       EXPECT_FALSE(node.spend(denied).value());
     }
@@ -454,9 +433,47 @@ TEST_F(AsyncFleet, WhoLooksSeesWhatOthersSpentSince) {
   let_pass(2 * kInterval);
   for (int i = 0; i < 90; ++i) other.spend(charge);
   let_pass(2 * kInterval);
-  SimulatedCheck look({charge}, Operation::kLook);
-  node.ask(look);
-  EXPECT_EQ(look.decisions[0].remaining, 9);
+  EXPECT_EQ(node.decide(Operation::kLook, charge).remaining, 9);
+}
+
+// ---- switches of adaptive keys ---------------------------------------------------------
+
+struct AdaptiveCopies : AsyncFleet {
+  Decision ask(SyncingNode& node, const Quota& quota, std::int64_t cost) {
+    return node.decide(Operation::kSpendEach, {key_, &quota, cost});
+  }
+
+  const Quota sliding_ = *Quota::make({Algorithm::kAdaptive, 100, 10s});
+  const Quota bucket_ = sliding_.following({Algorithm::kTokenBucket, 1});
+  const Quota backoff_ = sliding_.following({Algorithm::kExponentialBackoff, 2});
+  const KeyHash key_ = fresh_key();
+  SyncingNode& lags_ = add_node(0s);
+  SyncingNode& knows_ = add_node(3s);
+};
+
+TEST_F(AdaptiveCopies, ASyncWithALaterSwitchReplacesTheCopyOfWhoLags) {
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(ask(lags_, sliding_, 1).allowed());
+    EXPECT_TRUE(ask(knows_, bucket_, 1).allowed());
+  }
+  let_pass(300ms);
+  ask(knows_, bucket_, 3);
+  ask(lags_, sliding_, 1);
+  let_pass(100ms);
+  const Decision denied = ask(lags_, sliding_, 50);
+  EXPECT_EQ(denied.verdict, Verdict::kDenied);
+  EXPECT_LT(denied.retry_after, 6s);  // a sliding window's is over ten
+}
+
+TEST_F(AdaptiveCopies, InBackoffRedisDecidesAlsoForWhoLags) {
+  ask(lags_, sliding_, 1);
+  let_pass(100ms);
+  for (int i = 0; i < 12; ++i) ask(knows_, backoff_, 100);  // one level up
+  ask(lags_, sliding_, 1);
+  let_pass(100ms);
+  const auto passed_on = lags_.store.counts()[kAsyncPassedOn];
+  EXPECT_EQ(ask(lags_, sliding_, 60).backoff_level, 1);
+  EXPECT_EQ(lags_.store.counts()[kAsyncPassedOn], passed_on + 1);
 }
 
 }  // namespace

@@ -37,9 +37,7 @@ TEST_F(AsyncSyncs, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
   }
   EXPECT_LE(node.store.counts()[kAsyncPushes], 3);
   let_pass(AsyncKey::kCalmIntervals * kInterval);
-  SimulatedCheck look({charge}, Operation::kLook);
-  other.ask(look);
-  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was pushed
+  EXPECT_EQ(other.decide(Operation::kLook, charge).remaining, 10'000 - 30);  // all of it was pushed
   // 1/768 of the limit at once is pushed at once.
   const auto pushes = node.store.counts()[kAsyncPushes];
   for (int i = 0; i < 14; ++i) EXPECT_TRUE(node.spend(charge));

@@ -9,12 +9,14 @@
 #include <deque>
 #include <vector>
 
+#include "algo/testing/random_life.h"
 #include "redis/leasing_node.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using algo::testing::within;
 using testing::LeasingNode;
 using testing::SimulatedCheck;
 using testing::SimulatedRedis;
@@ -24,9 +26,6 @@ using testing::SimulatedRedis;
 // Two nodes on trips that take time, of which one connects, and loses its connection, as both
 // charge. Single hits over the limit are not charged: a node may remember that.
 void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
-  const auto within = [](std::int64_t from, std::int64_t to) {
-    return *rc::gen::inRange<std::int64_t>(from, to + 1);
-  };
   redis.now = instant_from_epoch_us(1'700'000'040'000'000);  // far from the end of a day
   const Quota quota = *Quota::make({Algorithm::kFixedWindow, within(5, 200), 24h});
   LeasingNode stays(redis, 0s, 2);
@@ -78,9 +77,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
     }
   }
   LeasingNode observer(redis, 0s, 2);
-  SimulatedCheck look({{key, &quota, 0}}, Operation::kLook);
-  observer.ask(look);
-  const std::int64_t left = look.decisions[0].remaining;
+  const std::int64_t left = observer.decide(Operation::kLook, {key, &quota, 0}).remaining;
   const auto left_of = [&](std::int64_t spent) {
     return std::max<std::int64_t>(0, quota.limit() - spent);
   };
@@ -149,9 +146,7 @@ TEST(LeasedCharges, AreOwedThoughTheKeyIsOverItsLimitAlready) {
   ASSERT_GT(held, 0);
   std::int64_t owed = 20;
   const auto charge = [&](std::int64_t cost) {
-    SimulatedCheck check({{key, &quota, cost}}, Operation::kCharge);
-    charges.ask(check);
-    EXPECT_FALSE(check.is_allowed());
+    EXPECT_FALSE(charges.decide(Operation::kCharge, {key, &quota, cost}).allowed());
     owed += cost;
   };
   charge(1000 - 20 - held + 1);

@@ -1,4 +1,4 @@
-// A node in mode leased of a simulated fleet.
+// A node in mode leased of a simulated fleet, and the fleet.
 //
 // Thread rule: one thread. Tested by leased_fleet_test.cc, which uses it.
 
@@ -6,21 +6,25 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "redis/simulated_node.h"
 #include "store/redis/leased/leased_store.h"
 
 namespace weir::testing {
 
+inline constexpr Duration kGathered = std::chrono::milliseconds(20);  // what no check waits for
+
 struct LeasingNode : SimulatedNode {
+  static constexpr Duration kStep = kWindowMax;  // at once
+
   LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
       : SimulatedNode(of, clock_skew),
         store({.redis = options, .share = [nodes] { return 2 * nodes; }, .keys = 64}, strict,
-              sender, reactor) {}
-
-  void ask(SimulatedCheck& check) {
-    store.decide(check.batch, now());
-    run();
+              sender, reactor) {
+    mode = &store;
   }
+
   // Whether one charge is admitted; if the store has failed, it is not.
   bool spend(const Charge& charge) {
     SimulatedCheck check({charge});
@@ -38,6 +42,16 @@ struct LeasingNode : SimulatedNode {
 
   LeasedStore store;
   std::int64_t spent = 0;  // of what was leased
+};
+
+class LeasedFleet : public SimulatedFleet<LeasingNode> {
+ protected:
+  // In place of those before: so many, with these clocks.
+  LeasingNode& start(std::initializer_list<Duration> skews) {
+    nodes_.clear();
+    for (const Duration skew : skews) add_node(skew, static_cast<std::int64_t>(skews.size()));
+    return *nodes_[0];
+  }
 };
 
 }  // namespace weir::testing

@@ -84,4 +84,16 @@ class Script {
   }
 };
 
+inline constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);  // a minute begins
+
+// The same for all tests of a program.
+inline Script& script() {
+  static Script only;
+  return only;
+}
+// What is there under the key's name; empty: nothing.
+inline std::string stored(KeyHash key) {
+  return std::string(script().redis.call({"GET", script().name_of(key)}).text());
+}
+
 }  // namespace weir::testing

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -170,6 +172,18 @@ struct SimulatedNode {
       reactor.run(now());
     } while (link.run() || reactor.next() <= now());
   }
+  // In this node's mode.
+  void ask(SimulatedCheck& check) {
+    mode->decide(check.batch, now());
+    run();
+  }
+  // Of one charge that is answered at once.
+  Decision decide(Operation operation, const Charge& charge) {
+    SimulatedCheck check({charge}, operation);
+    ask(check);
+    EXPECT_TRUE(check.is_answered() && !check.has_failed());
+    return check.decisions[0];
+  }
 
   SimulatedRedis& redis;
   const Duration skew;
@@ -181,6 +195,36 @@ struct SimulatedNode {
   const RedisStoreOptions options{.spread = spread, .own_counters = own_counters.get()};
   RedisSender sender{options, link, reactor, listener};
   RedisStore strict{options, sender};
+  Store* mode = &strict;
+};
+
+// Nodes of one mode on one Redis. Time goes on by Node::kStep at most.
+template <typename Node>
+class SimulatedFleet : public ::testing::Test {
+ protected:
+  static KeyHash fresh_key() {
+    static std::uint64_t made = 0;
+    return {++made, made * 0x9e3779b97f4a7c15};
+  }
+  template <typename... More>
+  Node& add_node(Duration skew, More... more) {
+    return *nodes_.emplace_back(std::make_unique<Node>(redis_, skew, more...));
+  }
+  void let_pass(Duration time) {
+    for (const Instant end = redis_.now + time; redis_.now < end;) {
+      redis_.now = std::min(end, redis_.now + Node::kStep);
+      for (const auto& node : nodes_) node->run();
+    }
+  }
+  // What Redis says is left of a key.
+  std::int64_t left_in_redis(const Charge& charge) {
+    return SimulatedNode(redis_, Duration{0})
+        .decide(Operation::kLook, {charge.key, charge.quota, 0, charge.tag})
+        .remaining;
+  }
+
+  SimulatedRedis redis_;
+  std::vector<std::unique_ptr<Node>> nodes_;
 };
 
 }  // namespace weir::testing

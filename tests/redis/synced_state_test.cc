@@ -7,24 +7,22 @@
 
 #include <cstdlib>
 
+#include "algo/testing/random_life.h"
 #include "redis/script_redis.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using algo::testing::within;
+using testing::kStart;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=200", 0);
-
-constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
 
 class SyncedStates : public ::testing::Test {
  protected:
   // Spends and syncs in turn, there and here.
   void live(Algorithm algorithm) {
-    const auto within = [](std::int64_t from, std::int64_t to) {
-      return *rc::gen::inRange<std::int64_t>(from, to + 1);
-    };
     Quota quota = *Quota::make({algorithm, within(1, 1000), Duration{within(1'000, 3'000'000)}});
     const KeyHash key = script_.fresh_key();
     SyncedState copy{};

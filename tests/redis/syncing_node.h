@@ -7,9 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "redis/simulated_node.h"
 #include "store/redis/async/async_store.h"
@@ -19,16 +17,16 @@ namespace weir::testing {
 inline constexpr Duration kInterval = std::chrono::milliseconds(100);  // of syncs
 
 struct SyncingNode : SimulatedNode {
-  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread,
-              OwedUnits* owed = nullptr)
+  static constexpr Duration kStep = std::chrono::milliseconds(1);
+
+  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys = 64,
+              KeySpread key_spread = {}, OwedUnits* owed = nullptr)
       : SimulatedNode(of, clock_skew, key_spread),
         store({.redis = options, .interval = kInterval, .keys = keys, .owed = owed}, strict, sender,
-              reactor) {}
-
-  void ask(SimulatedCheck& check) {
-    store.decide(check.batch, now());
-    run();
+              reactor) {
+    mode = &store;
   }
+
   // Whether one charge is admitted; nothing if the store has failed.
   std::optional<bool> spend(const Charge& charge) {
     SimulatedCheck check({charge});
@@ -42,36 +40,6 @@ struct SyncingNode : SimulatedNode {
   AsyncStore store;
 };
 
-// Nodes on one Redis.
-class SyncingFleet : public ::testing::Test {
- protected:
-  static KeyHash fresh_key() {
-    static std::uint64_t made = 0;
-    return {++made, made * 0x9e3779b97f4a7c15};
-  }
-  SyncingNode& add_node(Duration skew, std::size_t keys = 64, KeySpread spread = {}) {
-    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys, spread));
-  }
-  void let_pass(Duration time) {
-    for (const Instant end = redis_.now + time; redis_.now < end;) {
-      redis_.now += std::chrono::milliseconds(1);
-      for (const auto& node : nodes_) node->run();
-    }
-  }
-  // What Redis says is left of a key.
-  std::int64_t left_in_redis(Charge charge) {
-    SimulatedNode observer(redis_, Duration{0});
-    charge.cost = 0;
-    SimulatedCheck look({charge}, Operation::kLook);
-    observer.strict.decide(look.batch, observer.now());
-    observer.run();
-    EXPECT_TRUE(look.is_answered());
-    EXPECT_FALSE(look.has_failed());
-    return look.decisions[0].remaining;
-  }
-
-  SimulatedRedis redis_;
-  std::vector<std::unique_ptr<SyncingNode>> nodes_;
-};
+using SyncingFleet = SimulatedFleet<SyncingNode>;
 
 }  // namespace weir::testing

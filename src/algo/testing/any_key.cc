@@ -19,17 +19,6 @@ void check_ranges(const Quota& quota, std::int64_t cost, const Decision& decisio
   EXPECT_EQ(decision.verdict == Verdict::kNever, cost > quota.capacity());
 }
 
-template <typename State>
-Decision keep(const Quota& quota, State& state, const Step<State>& step, Instant now) {
-  if (step.changed) {
-    EXPECT_EQ(std::max(expiry(quota, step.state), now), now + step.decision.reset_after);
-  } else {
-    EXPECT_EQ(step.state, state);
-  }
-  state = step.state;
-  return step.decision;
-}
-
 }  // namespace
 
 AnyKey::AnyKey(Algorithm algorithm) {
@@ -41,6 +30,18 @@ AnyKey::AnyKey(Algorithm algorithm) {
     case Algorithm::kAdaptive: state_ = AdaptiveState{}; break;
     case Algorithm::kSlidingLog: state_ = VectorLog{}; break;
   }
+}
+
+template <typename State>
+Decision AnyKey::keep(const Quota& quota, State& state, const Step<State>& step, Instant now) {
+  has_changed_ = step.changed;
+  if (step.changed) {
+    EXPECT_EQ(std::max(algo::expiry(quota, step.state), now), now + step.decision.reset_after);
+  } else {
+    EXPECT_EQ(step.state, state);
+  }
+  state = step.state;
+  return step.decision;
 }
 
 Decision AnyKey::decide(const Quota& quota, std::int64_t cost, Instant now) {

@@ -45,6 +45,9 @@ class AnyKey {
   // exponential_backoff only, or where it is active.
   Decision record_denial(const Quota& quota, Instant now);
 
+  // Whether the last decision was to be stored. Of a sliding log nobody knows.
+  bool has_changed() const { return has_changed_; }
+
   Instant expiry(const Quota& quota) const;
 
   // The algorithm's own state, for tests of one of them.
@@ -53,12 +56,18 @@ class AnyKey {
     return std::get<State>(state_);
   }
 
-  friend bool operator==(const AnyKey&, const AnyKey&) = default;
+  friend bool operator==(const AnyKey& one, const AnyKey& other) {
+    return one.state_ == other.state_;
+  }
 
  private:
+  template <typename State>
+  Decision keep(const Quota& quota, State& state, const Step<State>& step, Instant now);
+
   std::variant<FixedWindowState, SlidingWindowState, TokenBucketState, ExponentialBackoffState,
                AdaptiveState, VectorLog>
       state_;
+  bool has_changed_ = false;
 };
 
 }  // namespace weir::algo::testing

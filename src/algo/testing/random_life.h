@@ -1,14 +1,15 @@
 // Random lives of a key for property tests: quotas, steps in time and costs, which make sense
 // for every quota and get simpler as RapidCheck makes their numbers smaller.
 //
-// Thread rule: one thread. Tested by ../properties_test.cc and ../adaptive_properties_test.cc,
-// which use it.
+// Thread rule: one thread. Tested by ../properties_test.cc, ../adaptive_properties_test.cc and
+// tests/redis/decide_script_test.cc, which use it.
 
 #pragma once
 
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <ostream>
@@ -18,6 +19,17 @@
 #include "weir/quota.h"
 
 namespace weir::algo::testing {
+
+// Those that a lease may be had of, and those that an adaptive rule switches between.
+inline constexpr std::array kLeasable{Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                      Algorithm::kSlidingWindow, Algorithm::kTokenBucket};
+inline constexpr std::array kActive{Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                    Algorithm::kExponentialBackoff};
+
+inline std::int64_t within(std::int64_t from, std::int64_t to) {
+  return *rc::gen::inRange<std::int64_t>(from, to + 1);
+}
+inline Algorithm any_active() { return *rc::gen::elementOf(kActive); }
 
 // One request, as fractions of a window and a limit.
 struct Move {
@@ -32,13 +44,16 @@ inline std::ostream& operator<<(std::ostream& out, const Move& move) {
              << ", " << move.cost_permille << "}";
 }
 
+inline constexpr int kUsualKinds = 5;  // of steps and costs: forward, and what is spent
+inline constexpr int kAllKinds = 9;    // backward, looks, refunds and the greatest costs, too
+
 inline constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'123'457);
 
 inline std::int64_t part(std::int64_t whole, int permille) {
   return static_cast<std::int64_t>(Int128{whole} * permille / 1000);
 }
 
-// Forward: nothing, microseconds, parts of a window, several windows.
+// Nothing, microseconds, parts of a window, several windows; then seconds, and the same back.
 inline Duration step_of(const Quota& quota, const Move& move) {
   const std::int64_t window_us = quota.window().count();
   switch (move.step_kind) {
@@ -46,11 +61,15 @@ inline Duration step_of(const Quota& quota, const Move& move) {
     case 1: return Duration{move.step_permille % 3};
     case 2: return Duration{part(window_us, move.step_permille) / 20};
     case 3: return Duration{part(window_us, move.step_permille)};
-    default: return Duration{part(window_us, move.step_permille) * 3};
+    case 4: return Duration{part(window_us, move.step_permille) * 3};
+    case 5: return std::chrono::seconds(move.step_permille / 20);
+    case 6: return -Duration{move.step_permille};
+    case 7: return -Duration{part(window_us, move.step_permille)};
+    default: return -Duration{part(window_us, move.step_permille) * 4};
   }
 }
 
-// From 0 or 1 to a bit over the capacity.
+// From 1 to a bit over the capacity; then nothing, less, and the most.
 inline std::int64_t cost_of(const Quota& quota, const Move& move) {
   const std::int64_t capacity = quota.capacity();
   switch (move.cost_kind) {
@@ -58,14 +77,18 @@ inline std::int64_t cost_of(const Quota& quota, const Move& move) {
     case 1: return std::max<std::int64_t>(1, part(capacity, move.cost_permille) / 10);
     case 2: return std::max<std::int64_t>(1, part(capacity, move.cost_permille));
     case 3: return std::max<std::int64_t>(1, capacity);
-    default: return std::min(kCostMax, capacity + 1);
+    case 4: return std::min(kCostMax, capacity + 1);
+    case 5: return 0;
+    case 6: return -part(capacity, move.cost_permille);
+    case 7: return -kCostMax;
+    default: return move.cost_permille % 2 == 0 ? kCostMax : -1;
   }
 }
 
-inline rc::Gen<Move> any_move() {
-  return rc::gen::build<Move>(rc::gen::set(&Move::step_kind, rc::gen::inRange(0, 5)),
+inline rc::Gen<Move> any_move(int kinds = kUsualKinds) {
+  return rc::gen::build<Move>(rc::gen::set(&Move::step_kind, rc::gen::inRange(0, kinds)),
                               rc::gen::set(&Move::step_permille, rc::gen::inRange(0, 1001)),
-                              rc::gen::set(&Move::cost_kind, rc::gen::inRange(0, 5)),
+                              rc::gen::set(&Move::cost_kind, rc::gen::inRange(0, kinds)),
                               rc::gen::set(&Move::cost_permille, rc::gen::inRange(0, 1001)));
 }
 
@@ -73,19 +96,24 @@ inline std::vector<Move> any_life() { return *rc::gen::container<std::vector<Mov
 
 // Evenly spread over the orders of magnitude.
 inline rc::Gen<std::int64_t> any_magnitude(std::int64_t least, std::int64_t most) {
-  return rc::gen::mapcat(rc::gen::inRange(0, 43), [least, most](int bits) {
+  return rc::gen::mapcat(rc::gen::inRange(0, 46), [least, most](int bits) {
     const std::int64_t top = std::clamp(std::int64_t{1} << bits, least, most);
     return rc::gen::inRange<std::int64_t>(least, top + 1);
   });
 }
 
 inline Quota any_quota(Algorithm algorithm) {
+  using namespace std::chrono_literals;
   QuotaSpec spec{algorithm};
-  spec.limit = *any_magnitude(1, kLimitMax);
+  spec.limit = *any_magnitude(0, kLimitMax);
   spec.window = Duration{*any_magnitude(kWindowMin.count(), kWindowMax.count())};
-  if (*rc::gen::arbitrary<bool>()) {  // as people choose them
-    using namespace std::chrono_literals;
+  const std::int64_t kind = within(0, 2);
+  if (kind == 1) {  // as people choose them
+    spec.limit = within(1, 20);
     spec.window = *rc::gen::element<Duration>(1ms, 100ms, 1s, 10s, 1min, 1h, 24h);
+  } else if (kind == 2) {  // so that products need far over 53 bits
+    spec.limit = kLimitMax - within(0, 999);
+    spec.window = kWindowMax - Duration{within(0, 999)};
   }
   if (algorithm == Algorithm::kTokenBucket && *rc::gen::arbitrary<bool>()) {
     spec.burst = *any_magnitude(1, kLimitMax);
@@ -95,22 +123,6 @@ inline Quota any_quota(Algorithm algorithm) {
   const Result<Quota> quota = Quota::make(spec);
   RC_PRE(quota.has_value());  // not if its bucket takes too long to fill
   return *quota;
-}
-
-// ---- what was admitted ----
-
-struct Admitted {
-  std::int64_t at_us;
-  std::int64_t units;
-};
-
-inline Int128 units_between(const std::vector<Admitted>& all, std::int64_t after_us,
-                            std::int64_t to_us) {
-  Int128 units = 0;
-  for (const Admitted& one : all) {
-    if (one.at_us > after_us && one.at_us <= to_us) units += one.units;
-  }
-  return units;
 }
 
 }  // namespace weir::algo::testing
