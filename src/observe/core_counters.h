@@ -2,7 +2,7 @@
 // adds the cores up.
 //
 // Thread rule: Core::add_one() on the owning core; sum() from anywhere.
-// Tested by src/server/resp/resp_client_commands_test.cc and
+// Tested by src/server/resp/resp_commands_test.cc and
 // src/server/http/admin/http_pages_test.cc.
 
 #pragma once

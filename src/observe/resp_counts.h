@@ -1,6 +1,6 @@
 // RespCounts: what the Redis doors count.
 //
-// Thread rule: as CoreCounters. Tested by src/server/resp/resp_client_commands_test.cc.
+// Thread rule: as CoreCounters. Tested by src/server/resp/resp_commands_test.cc.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // What the commands do. Each answers its request with exactly one reply.
 //
-// Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_client_commands_test.cc,
-// resp_throttle_test.cc and resp_multi_test.cc.
+// Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_throttle_test.cc and
+// resp_multi_test.cc.
 
 #pragma once
 

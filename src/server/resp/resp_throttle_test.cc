@@ -18,13 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ":1\r\n" and so on as "1 5 0 1 5"; an error of redis-cell as "! ...", others as they are.
+// Of the reply "*5\r\n:1\r\n" and so on: "1 5 0 1 5".
 std::string shown(const std::string& reply) {
-  constexpr std::string_view kError = "-Cell error: ";
-  if (reply.starts_with(kError)) {
-    return "! " + reply.substr(kError.size(), reply.find('\r') - kError.size());
-  }
-  if (!reply.starts_with("*5\r\n")) return reply.substr(0, reply.find('\r'));
   std::string text;
   for (std::size_t at = 4; at < reply.size();) {
     const auto end = reply.find("\r\n", at);
