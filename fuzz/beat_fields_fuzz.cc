@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"

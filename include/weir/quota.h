@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -54,7 +55,10 @@ constexpr bool can_be_active(Algorithm algorithm) noexcept {
          algorithm == Algorithm::kExponentialBackoff;
 }
 
-// "sliding_window" and so on: the names of configuration, HTTP and metrics.
+// The names of configuration, HTTP and metrics, in the order of Algorithm.
+inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
+    "fixed_window", "sliding_log",         "sliding_window",
+    "token_bucket", "exponential_backoff", "adaptive"};
 std::string_view algorithm_name(Algorithm algorithm) noexcept;
 std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept;
 
@@ -92,6 +96,8 @@ class Quota {
   std::int64_t limit() const noexcept { return limit_; }
   Duration window() const noexcept { return Duration{window_us_}; }
 
+  // Whether another algorithm may decide later: an adaptive quota.
+  bool switches() const noexcept { return algorithm_ == Algorithm::kAdaptive; }
   // The algorithm that decides: that of the last switch for an adaptive quota, else its own.
   Algorithm active() const noexcept { return active_; }
   std::uint32_t switch_number() const noexcept { return switch_number_; }
@@ -103,7 +109,7 @@ class Quota {
     return quota;
   }
   void follow(ActiveAlgorithm active) noexcept {
-    if (algorithm_ != Algorithm::kAdaptive) return;
+    if (!switches()) return;
     active_ = active.algorithm;
     switch_number_ = active.number;
   }

@@ -3,7 +3,7 @@
 // the cooldown. exponential_backoff.h says what they mean. And how it decides, whatever the
 // windows count.
 //
-// Thread rule: pure functions. Tested by testdata/exponential_backoff.txt and adaptive.txt.
+// Thread rule: pure functions. Tested by testdata/*.txt of the algorithms that have one.
 
 #pragma once
 

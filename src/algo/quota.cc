@@ -1,17 +1,11 @@
 #include "weir/quota.h"
 
-#include <array>
 #include <numeric>
 
 #include "algo/wide_math.h"
 
 namespace weir {
 namespace {
-
-constexpr std::array<std::string_view, kAlgorithmCount> kNames = {
-    "fixed_window", "sliding_log",         "sliding_window",
-    "token_bucket", "exponential_backoff", "adaptive",
-};
 
 Error invalid(std::string_view field, std::string_view expected) noexcept {
   return {ErrorCode::kInvalidQuota, field, expected};
@@ -20,18 +14,18 @@ Error invalid(std::string_view field, std::string_view expected) noexcept {
 }  // namespace
 
 std::string_view algorithm_name(Algorithm algorithm) noexcept {
-  return kNames[static_cast<std::size_t>(algorithm)];
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
 std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Algorithm>(i);
+  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i) {
+    if (kAlgorithmNames[i] == name) return static_cast<Algorithm>(i);
   }
   return std::nullopt;
 }
 
 Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
-  if (static_cast<std::size_t>(spec.algorithm) >= kNames.size()) {
+  if (static_cast<std::size_t>(spec.algorithm) >= kAlgorithmNames.size()) {
     return invalid("algorithm", "one of the six algorithms");
   }
   if (spec.limit < 0 || spec.limit > kLimitMax) {
@@ -48,13 +42,12 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   }
 
   Quota quota;
-  const bool is_adaptive = spec.algorithm == Algorithm::kAdaptive;
   quota.algorithm_ = spec.algorithm;
-  quota.active_ = is_adaptive ? ActiveAlgorithm().algorithm : spec.algorithm;
+  quota.active_ = quota.switches() ? ActiveAlgorithm().algorithm : spec.algorithm;
   quota.limit_ = spec.limit;
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;
-  const bool has_ticks = is_adaptive || spec.algorithm == Algorithm::kTokenBucket;
+  const bool has_ticks = quota.switches() || spec.algorithm == Algorithm::kTokenBucket;
   if (!has_ticks || spec.limit == 0) return quota;
 
   if (spec.burst > 0) quota.capacity_ = spec.burst;

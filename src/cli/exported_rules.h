@@ -20,7 +20,7 @@ namespace weir {
 
 enum class WorkerStore : std::uint8_t {
   kKv,       // counts in windows
-  kDurable,  // every algorithm but adaptive
+  kDurable,  // every algorithm that does not switch
 };
 
 // The store's letter, 'k' or 'd', then packed_rules(). `file` is only a name, for the errors.

@@ -71,7 +71,7 @@ void load_country_database(Config& config, Mistakes& mistakes) {
 // is that of the one that the file sets.
 template <auto kEnter, auto kLeave>
 void check_threshold(const SectionReader& reader, const SettingValues& settings) {
-  if (settings->adaptive.*kLeave <= settings->adaptive.*kEnter) return;
+  if (settings->switching.*kLeave <= settings->switching.*kEnter) return;
   const auto& enter = setting_name<kEnter>();
   const auto& leave = setting_name<kLeave>();
   const auto highest = settings.text(enter);
@@ -102,10 +102,11 @@ void read_config(const SectionReader& reader, Config& config) {
   for (const YamlNode* text : reader.texts("trusted_proxies")) {
     if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));
   }
-  using Adaptive = AdaptiveThresholds;
-  check_threshold<&Adaptive::burst_ratio, &Adaptive::burst_ratio_leave>(reader, settings);
-  check_threshold<&Adaptive::denied_share, &Adaptive::denied_share_leave>(reader, settings);
-  check_threshold<&Adaptive::rate_min, &Adaptive::rate_leave>(reader, settings);
+  check_threshold<&SwitchThresholds::burst_ratio, &SwitchThresholds::burst_ratio_leave>(reader,
+                                                                                        settings);
+  check_threshold<&SwitchThresholds::denied_share, &SwitchThresholds::denied_share_leave>(reader,
+                                                                                          settings);
+  check_threshold<&SwitchThresholds::rate_min, &SwitchThresholds::rate_leave>(reader, settings);
   config.sources.country_header = settings->country_header;
   config.sources.token_header = settings->jwt.header;
   auto read = read_rules(reader, context_of(settings, config.served_by));

@@ -200,39 +200,39 @@ constexpr Section kEnvoy = {"'envoy'", "Envoy's rate limit service.", kEnvoyFiel
 constexpr FieldRange kRates = {0, 1'000'000'000};
 
 constexpr Field kAdaptiveFields[] = {
-    row::number<&AdaptiveThresholds::burst_ratio>(
+    row::number<&SwitchThresholds::burst_ratio>(
         "burst_ratio", {0, 5},
         "Above it, a rule follows token_bucket: the rate of the last two seconds, as a multiple of "
         "the rate of the last ten. 5 is the most it can be, after idleness; so 5 never selects "
         "token_bucket.")
         .defaults_to("3")
         .needs_restart(),
-    row::number<&AdaptiveThresholds::burst_ratio_leave>("burst_ratio_leave", {0, 5},
-                                                        "Below it, a rule leaves token_bucket.")
+    row::number<&SwitchThresholds::burst_ratio_leave>("burst_ratio_leave", {0, 5},
+                                                      "Below it, a rule leaves token_bucket.")
         .defaults_to("2")
         .needs_restart(),
-    row::number<&AdaptiveThresholds::denied_share>(
+    row::number<&SwitchThresholds::denied_share>(
         "denied_share", {0, 1},
         "Above it, a rule follows exponential_backoff: the share of the last ten seconds' requests "
         "that were denied. 1 never selects exponential_backoff.")
         .defaults_to("0.5")
         .needs_restart(),
-    row::number<&AdaptiveThresholds::denied_share_leave>(
+    row::number<&SwitchThresholds::denied_share_leave>(
         "denied_share_leave", {0, 1}, "Below it, a rule leaves exponential_backoff.")
         .defaults_to("0.3")
         .needs_restart(),
-    row::number<&AdaptiveThresholds::rate_min>(
+    row::number<&SwitchThresholds::rate_min>(
         "rate_min", kRates,
         "Requests a second, of the whole fleet, above which a rule follows token_bucket (in the "
         "last two seconds) or exponential_backoff (in the last ten).")
         .defaults_to("20")
         .needs_restart(),
-    row::number<&AdaptiveThresholds::rate_leave>("rate_leave", kRates,
-                                                 "Requests a second below which it leaves them.")
+    row::number<&SwitchThresholds::rate_leave>("rate_leave", kRates,
+                                               "Requests a second below which it leaves them.")
         .defaults_to("10")
         .needs_restart(),
-    row::duration<&AdaptiveThresholds::dwell>("dwell", {1'000'000, 3'600'000'000},
-                                              "A rule switches at most once in so long.")
+    row::duration<&SwitchThresholds::dwell>("dwell", {1'000'000, 3'600'000'000},
+                                            "A rule switches at most once in so long.")
         .defaults_to("5s")
         .needs_restart(),
 };
@@ -270,7 +270,7 @@ constexpr Field kConfigFields[] = {
     row::section<&ServerSettings::store>(
         "store", kStore,
         "Where limits are shared with other nodes. Without it, this node is alone."),
-    row::section<&ServerSettings::adaptive>(
+    row::section<&ServerSettings::switching>(
         "adaptive", kAdaptive,
         "When rules whose algorithm is adaptive switch. All nodes of a fleet should say the same."),
     row::text<&ServerSettings::state_file>("state_file", &kPath,

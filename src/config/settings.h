@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "config/adaptive_thresholds.h"
+#include "config/switch_thresholds.h"
 #include "rules/mode.h"
 #include "weir/quota.h"
 #include "weir/time.h"
@@ -82,7 +82,7 @@ struct ServerSettings {
   std::uint64_t max_keys = 0;
   std::optional<std::uint64_t> max_buffered;
   StoreSettings store;
-  AdaptiveThresholds adaptive;
+  SwitchThresholds switching;
   std::string state_file;
   bool show_keys = false;
   std::size_t log_denials = 0;

@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "engine/adaptive/active_algorithms.h"
 #include "engine/fleet.h"
+#include "engine/switching/active_algorithms.h"
 #include "observe/traffic.h"
 #include "observe/unusual/unusual_rules.h"
 #include "rules/mode.h"
@@ -117,14 +117,14 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
-  // From now on adaptive limits follow these; they must outlive the engine. Without, they are
-  // sliding windows. `ruleless`: counts adaptive charges without a rule.
+  // From now on limits that switch follow these; they must outlive the engine. Without, they are
+  // sliding windows. `ruleless`: counts the charges without a rule that do.
   void follow(const ActiveAlgorithms& active, RuleNumber ruleless = kNoRuleNumber) {
     active_ = &active;
     ruleless_ = ruleless;
   }
   RuleNumber ruleless() const { return ruleless_; }
-  // The algorithm that adaptive limits of the rule follow now.
+  // The algorithm that limits of the rule follow now if they switch.
   ActiveAlgorithm active_for(RuleNumber rule) const {
     return active_ == nullptr ? ActiveAlgorithm() : active_->of(rule);
   }

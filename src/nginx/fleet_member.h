@@ -20,8 +20,8 @@
 #include <span>
 #include <string>
 
-#include "engine/adaptive/active_algorithms.h"
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/active_algorithms.h"
+#include "engine/switching/rule_switches.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "net/tls/tls_context.h"

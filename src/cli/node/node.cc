@@ -229,7 +229,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       blocks_(hasher_),
       fleet_keys_(key_texts(settings)),
       recent_traffic_(traffic_, clock_.now()),
-      switches_(settings.values->adaptive, active_algorithms_,
+      switches_(settings.values->switching, active_algorithms_,
                 [this](const RuleSwitches::Change& change) {
                   log_switch(change);
                   live_.tell("switch", std::string(change.rule), switch_text(change.to));

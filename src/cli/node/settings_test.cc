@@ -52,17 +52,17 @@ TEST(Settings, TheFileWinsOverDefaultsAndTheCommandLineOverTheFile) {
 }
 
 TEST(Settings, AdaptiveRulesHaveTheThresholdsOfTheFile) {
-  EXPECT_EQ(SettingValues()->adaptive, AdaptiveThresholds());
-  const AdaptiveThresholds expected{.burst_ratio = 4.5,
-                                    .burst_ratio_leave = 1,
-                                    .denied_share = 0.75,
-                                    .denied_share_leave = 0.25,
-                                    .rate_min = 100,
-                                    .rate_leave = 50.5,
-                                    .dwell = std::chrono::seconds(30)};
+  EXPECT_EQ(SettingValues()->switching, SwitchThresholds());
+  const SwitchThresholds expected{.burst_ratio = 4.5,
+                                  .burst_ratio_leave = 1,
+                                  .denied_share = 0.75,
+                                  .denied_share_leave = 0.25,
+                                  .rate_min = 100,
+                                  .rate_leave = 50.5,
+                                  .dwell = std::chrono::seconds(30)};
   EXPECT_EQ(in_file("adaptive: {burst_ratio: 4.5, burst_ratio_leave: 1, denied_share: 0.75,\n"
                     "  denied_share_leave: 0.25, rate_min: 100, rate_leave: 50.5, dwell: 30s}")
-                ->adaptive,
+                ->switching,
             expected);
 }
 

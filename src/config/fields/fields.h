@@ -66,11 +66,6 @@ inline constexpr const TextForm* kAnyText = nullptr;
 inline constexpr std::size_t kTextMax = 1024;     // bytes
 inline constexpr std::size_t kTextListMax = 256;  // texts
 
-// In the order of weir::Algorithm.
-inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
-    "fixed_window", "sliding_log",         "sliding_window",
-    "token_bucket", "exponential_backoff", "adaptive"};
-
 struct Section;
 
 // Another field of the same section and the value it must have.

@@ -181,9 +181,9 @@ void Conclusion::remember_denial(const Item& item) {
   engine_.traffic().record_denial(facts, ask.key);
 }
 
-// Adaptive charges without a rule switch together, by what they have in common.
+// Charges without a rule switch together, by what they have in common.
 void Conclusion::record_ruleless(const Item& item) {
-  if (!spends(operation_) || item.ask.quota.algorithm() != Algorithm::kAdaptive) return;
+  if (!spends(operation_) || !item.ask.quota.switches()) return;
   const auto outcome = item.answer.over ? RuleOutcome::kDenied : RuleOutcome::kAllowed;
   engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now_);
 }

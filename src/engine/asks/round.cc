@@ -43,8 +43,8 @@ bool Round::add(const Ask& ask) {
   }
   item.name = name_of(ask);
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
-    const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
-    if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
+    const bool is_followed = item.limits.data() == item.followed.data();
+    if (item.limits[i].switches() && !is_followed) follow_switches(item);
     item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {

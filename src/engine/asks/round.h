@@ -40,7 +40,7 @@ class Round {
     std::string bucket;  // while the engine awaits a hasher, as key without a rule
     std::span<const Quota> limits;
     std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
-    std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
+    std::array<Quota, Rule::kLimitsMax> followed;  // those of a rule that switches, as of now
     HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several

@@ -1,6 +1,6 @@
 // A node's switches, for tests: traffic as the test wants it, and what the log would say.
 //
-// Thread rule: one thread. Tested by src/engine/adaptive/rule_switches_test.cc, which uses it.
+// Thread rule: one thread. Tested by src/engine/switching/rule_switches_test.cc, which uses it.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 
 namespace weir::testing {
 

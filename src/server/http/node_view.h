@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/adaptive/rule_switches.h"
 #include "engine/login_guard.h"
+#include "engine/switching/rule_switches.h"
 #include "observe/detailed_counts.h"
 #include "observe/resp_counts.h"
 #include "observe/shared_store.h"

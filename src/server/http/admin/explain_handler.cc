@@ -114,7 +114,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("decided_by", cause_name(answer)).field("would", answer.allowed() ? "allow" : "deny");
   json.field("over", answer.over).field("mode", mode_name(answer.mode));
   json.field("algorithm", algorithm_name(answer.quota.algorithm()));
-  if (answer.quota.algorithm() == Algorithm::kAdaptive) {
+  if (answer.quota.switches()) {
     write_following(json.key("following"), with.switches, ask.rule->id, with.now);
   }
   json.field("limit", answer.decision.limit).field("window_seconds", answer.quota.window());

@@ -60,23 +60,23 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   }
 }
 
-// Calls `read` with the id of each adaptive rule, and what it follows.
+// Calls `read` with the id of each rule that switches, and what it follows.
 template <typename Read>
-void each_adaptive(const Figures& figures, Read read) {
+void each_switching(const Figures& figures, Read read) {
   for (const Rule& rule : rules_shown(figures)) {
-    if (figures.view.switches == nullptr || !is_adaptive(rule)) continue;
+    if (figures.view.switches == nullptr || !may_switch(rule)) continue;
     read(rule.id, figures.view.switches->of(rule.id).value_or(RuleSwitch()));
   }
 }
 
 void read_active_algorithms(const Figures& figures, MetricSamples& samples) {
-  each_adaptive(figures, [&](const std::string& rule, const RuleSwitch& last) {
+  each_switching(figures, [&](const std::string& rule, const RuleSwitch& last) {
     add(samples, {rule, std::string(algorithm_name(last.active.algorithm))}, 1);
   });
 }
 
 void read_switches(const Figures& figures, MetricSamples& samples) {
-  each_adaptive(figures, [&](const std::string& rule, const RuleSwitch& last) {
+  each_switching(figures, [&](const std::string& rule, const RuleSwitch& last) {
     add(samples, {rule}, last.count);
   });
 }
@@ -163,11 +163,11 @@ constexpr Metric kRows[] = {
      .samples = read_rule_latency,
      .labels = {{{"rule"}, {"quantile", "0.5, 0.99"}}}},
     {.name = "weir_rule_active_algorithm",
-     .help = "Always 1; the algorithm that each adaptive rule follows now is a label.",
+     .help = "Always 1; the algorithm that each rule that switches follows now is a label.",
      .samples = read_active_algorithms,
      .labels = {{{"rule"}, {"algorithm", "sliding_window, token_bucket, exponential_backoff"}}}},
     {.name = "weir_rule_switches_total",
-     .help = "Times that each adaptive rule has changed the algorithm that it follows.",
+     .help = "Times that each rule that switches has changed the algorithm that it follows.",
      .samples = read_switches,
      .labels = {{{"rule"}}}},
     {.name = "weir_rule_unusual",

@@ -55,7 +55,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
     json.begin_object().field("id", rule.id);
     if (!rule.name.empty()) json.field("name", rule.name);
     json.field("algorithm", algorithm_name(rule.quota.algorithm()));
-    if (is_adaptive(rule)) {
+    if (may_switch(rule)) {
       write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
     }
     json.field("limit", rule.quota.limit()).field("window_seconds", rule.quota.window());
@@ -120,7 +120,7 @@ void write_rates(JsonWriter& json, const TrafficRates& rates) {
   json.field("deny_rate", rates.denied_share);
 }
 
-// What an adaptive rule has switched to last. If none ever has, what has decided most.
+// What a rule that switches has switched to last. If none ever has, what has decided most.
 Algorithm active_algorithm(const RuleSwitches* switches, const TrafficTotals& totals) {
   const auto last = switches == nullptr ? std::nullopt : switches->latest();
   return last ? last->active.algorithm : totals.most_used();

@@ -53,7 +53,7 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   json.field("origin", kOriginNames[static_cast<std::size_t>(rule.origin)]);
   json.key("rule").raw(raw_or_null(rule.json));
   const Rule* const in_force = pages.core.rules().find(rule.id);
-  if (in_force != nullptr && is_adaptive(*in_force)) {
+  if (in_force != nullptr && may_switch(*in_force)) {
     write_following(json.key("following"), pages.switches, rule.id, now);
   }
   json.end_object();

@@ -87,7 +87,7 @@ void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSe
   if (switches != nullptr) write({});
   for (const Rule& rule : rules.rules()) {
     if (switches == nullptr || shown == kSwitchesShownMax) break;
-    if (is_adaptive(rule)) write(rule.id);
+    if (may_switch(rule)) write(rule.id);
   }
   json.end_array();
 }

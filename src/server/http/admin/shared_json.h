@@ -1,4 +1,4 @@
-// What several pages say in the same way: busy keys, events, what adaptive rules follow.
+// What several pages say in the same way: busy keys, events, what rules that switch follow.
 //
 // Thread rule: any thread. Tested by http_keys_test.cc and http_pages_test.cc.
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 #include "observe/keys/key_report.h"
 #include "observe/unusual/traffic_events.h"
 #include "proto/json_writer.h"

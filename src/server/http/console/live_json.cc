@@ -74,7 +74,7 @@ double burst_ratio(const TrafficWindow& window, RuleNumber rule) {
 void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const Rule* rule, RuleNumber number) {
   const std::string_view id = rule == nullptr ? std::string_view() : rule->id;
-  const bool adapts = rule != nullptr && is_adaptive(*rule);
+  const bool adapts = rule != nullptr && may_switch(*rule);
   const RuleSwitches* const switches = view.switches;
   const auto last = adapts && switches != nullptr ? switches->of(id) : std::nullopt;
   const Algorithm active = last ? last->active.algorithm : ActiveAlgorithm().algorithm;

@@ -31,7 +31,7 @@
 //   node may have reset the key
 //   keys whose last sync failed longer ago; and keys without a copy, in a cluster that is not
 //   whole
-//   sliding_log and exponential_backoff, whose states the script does not send, and adaptive keys
+//   sliding_log and exponential_backoff, whose states the script does not send, and switching keys
 //   in backoff, by what the node or what Redis knows
 //   a batch with any of those, as a whole; and keys for which there is no room
 //

@@ -1,7 +1,7 @@
 // SyncedState: what a node copies of a key in Redis, and what src/algo makes of it.
 //
 // The script returns the state as numbers; here it is decided on like any other. That of an
-// adaptive quota says which switch it follows: the later of it and of the quota decides, as in
+// quota that switches says which switch it follows: the later of it and of the quota decides, as in
 // Redis.
 //
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.

@@ -115,7 +115,7 @@ function fields.traffic(key, first)
   return told
 end
 
--- Which algorithm each adaptive rule follows (switches_field.h says what is in the hash).
+-- Which algorithm each rule that switches follows (switches_field.h says what is in the hash).
 --
 -- Says   the epoch and the stamp up to which it has read, and then for each switch: the rule,
 --        the number of the switch that it replaces at most, its own number, since when and why

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/adaptive/rule_switches.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
+#include "engine/switching/rule_switches.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/rule_counts.h"

@@ -1,5 +1,5 @@
-// SwitchesField: which algorithm each adaptive rule follows, on all nodes of a fleet
-// (engine/adaptive/rule_switches.h).
+// SwitchesField: which algorithm each rule that switches follows, on all nodes of a fleet
+// (engine/switching/rule_switches.h).
 //
 // A hash in Redis has an entry for each rule that has ever switched:
 //
@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/fleet_state.h"
 

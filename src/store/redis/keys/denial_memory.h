@@ -4,7 +4,7 @@
 // A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
 // or give back, and this one does not learn it. It holds for the same cost under the same quota:
 // a larger cost would be denied, too, but come back at another time. It does not outlive a
-// switch of an adaptive quota, which may have another time, or count denials.
+// switch of the quota, which may have another time, or count denials.
 //
 // What counts whether or not it fits (Operation::kCharge) has to reach Redis, as it is owed even if
 // another node gives back what took the key over its limit. There is one exception: single hits on

@@ -57,8 +57,7 @@ void OwnCounters::enter_answer(const Batch& answered, std::size_t index, Instant
 }
 
 Quota OwnCounters::own_quota(const Quota& quota) const {
-  const Algorithm algorithm = quota.algorithm();
-  const bool is_bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kAdaptive;
+  const bool is_bucket = quota.switches() || quota.algorithm() == Algorithm::kTokenBucket;
   return is_bucket ? share_of(quota, nodes()) : quota;
 }
 

@@ -21,7 +21,7 @@ class OwnCounters {
 
   // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket is entered
   // by this node's share among `live_nodes`, as which it is read when the node decides alone;
-  // so is what may become a bucket, as an adaptive quota switches.
+  // so is what may become a bucket, as a quota may switch.
   explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
       : memory_(memory), live_nodes_(std::move(live_nodes)) {}
 

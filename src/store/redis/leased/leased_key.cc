@@ -45,8 +45,7 @@ Duration lease_length(const Quota& quota) {
 Duration long_lease_length(const Quota& quota) {
   constexpr int kLogPart = 8;  // as what was leased counts for longer than what was spent
   const Duration window = quota.window();
-  const bool is_adaptive = quota.algorithm() == Algorithm::kAdaptive;
-  if (is_adaptive && quota.active() != Algorithm::kSlidingWindow) return Duration{0};
+  if (quota.switches() && quota.active() != Algorithm::kSlidingWindow) return Duration{0};
   const bool is_log = quota.algorithm() == Algorithm::kSlidingLog;
   return std::min(LeasedKey::kLongMax, is_log ? window / kLogPart : window);
 }

@@ -53,7 +53,7 @@ class LeasedKey {
   const Quota& quota() const { return quota_; }
   // REQUIRES: held() == 0
   void set_terms(const Quota& quota);
-  // Whether what is held may be spent under the quota, as through a switch of an adaptive one.
+  // Whether what is held may be spent under the quota, as after a switch.
   bool follow(const Quota& quota) {
     if (limit_ != quota.limit() || capacity_ != quota.capacity()) return false;
     if (switch_number_ != quota.switch_number()) set_terms(quota);

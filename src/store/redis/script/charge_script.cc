@@ -76,12 +76,10 @@ Duration more_after_of(const Quota& quota, const Decision& decision) {
   }
 }
 
-bool is_adaptive(const Quota& quota) { return quota.algorithm() == Algorithm::kAdaptive; }
-
-// An adaptive quota says which algorithm it follows: decide.lua has the same order.
+// A quota that switches says which algorithm it follows: decide.lua has the same order.
 std::uint8_t kind_of(const Quota& quota) {
   const auto kind = static_cast<std::uint8_t>(quota.algorithm());
-  if (!is_adaptive(quota) || quota.active() == Algorithm::kSlidingWindow) return kind;
+  if (!quota.switches() || quota.active() == Algorithm::kSlidingWindow) return kind;
   return static_cast<std::uint8_t>(kind + (quota.active() == Algorithm::kTokenBucket ? 1 : 2));
 }
 
@@ -248,7 +246,7 @@ ChargeFailure ChargeReplies::read_lease(const Charge& charge, Lease& lease) {
 ChargeFailure ChargeReplies::read_state(const Quota& quota, SyncedState& state) {
   const std::int64_t code = next();
   if (code != 0) return failure_of(code);
-  const std::size_t size = is_adaptive(quota) ? state.size() : state.size() - 1;
+  const std::size_t size = quota.switches() ? state.size() : state.size() - 1;
   state.back() = 0;
   for (std::int64_t& number : std::span(state).first(size)) {
     number = next();

@@ -65,7 +65,7 @@ struct Lease {
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
-// microseconds and its ticks. The fourth is of adaptive quotas alone: which of them it is
+// microseconds and its ticks. The fourth is of quotas that switch alone: which of them it is
 // (synced_state.h).
 using SyncedState = std::array<std::int64_t, 4>;
 

@@ -24,7 +24,7 @@
 --   charge  state, cost, limit, window, per_unit, per_us -> the next state, whatever the limit
 --           says. Where the step cannot do that with a limit that nobody reaches
 --   hold, settle, room_to_hold, copied  of what long leases hold. Where it has to be remembered
---   long_for, is_unleased, note_lease, tag_of  an adaptive key's: see there
+--   long_for, is_unleased, note_lease, tag_of  of a key that switches: see there
 --
 -- Tested by tests/redis/decide_script_test.cc.
 

@@ -41,7 +41,7 @@ constexpr Duration kTripMax = std::chrono::milliseconds(50);
 
 // From the charge to the end of its window; a key is as good as new when that or a later one
 // ends. A later refund would reduce what others have been charged since. Logs
-// and buckets have no windows that end; an adaptive quota may have some, whatever it is now.
+// and buckets have no windows that end; a quota that switches may have some, whatever it is now.
 Duration time_to_give_back(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:

@@ -1,4 +1,4 @@
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 
 #include <gtest/gtest.h>
 
@@ -74,12 +74,12 @@ TEST(RuleSwitches, WhatWasLearnedBeforeTheRulesWereKnownIsFollowedAndSaid) {
 
 TEST(RuleSwitches, ALimitOfATierOrAnOverrideMakesARuleAdaptive) {
   Rule rule{.id = "r", .quota = quota(Algorithm::kFixedWindow)};
-  EXPECT_FALSE(is_adaptive(rule));
+  EXPECT_FALSE(may_switch(rule));
   rule.tiers["gold"] = {quota(Algorithm::kTokenBucket), quota(Algorithm::kAdaptive)};
-  EXPECT_TRUE(is_adaptive(rule));
+  EXPECT_TRUE(may_switch(rule));
   rule.tiers.clear();
   rule.overrides["ann"] = {quota(Algorithm::kAdaptive)};
-  EXPECT_TRUE(is_adaptive(rule));
+  EXPECT_TRUE(may_switch(rule));
 }
 
 // ---- in a fleet ----

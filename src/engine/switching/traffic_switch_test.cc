@@ -1,4 +1,4 @@
-#include "engine/adaptive/adaptive_switch.h"
+#include "engine/switching/traffic_switch.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 // Each second ends with a decision, as in a node.
 class Scene {
  public:
-  explicit Scene(const AdaptiveThresholds& thresholds = {}) : thresholds_(thresholds) {}
+  explicit Scene(const SwitchThresholds& thresholds = {}) : thresholds_(thresholds) {}
 
   // Returns how often it switched.
   int run(std::string_view table) {
@@ -90,7 +90,7 @@ class Scene {
     return nodes;
   }
 
-  const AdaptiveThresholds thresholds_;
+  const SwitchThresholds thresholds_;
   std::deque<std::vector<Second>> seconds_;
   Duration watched_{0};
   Duration since_switch_ = Duration::max();

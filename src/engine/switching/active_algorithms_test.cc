@@ -1,4 +1,4 @@
-#include "engine/adaptive/active_algorithms.h"
+#include "engine/switching/active_algorithms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-// ActiveAlgorithms: which algorithm decides now for the adaptive limits of each rule, on this
-// node.
+// ActiveAlgorithms: which algorithm decides now for the limits of each rule that switch, on
+// this node.
 //
-// One writer, the switch, says so; every core reads it when it charges an adaptive limit, and
+// One writer, the switch, says so; every core reads it when it charges a limit that switches, and
 // sees a switch with its next charge. A rule that has never switched is a sliding window. What
 // has no rule, or none that is counted (observe/rule_counts.h), shares one place:
 // kNoRuleNumber.

@@ -1,4 +1,4 @@
-// RuleSwitches: which algorithm each adaptive rule follows, since when and why.
+// RuleSwitches: which algorithm each rule that switches follows, since when and why.
 //
 //   RecentTraffic ──decide()──> alone: switched at once ────────────┐
 //                               in a fleet: proposed to Redis       ├──> ActiveAlgorithms, log
@@ -23,8 +23,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/adaptive/active_algorithms.h"
-#include "engine/adaptive/adaptive_switch.h"
+#include "engine/switching/active_algorithms.h"
+#include "engine/switching/traffic_switch.h"
 #include "observe/recent_traffic.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"
@@ -40,8 +40,8 @@ struct RuleSwitch {
   friend bool operator==(const RuleSwitch&, const RuleSwitch&) = default;
 };
 
-// Whether a limit of the rule is adaptive.
-bool is_adaptive(const Rule& rule);
+// Whether a limit of the rule switches.
+bool may_switch(const Rule& rule);
 
 class RuleSwitches {
  public:
@@ -57,9 +57,9 @@ class RuleSwitches {
   using OnChange = std::function<void(const Change&)>;
 
   // `active` must outlive it. The first core calls `on_change`.
-  RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
+  RuleSwitches(const SwitchThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
 
-  // Once a second or more often: decides about the adaptive ones of these rules, if a second has
+  // Once a second or more often: decides about those of these rules that switch, if a second has
   // ended. What lacks memory is decided with the next second.
   void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) noexcept;
   // Under which charges without a rule count in the traffic (observe/rule_counts.h).
@@ -92,7 +92,7 @@ class RuleSwitches {
     RuleSwitch now{};
     std::uint32_t in_redis = 0;  // the number that it had last
   };
-  struct Adaptive {
+  struct Switching {
     std::string_view id;  // of rules_, or empty
     std::uint64_t hash;
     RuleNumber counted_as;
@@ -101,19 +101,19 @@ class RuleSwitches {
 
   void use_rules(const RuleSetPtr& rules);
   void note_scope(const TrafficSnapshot& recent, Instant now);
-  void decide_about(const Adaptive& rule, const TrafficSnapshot& recent, Instant now);
+  void decide_about(const Switching& rule, const TrafficSnapshot& recent, Instant now);
   void follow(std::uint64_t rule, const RuleSwitch& to);
-  void put_in_force(const Adaptive& rule, const RuleSwitch& to);
+  void put_in_force(const Switching& rule, const RuleSwitch& to);
   const Entry* find(std::uint64_t rule) const;
 
-  const AdaptiveThresholds thresholds_;
+  const SwitchThresholds thresholds_;
   ActiveAlgorithms& active_;
   const OnChange on_change_;
   RuleNumber ruleless_ = kNoRuleNumber;
 
   RuleSetPtr rules_;
-  std::vector<Adaptive> adaptive_;  // of rules_
-  std::int64_t decided_ = 0;        // the last second that was
+  std::vector<Switching> switching_;  // of rules_
+  std::int64_t decided_ = 0;          // the last second that was
   TrafficSnapshot::Scope scope_ = TrafficSnapshot::Scope::kNode;
   Instant scope_since_{};
   std::vector<Said> proposed_;

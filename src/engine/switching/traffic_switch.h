@@ -1,4 +1,4 @@
-// Which algorithm an adaptive rule follows, by its requests of the last ten seconds.
+// Which algorithm a rule that switches follows, by its requests of the last ten seconds.
 //
 //   token_bucket         after a burst: much more in the last two seconds than in all ten
 //   exponential_backoff  after denials that last: most of the ten seconds' requests
@@ -13,7 +13,7 @@
 // there the least rate is divided by the number of these nodes. A node whose counts are lies can
 // therefore switch no rule that others serve; it can hold up a switch.
 //
-// Thread rule: pure. Tested by adaptive_switch_test.cc.
+// Thread rule: pure. Tested by traffic_switch_test.cc.
 
 #pragma once
 
@@ -21,7 +21,7 @@
 #include <span>
 #include <string>
 
-#include "config/adaptive_thresholds.h"
+#include "config/switch_thresholds.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
@@ -46,7 +46,7 @@ struct RecentRequests {
 };
 
 // What a decision reads.
-struct AdaptiveFigures {
+struct SwitchFigures {
   std::span<const RecentRequests> nodes;  // of each node, or of this one if it is alone
   Duration watched{};                     // for how long they have been counted
   Duration since_switch = Duration::max();
@@ -57,11 +57,11 @@ RecentRequests sum_of(std::span<const RecentRequests> nodes);
 
 // What these requests by themselves speak for.
 Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
-                           const AdaptiveThresholds& thresholds);
+                           const SwitchThresholds& thresholds);
 
 // The algorithm to follow from now on; `current` if nothing is to change.
-Algorithm choose_algorithm(const AdaptiveFigures& figures, Algorithm current,
-                           const AdaptiveThresholds& thresholds);
+Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
+                           const SwitchThresholds& thresholds);
 
 // The figures in words: "burst ratio 5.0, 50.0 requests/s in the last 2 s and 10.0 in the last
 // 10 s, 0 % denied".

@@ -1,4 +1,4 @@
-#include "engine/adaptive/rule_switches.h"
+#include "engine/switching/rule_switches.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,9 +12,8 @@ using Scope = TrafficSnapshot::Scope;
 
 constexpr std::size_t kLatestSeconds = RecentRequests::kLatest / std::chrono::seconds(1);
 
-bool any_adaptive(std::span<const Quota> limits) {
-  return std::ranges::any_of(
-      limits, [](const Quota& limit) { return limit.algorithm() == Algorithm::kAdaptive; });
+bool any_switches(std::span<const Quota> limits) {
+  return std::ranges::any_of(limits, [](const Quota& limit) { return limit.switches(); });
 }
 
 RecentRequests requests_of(RuleNumber rule, const TrafficWindow& window) {
@@ -26,15 +25,15 @@ RecentRequests requests_of(RuleNumber rule, const TrafficWindow& window) {
 
 }  // namespace
 
-bool is_adaptive(const Rule& rule) {
+bool may_switch(const Rule& rule) {
   const auto named = [](const Rule::LimitsByName& limits) {
-    return std::ranges::any_of(limits, [](const auto& each) { return any_adaptive(each.second); });
+    return std::ranges::any_of(limits, [](const auto& each) { return any_switches(each.second); });
   };
-  return any_adaptive({&rule.quota, 1}) || any_adaptive(rule.limits) || named(rule.overrides) ||
+  return any_switches({&rule.quota, 1}) || any_switches(rule.limits) || named(rule.overrides) ||
          named(rule.tiers);
 }
 
-RuleSwitches::RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithms& active,
+RuleSwitches::RuleSwitches(const SwitchThresholds& thresholds, ActiveAlgorithms& active,
                            OnChange on_change)
     : thresholds_(thresholds), active_(active), on_change_(std::move(on_change)) {}
 
@@ -48,29 +47,29 @@ void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules
     if (recent.newest == decided_) return;
     decided_ = recent.newest;
     proposed_.clear();
-    for (const Adaptive& rule : adaptive_) decide_about(rule, recent, now);
+    for (const Switching& rule : switching_) decide_about(rule, recent, now);
   });
 }
 
 // A rule that comes back goes on with what it followed.
 void RuleSwitches::use_rules(const RuleSetPtr& rules) {
-  std::vector<Adaptive> adaptive = {
+  std::vector<Switching> switching = {
       {.id = {}, .hash = rule_hash({}), .counted_as = ruleless_, .followed_as = kNoRuleNumber}};
   for (const Rule& rule : rules->rules()) {
-    if (rule.number == kNoRuleNumber || !is_adaptive(rule)) continue;
-    adaptive.push_back({.id = rule.id,
-                        .hash = rule_hash(rule.id),
-                        .counted_as = rule.number,
-                        .followed_as = rule.number});
+    if (rule.number == kNoRuleNumber || !may_switch(rule)) continue;
+    switching.push_back({.id = rule.id,
+                         .hash = rule_hash(rule.id),
+                         .counted_as = rule.number,
+                         .followed_as = rule.number});
   }
   rules_ = rules;
-  adaptive_ = std::move(adaptive);
-  for (const Adaptive& rule : adaptive_) {
+  switching_ = std::move(switching);
+  for (const Switching& rule : switching_) {
     if (const Entry* entry = find(rule.hash)) put_in_force(rule, entry->now);
   }
 }
 
-void RuleSwitches::put_in_force(const Adaptive& rule, const RuleSwitch& to) {
+void RuleSwitches::put_in_force(const Switching& rule, const RuleSwitch& to) {
   const Algorithm from = active_.of(rule.followed_as).algorithm;
   active_.set(rule.followed_as, to.active);
   if (to.active.algorithm != from) on_change_({.rule = rule.id, .from = from, .to = to});
@@ -82,7 +81,7 @@ void RuleSwitches::note_scope(const TrafficSnapshot& recent, Instant now) {
   if (std::exchange(scope_, recent.scope) != recent.scope) scope_since_ = now;
 }
 
-void RuleSwitches::decide_about(const Adaptive& rule, const TrafficSnapshot& recent, Instant now) {
+void RuleSwitches::decide_about(const Switching& rule, const TrafficSnapshot& recent, Instant now) {
   const Entry* const entry = find(rule.hash);
   const RuleSwitch before = entry == nullptr ? RuleSwitch() : entry->now;
   const RecentRequests sum = requests_of(rule.counted_as, recent.sum);
@@ -122,7 +121,7 @@ void RuleSwitches::follow(std::uint64_t rule, const RuleSwitch& to) {
     now.count = count;
   }
   is_ahead_ = true;
-  for (const Adaptive& each : adaptive_) {
+  for (const Switching& each : switching_) {
     if (each.hash == rule) put_in_force(each, to);
   }
 }

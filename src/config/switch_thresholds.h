@@ -1,6 +1,6 @@
-// AdaptiveThresholds: when rules that are adaptive switch (engine/adaptive/adaptive_switch.h).
+// SwitchThresholds: when rules that are adaptive switch (engine/switching/traffic_switch.h).
 //
-// Thread rule: a value. Tested by src/engine/adaptive/adaptive_switch_test.cc.
+// Thread rule: a value. Tested by src/engine/switching/traffic_switch_test.cc.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace weir {
 
 // `adaptive:` of the configuration, which says what each means (config/setting_fields.cc).
-struct AdaptiveThresholds {
+struct SwitchThresholds {
   double burst_ratio = 3;
   double burst_ratio_leave = 2;
   double denied_share = 0.5;
@@ -18,7 +18,7 @@ struct AdaptiveThresholds {
   double rate_leave = 10;
   Duration dwell = std::chrono::seconds(5);
 
-  friend bool operator==(const AdaptiveThresholds&, const AdaptiveThresholds&) = default;
+  friend bool operator==(const SwitchThresholds&, const SwitchThresholds&) = default;
 };
 
 }  // namespace weir

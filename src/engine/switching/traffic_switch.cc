@@ -1,4 +1,4 @@
-#include "engine/adaptive/adaptive_switch.h"
+#include "engine/switching/traffic_switch.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ constexpr std::array kSwitched = {Algorithm::kSlidingWindow, Algorithm::kTokenBu
 
 struct Choice {
   Algorithm current;
-  const AdaptiveThresholds& thresholds;
+  const SwitchThresholds& thresholds;
   double share = 1;  // of the least rates
 };
 
@@ -75,12 +75,12 @@ RecentRequests sum_of(std::span<const RecentRequests> nodes) {
 }
 
 Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
-                           const AdaptiveThresholds& thresholds) {
+                           const SwitchThresholds& thresholds) {
   return wanted_by(requests, {current, thresholds});
 }
 
-Algorithm choose_algorithm(const AdaptiveFigures& figures, Algorithm current,
-                           const AdaptiveThresholds& thresholds) {
+Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
+                           const SwitchThresholds& thresholds) {
   // Whatever comes first after a start looks like a burst.
   if (figures.watched < RecentRequests::kSpan) return current;
   if (figures.since_switch < thresholds.dwell) return current;
