@@ -22,6 +22,7 @@
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
+#include "proto/json_writer.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
 #include "store/redis/strict/redis_store.h"
@@ -143,24 +144,38 @@ void print_head(const RedisUrl& url) {
              "p50 us", "p95 us", "p99 us");
 }
 
+double micros(const Outcome& outcome, double quantile) {
+  return static_cast<double>(outcome.latency.at(quantile).count()) / 1e3;
+}
+
 void print_row(const char* store, Algorithm algorithm, const Outcome& outcome,
                std::uint64_t asked) {
   const auto seconds = std::chrono::duration<double>(outcome.duration).count();
-  const auto micros = [&](double quantile) {
-    return static_cast<double>(outcome.latency.at(quantile).count()) / 1e3;
-  };
   fmt::print(
       "{:<20} {:<7} {:>7} {:>7} {:>6} {:>5} {:>11.2f} {:>10.0f} {:>8.2f} {:>8.2f} {:>8.2f}\n",
       algorithm_name(algorithm), store, outcome.allowed, outcome.blocked, outcome.failed, asked,
-      seconds * 1e3, static_cast<double>(kRequests) / seconds, micros(0.5), micros(0.95),
-      micros(0.99));
+      seconds * 1e3, static_cast<double>(kRequests) / seconds, micros(outcome, 0.5),
+      micros(outcome, 0.95), micros(outcome, 0.99));
+}
+
+void print_json(const char* store, Algorithm algorithm, const Outcome& outcome,
+                std::uint64_t asked) {
+  JsonWriter json;
+  json.begin_object().field("algorithm", algorithm_name(algorithm)).field("store", store);
+  json.field("allowed", outcome.allowed).field("blocked", outcome.blocked);
+  json.field("failed", outcome.failed).field("asked", asked);
+  json.field("duration_s", std::chrono::duration<double>(outcome.duration).count());
+  json.key("latency_us").begin_object().field("p50", micros(outcome, 0.5));
+  json.field("p95", micros(outcome, 0.95)).field("p99", micros(outcome, 0.99)).end_object();
+  fmt::print("{}\n", json.end_object().text());
 }
 
 // All runs, one after the other on one loop, once the Redis is there.
 class Comparison final : RedisListener {
  public:
-  explicit Comparison(const RedisUrl& url)
+  Comparison(const RedisUrl& url, bool is_json)
       : url_(url),
+        is_json_(is_json),
         client_(make_redis_client(url, {.reactor = loop_, .dialer = dialer_, .seed = 1}, *this,
                                   loop_.now())),
         sender_({.deadline = kDeadline,
@@ -179,12 +194,14 @@ class Comparison final : RedisListener {
       return fmt::format("{} cannot be used: {}", url_.to_string(),
                          why.empty() ? "it does not answer" : why);
     }
-    print_head(url_);
+    if (!is_json_) print_head(url_);
     for (const Algorithm algorithm : kAlgorithms) {
       compare("memory", *memory_, algorithm);
       compare("redis", redis_, algorithm);
     }
-    fmt::print("\nasked: requests that Redis decided. This process remembers its denials.\n");
+    if (!is_json_) {
+      fmt::print("\nasked: requests that Redis decided. This process remembers its denials.\n");
+    }
     return error_;
   }
 
@@ -209,7 +226,8 @@ class Comparison final : RedisListener {
     const Charge charge{.key = key, .quota = &quota};
     const std::uint64_t asked_before = sender_.counts().charges;
     const Outcome outcome = Run(store, loop_, charge).measure();
-    print_row(name, algorithm, outcome, sender_.counts().charges - asked_before);
+    const auto print = is_json_ ? print_json : print_row;
+    print(name, algorithm, outcome, sender_.counts().charges - asked_before);
     if (outcome.failed == 0 && outcome.allowed != static_cast<std::uint64_t>(kLimit)) {
       error_ = fmt::format("{} allowed {} instead of {}", algorithm_name(algorithm),
                            outcome.allowed, kLimit);
@@ -218,6 +236,7 @@ class Comparison final : RedisListener {
   }
 
   const RedisUrl& url_;
+  const bool is_json_;
   const SystemClock clock_;
   EventLoop loop_{clock_};
   SocketDialer dialer_{loop_};
@@ -230,10 +249,10 @@ class Comparison final : RedisListener {
   std::string error_;
 };
 
-void compare(const std::string& url_text) {
+void compare(const std::string& url_text, bool is_json) {
   std::signal(SIGPIPE, SIG_IGN);  // a Redis that goes is an answer that does not come
   auto parsed = RedisUrl::parse(url_text);
-  const std::string error = parsed ? Comparison(*parsed).run() : parsed.error().message;
+  const std::string error = parsed ? Comparison(*parsed, is_json).run() : parsed.error().message;
   if (error.empty()) return;
   fmt::print(stderr, "weir-bench compare: {}\n", error);
   throw CLI::RuntimeError(kExitWrong);
@@ -245,8 +264,10 @@ void add_compare_command(CLI::App& app) {
   auto* command = app.add_subcommand(
       "compare", "Try each algorithm in memory and in a Redis: what is allowed, how fast");
   const auto url = std::make_shared<std::string>();
+  const auto is_json = std::make_shared<bool>(false);
   command->add_option("--redis", *url, "Which Redis, as in redis://127.0.0.1:6379")->required();
-  command->callback([url] { compare(*url); });
+  command->add_flag("--json", *is_json, "Print a line of JSON for each algorithm and store");
+  command->callback([url, is_json] { compare(*url, *is_json); });
 }
 
 }  // namespace weir

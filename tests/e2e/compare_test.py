@@ -1,5 +1,6 @@
 """weir-bench compare: every algorithm allows exactly the limit, in memory and in a Redis."""
 
+import json
 import unittest
 
 import redis_world
@@ -9,8 +10,8 @@ ALGORITHMS = ["fixed_window", "sliding_log", "sliding_window", "token_bucket",
               "exponential_backoff"]
 
 
-def run_compare(url):
-    return weir_server.run_weir("compare", "--redis", url, program=weir_server.WEIR_BENCH)
+def run_compare(url, *more):
+    return weir_server.run_weir("compare", "--redis", url, *more, program=weir_server.WEIR_BENCH)
 
 
 class Compare(unittest.TestCase):
@@ -28,6 +29,17 @@ class Compare(unittest.TestCase):
         with redis_world.Redis() as redis:
             self.compare(redis.url)
             self.assertEqual(redis.ask("DBSIZE"), 0, "its keys are removed")
+
+    def test_the_table_as_json(self):
+        with redis_world.Redis() as redis:
+            code, said, _ = run_compare(redis.url, "--json")
+        self.assertEqual(code, 0)
+        rows = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([(row["algorithm"], row["store"]) for row in rows],
+                         [(name, store) for name in ALGORITHMS for store in ("memory", "redis")])
+        for row in rows:
+            self.assertEqual((row["allowed"], row["blocked"], row["failed"]), (100, 900, 0))
+            self.assertGreater(row["latency_us"]["p99"], 0)
 
     def test_no_redis_is_said(self):
         code, said, complaint = run_compare("redis://127.0.0.1:1")
