@@ -21,25 +21,19 @@ std::optional<Instant> TrafficField::due() const {
   return recent_.seconds() < due_from_ ? recent_.next_tick() : Instant::min();
 }
 
-// What no answer has come for, Redis may have or not: saying it again could count it twice.
 void TrafficField::say(std::vector<std::string>& words, Instant now) {
   recent_.tick(now);
-  said_ = std::max(saying_, recent_.seconds() - kUnsaidMax);
-  saying_ = recent_.seconds();
-  due_from_ = saying_ + 1;
+  due_from_ = recent_.seconds() + 1;
   words.push_back(node_);
   words.push_back(counts());
   words.push_back(std::to_string(last_read_));
 }
 
-// Those of the seconds that it has not said yet.
-std::string TrafficField::counts() const {
-  if (said_ == saying_) return {};
+// Those of the last second, once. What no answer has come for, Redis may have or not.
+std::string TrafficField::counts() {
+  if (std::exchange(said_, recent_.seconds()) == recent_.seconds()) return {};
   const auto known = recent_.snapshot();
-  TrafficSecond counted;
-  for (std::int64_t age = 0; age < saying_ - said_; ++age) {
-    counted.add(known->own.window.second(static_cast<std::size_t>(age)));
-  }
+  const TrafficSecond& counted = known->own.window.second(0);
   TrafficWord word{.all = counted.all, .totals = known->own.totals};
   for (const RuleTraffic& one : sent_rules(*known, counted)) {
     word.rules.push_back({.hash = recent_.rules().hash_of(one.rule), .counts = one.counts});
@@ -65,11 +59,6 @@ std::string TrafficField::hear(const resp::Reply& told, Instant now) {
   if (!redis_us) return {};
   const auto taken = told[1].integer();
   if (!taken) warn(Trouble::kRefused, told[1].text());
-  if (taken == 0) {
-    saying_ = said_;  // again, in a second that has none of ours yet
-  } else {
-    said_ = saying_;
-  }
   follow_clock(*redis_us, now);
   const std::int64_t read_before = last_read_;
   for (std::size_t i = 2; i + 1 < told.size(); i += 2) {

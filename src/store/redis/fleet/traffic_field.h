@@ -10,9 +10,9 @@
 //   read by all      |                 |                 | x  x    x       |
 //
 // So nodes whose clocks differ add up the same seconds, each request counts once, and all nodes
-// have the same sums. A node that is late by less than a second loses nothing; one that is later
-// has its counts in a later second; it drops what is older than kUnsaidMax seconds, as it does
-// what no answer has come for.
+// have the same sums. A node that is late by less than a second loses nothing. What comes later,
+// what no answer has come for and what was counted while Redis was away is in no sum: in that of a
+// later second it would look like a burst.
 //
 // A node sends its busiest kBusiestMax rules and those of the fleet's busiest that it knows.
 //
@@ -39,7 +39,6 @@ namespace weir {
 class TrafficField final : public BeatField {
  public:
   static constexpr std::size_t kBusiestMax = 100;
-  static constexpr std::int64_t kUnsaidMax = 3;
 
   // `node`: its name. The others must outlive the field; `listener` hears, once for each kind,
   // of what others have written that this node cannot read.
@@ -55,7 +54,7 @@ class TrafficField final : public BeatField {
  private:
   enum class Trouble : std::uint8_t { kRefused, kUnreadable, kTooMany };
 
-  std::string counts() const;
+  std::string counts();
   std::vector<RuleTraffic> sent_rules(const TrafficSnapshot& known,
                                       const TrafficSecond& counted) const;
   void follow_clock(std::int64_t redis_us, Instant now);
@@ -67,8 +66,7 @@ class TrafficField final : public BeatField {
   RecentTraffic& recent_;
   FleetListener& listener_;
   // This node's own seconds, counted from its start.
-  std::int64_t said_ = 0;         // that Redis has, or that were dropped
-  std::int64_t saying_ = 0;       // in the beat under way
+  std::int64_t said_ = 0;         // or dropped
   std::int64_t due_from_ = 0;     // says nothing before so many have ended
   std::int64_t last_read_ = 0;    // of the fleet's, by Redis's clock
   std::optional<Duration> lead_;  // of Redis's clock over ours

@@ -103,7 +103,7 @@ TEST_F(TrafficFieldTest, SaysEachSecondOnce) {
   EXPECT_EQ(say(), "");
 }
 
-TEST_F(TrafficFieldTest, WhatRedisHasNotTakenComesWithTheNextSecond) {
+TEST_F(TrafficFieldTest, WhatRedisHasNotTakenIsNotAddedToTheNextSecond) {
   requests(3);
   advance(1005ms);
   say();
@@ -111,7 +111,7 @@ TEST_F(TrafficFieldTest, WhatRedisHasNotTakenComesWithTheNextSecond) {
   EXPECT_GT(field_.due(), now_) << "not before";
   requests(4);
   advance(1s);
-  EXPECT_EQ(traffic_word(say())->all.requests, 7u);
+  EXPECT_EQ(traffic_word(say())->all.requests, 4u);
 }
 
 TEST_F(TrafficFieldTest, WhatNobodyAnsweredIsNotSaidTwice) {
@@ -123,7 +123,7 @@ TEST_F(TrafficFieldTest, WhatNobodyAnsweredIsNotSaidTwice) {
   EXPECT_EQ(traffic_word(say())->all.requests, 4u);
 }
 
-TEST_F(TrafficFieldTest, SaysNothingOfALongOutage) {
+TEST_F(TrafficFieldTest, SaysOfAnOutageItsLastSecondAlone) {
   advance(5ms);
   say();
   hear_taken();
@@ -132,7 +132,7 @@ TEST_F(TrafficFieldTest, SaysNothingOfALongOutage) {
     advance(1s);
     recent_.tick(now_);
   }
-  EXPECT_EQ(traffic_word(say())->all.requests, 30u);
+  EXPECT_EQ(traffic_word(say())->all.requests, 10u);
 }
 
 TEST_F(TrafficFieldTest, FollowsTheClockOfRedis) {
