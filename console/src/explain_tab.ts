@@ -3,12 +3,14 @@
 import { ask } from "./api";
 import { parseCurl } from "./curl";
 import { badge, field, fill, h, icon, offer, say } from "./dom";
+import { plural } from "./format";
 import * as json from "./json";
 import { Tab, ruleNames } from "./tab";
 import { because, verdict, whyNot } from "./words";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 const OTHERS_SHOWN = 50;
+const NAMED = 5;
 
 export class ExplainTab extends Tab {
   private readonly rule = h("select");
@@ -17,12 +19,9 @@ export class ExplainTab extends Tab {
   private readonly method = h("select", {}, ...METHODS.map((name) => h("option", {}, name)));
   private readonly path = h("input", { type: "text", value: "/", spellcheck: "false" });
   private readonly host = h("input", { type: "text", spellcheck: "false" });
-  private readonly client = h("input", { type: "text", spellcheck: "false",
-    placeholder: "192.0.2.1" });
-  private readonly headers = h("textarea", { rows: 4, spellcheck: "false",
-    placeholder: "X-Api-Key: abc" });
-  private readonly curl = h("textarea", { rows: 4, spellcheck: "false",
-    placeholder: "curl -X POST https://api.example/login -H 'X-App: web'" });
+  private readonly client = h("input", { type: "text", spellcheck: "false" });
+  private readonly headers = h("textarea", { rows: 4, spellcheck: "false" });
+  private readonly curl = h("textarea", { rows: 4, spellcheck: "false" });
   private readonly curlProblem = h("p", { class: "problem", role: "alert" });
   private readonly answer = h("section", { class: "card answer", "aria-live": "polite",
     "aria-label": "Explanation" }, h("p", { class: "empty" },
@@ -45,8 +44,10 @@ export class ExplainTab extends Tab {
   private requestForm(): HTMLElement {
     const made = form("A request", "explain-request", () => this.askRequest(),
       field("Method", this.method), field("Path and query", this.path), field("Host", this.host),
-      field("Client address", this.client), field("Headers, one a line", this.headers));
-    const paste = field("Or paste a curl command", this.curl);
+      field("Client address", this.client, "Such as 192.0.2.1. No curl command has it."),
+      field("Headers, one a line", this.headers, "Such as X-Api-Key: abc"));
+    const paste = field("Paste a curl command, or fill in what is below", this.curl,
+      "Such as curl -X POST https://api.example/login -H 'X-App: web'");
     paste.append(this.curlProblem);
     made.querySelector("h2")!.after(paste);
     this.curl.addEventListener("input", () => this.readCurl());
@@ -99,11 +100,19 @@ export class ExplainTab extends Tab {
       const said = reply.problem;
       return fill(this.answer, h("p", { class: "problem" }, said));
     }
+    this.mark(json.objects(reply.body.unknown));
     const { level, text } = verdict(reply.body);
     const drawn = level === "bad" ? "cross" : level === "good" ? "check" : "alert";
     fill(this.answer,
       h("p", { class: `verdict ${level}` }, icon(drawn), h("span", {}, text)),
-      ...json.objects(reply.body.applies).map(applied), others(reply.body));
+      unknown(reply.body), ...json.objects(reply.body.applies).map(applied), others(reply.body));
+  }
+
+  /** The fields that are to be filled first. */
+  private mark(unknown: readonly json.Fields[]): void {
+    for (const [name, input] of [["client", this.client], ["key", this.key]] as const) {
+      input.setAttribute("aria-invalid", String(unknown.some(({ needs }) => needs === name)));
+    }
   }
 }
 
@@ -138,14 +147,27 @@ function applied(rule: json.Fields): HTMLElement {
     h("ul", {}, ...because(rule).map((sentence) => h("li", {}, sentence))));
 }
 
+function unknown(body: json.Fields): HTMLElement | null {
+  const rules = json.objects(body.unknown).map((rule) => json.text(rule.rule) ?? "");
+  if (rules.length === 0) return null;
+  const names = rules.slice(0, NAMED).map((name) => `'${name}'`).join(", ");
+  const more = rules.length > NAMED ? ` and ${rules.length - NAMED} more` : "";
+  return h("p", { class: "message" }, `What ${names}${more} would do depends on it. Fill in the ` +
+    "field that is marked, and ask again.");
+}
+
+/** Folded: the first reason stands for them. */
 function others(body: json.Fields): HTMLElement | null {
   const rules = json.objects(body.others);
   const alone = json.text(body.because);
   if (rules.length === 0) return alone ? h("p", { class: "empty" }, `No rule: ${alone}.`) : null;
   const more = rules.length - OTHERS_SHOWN;
-  return h("div", { class: "others" }, h("h3", {}, "Rules that do not apply"),
+  const [first] = rules;
+  const why = `'${json.text(first?.rule) ?? ""}': ${whyNot(json.text(first?.because))}`;
+  return h("details", { class: "others" },
+    h("summary", {}, `${plural(rules.length, "rule does", "rules do")} not apply. ${why}` +
+      (rules.length > 1 ? ", ..." : ".")),
     h("dl", {}, ...rules.slice(0, OTHERS_SHOWN).flatMap((rule) => [
       h("dt", {}, json.text(rule.rule) ?? ""), h("dd", {}, whyNot(json.text(rule.because)))])),
     more > 0 ? h("p", { class: "empty" }, `and ${more} more`) : null);
 }
-

@@ -13,6 +13,11 @@ export function count(value: number | undefined): string {
   return digits(value);
 }
 
+/** An estimate. */
+export function about(value: number | undefined): string {
+  return value ? `about ${count(value)}` : count(value);
+}
+
 /** A number that people rely on, in full: 1,000,000. */
 export function exact(value: number): string {
   return value.toLocaleString("en");

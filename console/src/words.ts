@@ -47,8 +47,8 @@ export function latencyState(seconds: number | undefined): State {
 export function keysState(here: Here): State {
   if (here.keys === undefined || !here.maxKeys) return { level: "calm", text: "in memory" };
   const full = here.keys / here.maxKeys;
-  const text = `${share(full)} of ${count(here.maxKeys)}`;
-  return { level: full >= FULL_BAD ? "bad" : full >= FULL_WARN ? "warn" : "good", text };
+  const text = `room for ${count(here.maxKeys)}`;
+  return { level: full >= FULL_BAD ? "bad" : full >= FULL_WARN ? "warn" : "calm", text };
 }
 
 export function redisState(redis: Redis | undefined, now: number): State & { value: string } {
@@ -67,12 +67,24 @@ export function verdict(explained: json.Fields): State {
   const applies = json.objects(explained.applies);
   const denying = applies.filter((rule) => rule.would === "deny");
   const names = denying.map((rule) => `'${json.text(rule.rule) ?? ""}'`).join(" and ");
+  const needs = needed(explained);
+  if (needs.length > 0) {
+    return { level: "warn", text: `Nobody can say without ${needs.join(" and ")}.` };
+  }
   if (applies.length === 0) {
     return { level: "warn", text: "It would pass: no rule applies, so nothing limits it." };
   }
   if (denying.length > 0) return { level: "bad", text: `It would be denied, by ${names}.` };
   const rules = plural(applies.length, "rule applies", "rules apply");
   return { level: "good", text: `It would be allowed: ${rules}, and none denies it.` };
+}
+
+const NEEDS: Record<string, string> = { client: "the client's address", key: "the key" };
+
+/** What the description lacks. */
+function needed(explained: json.Fields): string[] {
+  const needs = json.objects(explained.unknown).map((one) => json.text(one.needs) ?? "more");
+  return [...new Set(needs)].map((name) => NEEDS[name] ?? `the ${name}`);
 }
 
 /** Why one rule answers as it does, a sentence each. */
@@ -124,7 +136,8 @@ function counter(rule: json.Fields): string {
     ? `${exact(remaining)} of ${exact(limit)} per ${span(window)} left`
     : `${exact(remaining)} of a burst of ${exact(limit)} left and gets ${exact(refill)} per ` +
       span(window);
-  const name = `The counter of key '${json.text(rule.key) ?? ""}'`;
+  const key = json.text(rule.key);
+  const name = key ? `The counter of key '${key}'` : "The one counter of the rule";
   if (rule.would !== "deny" && rule.over !== true) {
     return `${name} has ${left}, so a cost of ${exact(cost)} fits.`;
   }

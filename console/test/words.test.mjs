@@ -60,6 +60,14 @@ test("other reasons than the counter", () => {
   assert.doesNotThrow(() => because({}));
 });
 
+test("what nobody can say", () => {
+  const unknown = [{ rule: "a", needs: "client" }, { rule: "b", needs: "client" }];
+  assert.deepEqual(verdict({ applies: [], would: "unknown", unknown }),
+    { level: "warn", text: "Nobody can say without the client's address." });
+  assert.match(verdict({ applies: [DENIED], unknown: [{ needs: "key" }] }).text, /without the key/);
+  assert.match(because({ ...DENIED, key: "" })[0], /^The one counter of the rule has 0 of 100/);
+});
+
 test("why a rule does not apply", () => {
   assert.equal(whyNot("path"), "its path is another");
   assert.equal(whyNot("it is disabled"), "it is disabled");

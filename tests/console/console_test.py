@@ -278,8 +278,12 @@ class Console(unittest.TestCase):
         page = self.browser
         page.open(self.server.url, "explain")
         self.write_curl("curl -d user=x https://shop.example/login -H 'X-App: web'")
+        page.find(".verdict.warn", "the client's address")
+        page.type("#explain-request .field:nth-child(4) input", "192.0.2.1")
+        page.click("#explain-request button")
         page.find(".verdict.good", "1 rule applies")
         page.find(".applied", "login")
+        page.click(".others summary", "do not apply")
         page.find(".others dl", "its path is another")
         self.assertEqual(page.value("#explain-request input"), "/login")
         self.write_curl("wget https://shop.example/login")
@@ -392,7 +396,7 @@ class Console(unittest.TestCase):
             arguments = ("--redis", redis.url)
             with Weir(*arguments, config=RULES), self.own_server(*arguments) as one:
                 page.open(one.url, "fleet")
-                page.find("#fleet .lead", "2 nodes in all")
+                page.find("#fleet .lead", "2 nodes")
                 page.wait(lambda _: len(page.all("#fleet .node .badge.good")) == 2, "two are well")
                 page.find("#fleet .node", "this page's node")
                 page.screenshot("fleet-of-two")

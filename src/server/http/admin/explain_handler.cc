@@ -135,9 +135,19 @@ JsonWriter begun(const HttpCore& core) {
   return json;
 }
 
+// Nobody knows what these rules would do without that field of the body.
+void write_unknown(JsonWriter& json, std::span<const std::string_view> rules,
+                   std::string_view needs) {
+  json.key("unknown").begin_array();
+  for (const std::string_view rule : rules) {
+    json.begin_object().field("rule", rule).field("needs", needs).end_object();
+  }
+  json.end_array();
+}
+
 // All rules that apply, and what they would do together.
 JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::string> missing,
-                     Instant now) {
+                     Instant now, bool is_known = true) {
   JsonWriter json = begun(page.core);
   const Shown with{page.core.engine(), page.switches, now, missing};
   bool passes = true;
@@ -145,7 +155,7 @@ JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::st
     write_answer(json, asks, i, with);
     passes = passes && asks.answer(i).allowed();
   }
-  json.end_array().field("would", passes ? "allow" : "deny");
+  json.end_array().field("would", !is_known ? "unknown" : passes ? "allow" : "deny");
   return json;
 }
 
@@ -161,16 +171,29 @@ void explain_one(const Page& page, const Exchange& exchange, const Ask& ask) {
   });
 }
 
+// Requests bring no key to it.
+bool has_one_key(const Rule& rule) {
+  return rule.descriptor ? rule.descriptor->open_entries() == 0
+                         : rule.match && rule.key_parts.empty();
+}
+
 void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body) {
   HttpCore& core = page.core;
   const std::string_view id = body.text("rule");
-  const std::string_view key = body.text("key");
+  const std::string_view key = body.text_or("key", "");
   const std::string_view tier = body.text_or("tier", "");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const Rule* const rule = core.rules().find(id);
   if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
   const auto mistake = body.has("tier") ? unknown_tier(tier, *rule) : std::nullopt;
   if (mistake) return core.reply_problem(exchange, *mistake);
+  if (key.empty() && !has_one_key(*rule)) {
+    JsonWriter json = begun(core);
+    json.end_array().field("would", "unknown");
+    write_unknown(json, {&id, 1}, "key");
+    json.end_object();
+    return core.reply(exchange, {.body = json.text()});
+  }
   explain_one(page, exchange, {.rule = rule, .key = key, .tier = tier});
 }
 
@@ -208,9 +231,35 @@ std::string_view reason_against(const Rule& rule, const Request& request,
   return "an earlier rule of its group applies";
 }
 
-// The other rules, and why they do not apply.
+// Whether the rule would do something else for another client, and none is described.
+bool lacks_client(const Rule& rule, const Request& request) {
+  if (request.client) return false;
+  bool asks = !rule.allow.networks.empty() || !rule.deny.networks.empty();
+  for_each_match(*rule.match, [&](const RequestMatch& match) {
+    asks = asks || !match.clients.empty() || !match.countries.empty();
+  });
+  if (asks || refuses(rule, request) || skips(rule, request)) return asks;
+  Request somebodys = request;
+  somebodys.client = IpAddress::parse("192.0.2.1");
+  std::string key;
+  std::string other;
+  return key_of(rule, request, key) != key_of(rule, somebodys, other);
+}
+
+// Whether the conditions hold that no client could change.
+bool may_apply(const Rule& rule, const DescribedRequest& described, Instant wall_time) {
+  RequestMatch certain = *rule.match;
+  certain.clients.clear();
+  certain.countries.clear();
+  certain.all_of.clear();
+  certain.any_of.clear();
+  certain.none_of.clear();
+  return rule.in_force(wall_time) && holds(certain, described.request, described.match.regexes);
+}
+
+// The other rules, and why they do not apply; those of which that is unknown go there.
 JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const Asks& asks,
-                  Instant wall_time) {
+                  Instant wall_time, std::vector<std::string_view>& unknown) {
   const auto applies = [&](const Rule& rule) {
     for (std::size_t i = 0; i < asks.size(); ++i) {
       if (asks.ask(i).rule == &rule) return true;
@@ -221,7 +270,13 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const
   std::size_t shown = 0;
   json.begin_array();
   for (const Rule& rule : rules.rules()) {
-    if (applies(rule) || shown++ >= kOthersShown) continue;
+    if (applies(rule)) continue;
+    if (rule.match && lacks_client(rule, described.request) &&
+        may_apply(rule, described, wall_time)) {
+      unknown.push_back(rule.id);
+      continue;
+    }
+    if (shown++ >= kOthersShown) continue;
     json.begin_object()
         .field("rule", rule.id)
         .field("because", reason_against(rule, described.request, described.match, wall_time));
@@ -263,6 +318,7 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
   std::vector<std::string> missing;
   const auto add = [&](const Rule& rule) {
     PartScratch tier{};
+    if (lacks_client(rule, described->request)) return true;
     const Ask ask = ask_about(rule, described->request, asks->next_key(), tier);
     if (!asks->has(ask) && asks->add(ask)) {
       missing.push_back(missing_parts(rule, described->request));
@@ -270,11 +326,13 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
     return true;
   };
   core.rules().for_each_match(described->request, described->match, wall_time, add);
-  const JsonWriter rest = others(core.rules(), *described, *asks, wall_time);
+  std::vector<std::string_view> unknown;
+  const JsonWriter rest = others(core.rules(), *described, *asks, wall_time, unknown);
   core.decide(std::move(asks), exchange,
-              [&page, rest, missing = std::move(missing), described = std::move(described)](
-                  const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(page, decided, missing, to.now);
+              [&page, rest, missing = std::move(missing), described = std::move(described),
+               unknown = std::move(unknown)](const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(page, decided, missing, to.now, unknown.empty());
+                if (!unknown.empty()) write_unknown(json, unknown, "client");
                 write_token(json, described->request.token);
                 write_readings(json, described->paths.all());
                 json.key("others").raw(rest.text()).end_object();
