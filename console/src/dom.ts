@@ -101,3 +101,15 @@ export function row(columns: readonly string[], cells: readonly Child[]): HTMLTa
 export function badge(text: string, level: string): HTMLElement {
   return h("span", { class: `badge ${level}` }, text);
 }
+
+/** Replaces a list; whoever was on one of its buttons stays there. */
+export function keepFocus(place: HTMLElement, change: () => void): void {
+  const focused = document.activeElement;
+  const mark = focused instanceof HTMLElement && place.contains(focused)
+    ? focused.dataset.focus : undefined;
+  change();
+  if (mark === undefined) return;
+  for (const each of place.querySelectorAll<HTMLElement>("[data-focus]")) {
+    if (each.dataset.focus === mark) each.focus();
+  }
+}

@@ -1,8 +1,8 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
 import { type Ask, UNASKED, ask, query } from "./api";
-import { badge, button, field, fill, h, offer, row, say, table } from "./dom";
-import { algorithm, count, share, span } from "./format";
+import { badge, button, field, fill, h, keepFocus, offer, row, say, table } from "./dom";
+import { about, algorithm, count, exact, share, span } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
@@ -39,8 +39,8 @@ export class KeysTab extends Tab {
           button("Block", () => this.block(), { id: "block", class: "danger" }, "block")),
         this.state),
       h("div", { class: "split even" },
-        h("section", { class: "card" }, h("h2", {}, "Busiest"), this.asked),
-        h("section", { class: "card" }, h("h2", {}, "Most denied"), this.denied)),
+        h("section", { class: "card" }, h("h2", {}, "Busiest ", period()), this.asked),
+        h("section", { class: "card" }, h("h2", {}, "Most denied ", period()), this.denied)),
       h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocks));
   }
 
@@ -91,8 +91,7 @@ export class KeysTab extends Tab {
     const act = key === undefined ? null
       : button("Choose", () => this.choose(key),
         { class: "quiet small", "aria-label": `Choose ${key}`, "data-focus": key });
-    const { count: amount, share: part } = entry;
-    return row(KEY_COLUMNS, [name, count(json.number(amount)), share(json.number(part)), act]);
+    return row(KEY_COLUMNS, [name, estimate(entry), share(json.number(entry.share)), act]);
   }
 
   private async loadBlocks(how: Ask = {}): Promise<void> {
@@ -182,21 +181,21 @@ export class KeysTab extends Tab {
   }
 }
 
+function period(): HTMLElement {
+  return h("small", {}, "in this minute and the one before");
+}
+
+/** "about 100, 63 to 155"; a number alone is one that was counted. */
+function estimate({ count: amount, at_least: low, at_most: high }: json.Fields): HTMLElement {
+  const [least, most] = [json.number(low) ?? 0, json.number(high) ?? 0];
+  if (least >= most) return h("span", {}, count(json.number(amount)));
+  return h("span", {}, about(json.number(amount)),
+    h("small", {}, ` ${exact(least)} to ${exact(most)}`));
+}
+
 /** Why a key cannot be chosen. */
 function secret(keys: readonly json.Fields[]): HTMLElement | null {
   const hidden = keys.every((entry) => json.text(entry.key) === undefined);
   return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
     "show_keys: true it shows the keys.") : null;
-}
-
-/** Replaces a list; whoever was on one of its buttons stays there. */
-function keepFocus(place: HTMLElement, change: () => void): void {
-  const focused = document.activeElement;
-  const mark = focused instanceof HTMLElement && place.contains(focused)
-    ? focused.dataset.focus : undefined;
-  change();
-  if (mark === undefined) return;
-  for (const each of place.querySelectorAll<HTMLElement>("[data-focus]")) {
-    if (each.dataset.focus === mark) each.focus();
-  }
 }

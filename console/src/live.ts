@@ -1,6 +1,6 @@
 // The figures as they come: by WebSocket, or by polling where one does not get through.
-// Events: "message" (state.last is new), "status" (state.status is new), "history",
-// "ended" (the server says that the session is over).
+// Events: "message" (state.last is new), "status" (state.status is new), "history", "age" (the
+// figures are old, and a second older), "ended" (the server says that the session is over).
 
 import { UNASKED, ask } from "./api";
 import { type Live, type Second, readLive, readSeconds } from "./message";
@@ -12,6 +12,10 @@ export type Status = "connecting" | "live" | "polling" | "lost" | "refused";
 export const HISTORY_S = 600;
 /** A socket that is silent for so long is dead: the server sends each second. */
 const SILENCE_MS = 5000;
+/** Figures that are older are not shown as if they were new. */
+const OLD_MS = 3000;
+/** The seconds come one by one; after a wider gap the page asks for those between. */
+const STEP_MAX_S = 1.6;
 
 /** The server closes with it when the session of the page has ended. */
 const SESSION_ENDED = 1008;
@@ -19,6 +23,8 @@ const SESSION_ENDED = 1008;
 class LiveFeed extends EventTarget {
   status: Status = "connecting";
   last: Live | undefined;
+  /** When the last second was told, by this browser's clock. */
+  private toldMs = 0;
   /** The last ten minutes, oldest first. */
   readonly seconds: Second[] = [];
   private socket: WebSocket | undefined;
@@ -27,6 +33,7 @@ class LiveFeed extends EventTarget {
   private timer = 0;
   private watchdog = 0;
   private polling = 0;
+  private aging = 0;
   private running = false;
 
   start(): void {
@@ -35,6 +42,23 @@ class LiveFeed extends EventTarget {
     this.failures = 0;
     void this.loadHistory();
     this.connect();
+    this.aging = window.setInterval(() => {
+      if (this.isOld()) this.dispatchEvent(new Event("age"));
+    }, 1000);
+  }
+
+  /** How long ago the last second was told, in seconds. */
+  age(): number {
+    return (Date.now() - this.toldMs) / 1000;
+  }
+
+  isOld(): boolean {
+    return this.last !== undefined && Date.now() - this.toldMs > OLD_MS;
+  }
+
+  /** Of the figures that are shown, in seconds since 1970. */
+  get toldAt(): number {
+    return this.toldMs / 1000;
   }
 
   stop(): void {
@@ -42,6 +66,7 @@ class LiveFeed extends EventTarget {
     window.clearTimeout(this.timer);
     window.clearTimeout(this.watchdog);
     window.clearTimeout(this.polling);
+    window.clearInterval(this.aging);
     this.socket?.close();
     this.socket = undefined;
   }
@@ -119,14 +144,16 @@ class LiveFeed extends EventTarget {
   }
 
   private take(message: Live): void {
+    if (message.t !== this.last?.t) this.toldMs = Date.now();
     this.last = message;
-    this.add({ t: message.t, ...message.fleet });
+    this.add({ t: message.fleetT, nodes: message.nodeCount, ...message.fleet });
     this.dispatchEvent(new Event("message"));
   }
 
   private add(second: Second): void {
     const newest = this.seconds[this.seconds.length - 1];
-    if (newest && second.t <= newest.t) return;
+    if (newest && second.t < newest.t + 0.5) return;
+    if (newest && second.t > newest.t + STEP_MAX_S) void this.loadHistory();
     this.seconds.push(second);
     while (this.seconds.length > 0 && this.seconds[0]!.t < second.t - HISTORY_S) {
       this.seconds.shift();

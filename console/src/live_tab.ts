@@ -1,7 +1,8 @@
 // Live: figures, charts of the last ten minutes, rules, events.
 
 import { badge, fill, h, say } from "./dom";
-import { algorithm, clock, count, latency, ratio, share } from "./format";
+import { shownNodes, whose } from "./fleet_tab";
+import { about, algorithm, clock, count, latency, plural, ratio, share } from "./format";
 import { feed } from "./live";
 import {
   type Live, type Rates, type RuleLine, type Second, type TrafficEvent, newEvents,
@@ -16,7 +17,7 @@ const EVENTS_SHOWN = 50;
 const LINES_MAX = 100;
 /** A badge that changed so recently pulses, also on a page that was just opened. */
 const PULSE_S = 6;
-const COLUMNS = ["Rule", "Algorithm", "Requests/s", "", "Denied", "Burst ratio"];
+const COLUMNS = ["Rule", "Algorithm", "Requests/s", "", "Denied of them", "Burst ratio"];
 
 interface Line {
   readonly row: HTMLTableRowElement;
@@ -32,11 +33,11 @@ interface Line {
 export class LiveTab extends Tab {
   private readonly tiles = {
     requests: new Tile("Requests/s"),
-    denied: new Tile("Denied"),
-    burst: new Tile("Burst ratio"),
-    p50: new Tile("Latency p50"),
-    p99: new Tile("Latency p99"),
-    keys: new Tile("Keys"),
+    denied: new Tile("Denied", "last second"),
+    burst: new Tile("Burst ratio", "2 of 10 s"),
+    p50: new Tile("Latency p50", "10 s"),
+    p99: new Tile("Latency p99", "10 s"),
+    keys: new Tile("Keys", "2 minutes"),
     redis: new Tile("Redis"),
   };
   private readonly charts = makeCharts();
@@ -47,6 +48,7 @@ export class LiveTab extends Tab {
   private readonly noRules = h("p", { class: "empty" }, "No rule has had a request yet.");
   private readonly runs = new RunsBar("compact");
   private lastEvent = -1;
+  private drawnT = 0;
 
   protected build(): void {
     const none = h("li", { class: "empty" }, "Nothing unusual so far.");
@@ -96,10 +98,12 @@ export class LiveTab extends Tab {
     for (const chart of Object.values(this.charts)) chart.draw(feed.seconds, now, spanS);
   }
 
-  private showTiles({ fleet, here, redis, t, nodeCount }: Live): void {
+  private showTiles(last: Live): void {
     const { tiles } = this;
-    const nodes = nodeCount !== undefined && nodeCount > 1 ? `of ${nodeCount} nodes` : "this node";
-    tiles.requests.set(count(fleet.requests), nodes, "calm");
+    const { fleet, here, redis, t } = last;
+    const nodes = shownNodes(last.nodes);
+    const isPart = nodes.some((node) => node.gone !== undefined);
+    tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
     const denied = deniedState(fleet);
     tiles.denied.set(share(fleet.denyRate), denied.text, denied.level);
     const burst = burstState(fleet);
@@ -109,13 +113,20 @@ export class LiveTab extends Tab {
     const p99 = latencyState(here.p99);
     tiles.p99.set(latency(here.p99), p99.text, p99.level);
     const keys = keysState(here);
-    tiles.keys.set(count(here.keys), keys.text, keys.level);
+    tiles.keys.set(about(here.keys), keys.text, keys.level);
     const state = redisState(redis, t);
     tiles.redis.set(state.value, state.text, state.level);
   }
 
   /** Also while another tab is shown, so that lines and events have no holes. */
   private keepLines(live: Live): void {
+    if (live.fleetT !== this.drawnT) this.keepRules(live);
+    this.drawnT = live.fleetT;
+    this.noRules.hidden = this.lines.size > 0;
+    this.addEvents(newEvents(this.lastEvent, live.events));
+  }
+
+  private keepRules(live: Live): void {
     const present = new Set(live.rules.map((rule) => rule.rule));
     for (const rule of live.rules) this.showRule(rule, live.t);
     for (const [name, line] of this.lines) {
@@ -123,8 +134,6 @@ export class LiveTab extends Tab {
       if (this.lines.size > LINES_MAX) this.dropLine(name, line);
       else this.showRates({ requests: 0, denied: 0, denyRate: 0, burstRatio: 0 }, line);
     }
-    this.noRules.hidden = this.lines.size > 0;
-    this.addEvents(newEvents(this.lastEvent, live.events));
   }
 
   private showRule(rule: RuleLine, now: number): void {
@@ -182,7 +191,9 @@ export class LiveTab extends Tab {
 
 const KINDS: Record<string, [string, string]> = {
   surge: ["surge", "bad"], surge_end: ["surge over", "good"], switch: ["switch", "adaptive"],
-  block: ["block", "warn"], degraded: ["degraded", "bad"], rules: ["rules", ""],
+  block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""],
+  reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
+  redis_back: ["Redis back", "good"], node: ["node", ""], node_gone: ["node gone", "bad"],
 };
 
 function eventItem(event: TrafficEvent): HTMLElement {
@@ -195,6 +206,7 @@ function makeCharts(): Record<"requests" | "denied" | "burst", TimeChart<Second>
   return {
     requests: new TimeChart<Second>({
       title: "Requests per second", format: count, least: 10, stacked: true,
+      note: ({ nodes }) => nodes === undefined ? "" : `of ${plural(nodes, "node")}`,
       series: [
         { label: "allowed", colour: "good", filled: true,
           value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
@@ -202,11 +214,11 @@ function makeCharts(): Record<"requests" | "denied" | "burst", TimeChart<Second>
       ],
     }),
     denied: new TimeChart<Second>({
-      title: "Denied share", format: share, least: 1, most: 1, step: 0.25,
+      title: "Denied share per second", format: share, least: 1, most: 1, step: 0.25,
       series: [{ label: "denied", colour: "bad", filled: true, value: ({ denyRate }) => denyRate }],
     }),
     burst: new TimeChart<Second>({
-      title: "Burst ratio", format: count, least: 5, most: 5, step: 1,
+      title: "Burst ratio, 2 s of 10 s", format: count, least: 5, most: 5, step: 1,
       series: [
         { label: "ratio", colour: "accent", filled: true, value: ({ burstRatio }) => burstRatio },
         { label: "burst", colour: "warn", dashed: true, value: () => BURST_BAD },

@@ -15,7 +15,7 @@ import { session } from "./session";
 import { SimulatorTab } from "./simulator_tab";
 import { Tab } from "./tab";
 import { isDark, startTheme, switchTheme, theme } from "./theme";
-import { span } from "./format";
+import { clock, span } from "./format";
 
 const TABS = ["live", "simulator", "rules", "explain", "keys", "fleet"] as const;
 type Name = (typeof TABS)[number];
@@ -82,8 +82,15 @@ function moveBetweenTabs(event: KeyboardEvent): void {
 }
 
 function showStatus(): void {
-  element("status").dataset.status = feed.status;
-  say(element("status-text"), session.isShut ? SHUT : STATUS[feed.status]);
+  const isOld = feed.isOld();
+  element("status").dataset.status = isOld ? "lost" : feed.status;
+  say(element("status-text"), session.isShut ? SHUT
+    : isOld && feed.status === "live" ? "Silent" : STATUS[feed.status]);
+  document.body.classList.toggle("old", isOld);
+  const old = element("old");
+  old.hidden = !isOld;
+  if (!isOld) return;
+  say(old, `Old figures, as of ${clock(feed.toldAt)}: nothing has come from the server since.`);
 }
 
 function showNode(): void {
@@ -140,6 +147,7 @@ async function start(): Promise<void> {
   theme.addEventListener("change", showTheme);
   feed.addEventListener("status", showStatus);
   feed.addEventListener("message", showNode);
+  for (const news of ["message", "age"]) feed.addEventListener(news, showStatus);
   session.addEventListener("change", showSession);
   api.addEventListener("signin", wantSignIn);
   feed.addEventListener("ended", () => void session.load());

@@ -37,6 +37,8 @@ export interface RuleLine extends Rates {
 export interface NodeLine {
   readonly name: string;
   readonly here: boolean;
+  /** Of one that is silent: whether it is gone. Else nobody knows, as Redis is away. */
+  readonly gone?: boolean;
   readonly age?: number;
   readonly requests?: number;
   readonly denied?: number;
@@ -63,6 +65,10 @@ export interface Live {
   readonly rulesVersion?: number;
   readonly nodeCount?: number;
   readonly fleet: Rates;
+  /** When the second had ended that the fleet's figures are of. */
+  readonly fleetT: number;
+  /** They are of this node alone. */
+  readonly alone: boolean;
   readonly here: Here;
   readonly redis?: Redis;
   readonly rules: readonly RuleLine[];
@@ -73,6 +79,7 @@ export interface Live {
 /** One second of the history that the charts begin with. */
 export interface Second extends Rates {
   readonly t: number;
+  readonly nodes?: number;
 }
 
 /** undefined if the text is no message at all; it has at least an instant. */
@@ -90,6 +97,8 @@ export function readLive(value: unknown): Live | undefined {
     rulesVersion: json.number(from.rules_version),
     nodeCount: json.number(fleet.nodes),
     fleet: "fleet" in from ? readRates(fleet) : here,
+    fleetT: json.number(fleet.t) ?? t,
+    alone: fleet.alone !== false,
     here,
     redis: readRedis(json.object(from.redis)),
     rules: json.objects(from.rules).flatMap(readRule),
@@ -101,7 +110,7 @@ export function readLive(value: unknown): Live | undefined {
 export function readSeconds(value: unknown): Second[] {
   return json.objects(json.object(value).seconds).flatMap((from) => {
     const t = json.number(from.t);
-    return t === undefined ? [] : [{ t, ...readRates(from) }];
+    return t === undefined ? [] : [{ t, nodes: json.number(from.nodes), ...readRates(from) }];
   });
 }
 
@@ -156,6 +165,7 @@ function readNode(from: json.Fields): NodeLine[] {
   return [{
     name,
     here: from.here === true,
+    gone: typeof from.gone === "boolean" ? from.gone : undefined,
     age: json.number(from.age),
     requests: json.number(from.requests),
     denied: json.number(from.denied),

@@ -38,7 +38,7 @@ export class RuleHistory {
     return h("li", { "data-version": version },
       h("span", { class: "version" }, `Version ${version}`),
       h("span", { class: "what" }, what,
-        h("small", {}, ` by ${String(entry.by ?? "")}, ${ago} ago`)),
+        h("small", {}, ` by ${who(entry)}, ${ago} ago`)),
       isNow ? h("span", { class: "badge good" }, "in force") : h("span", { class: "buttons" },
         button("Compare", () => this.compare(version), about("Compare version")),
         button("Go back", () => this.goBack(version), about("Go back to version"), "arrow")));
@@ -62,6 +62,10 @@ export class RuleHistory {
     if (reply.ok) await this.changed();
     say(this.message, reply.ok ? `Version ${version} is in force again.` : reply.problem);
   }
+}
+
+function who({ by, who: address }: json.Fields): string {
+  return `${by === "file" ? "a reload" : "a request"}${address ? ` of ${String(address)}` : ""}`;
 }
 
 /** All rules as one text. Each comes bare, or with its origin, as the list has them. */

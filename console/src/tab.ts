@@ -25,9 +25,11 @@ export abstract class Tab extends HTMLElement {
     if (!this.built) {
       this.build();
       this.built = true;
-      feed.addEventListener("message", () => {
-        if (this.shown) this.refresh();
-      });
+      for (const news of ["message", "age"]) {
+        feed.addEventListener(news, () => {
+          if (this.shown) this.refresh();
+        });
+      }
     }
     this.shown = true;
     this.opened(parameters);

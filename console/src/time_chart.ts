@@ -29,6 +29,8 @@ export interface ChartOptions<T> {
   readonly least: number;
   readonly most?: number;
   readonly step?: number;
+  /** What else there is to say of a second. */
+  readonly note?: (second: T) => string;
 }
 
 /** Seconds without a figure that a line still crosses. */
@@ -40,6 +42,7 @@ export class TimeChart<T extends { readonly t: number }> {
   private chart: Chart | undefined;
   private now = 0;
   private spanS = 0;
+  private shown: readonly T[] = [];
 
   constructor(private readonly options: ChartOptions<T>) {
     const legend = options.series.map((each) => h("span", { class: `legend ${each.colour}` },
@@ -58,7 +61,7 @@ export class TimeChart<T extends { readonly t: number }> {
     this.chart ??= this.made();
     if (isOther) this.chart.options = this.chartOptions();
     const { series } = this.options;
-    const shown = seconds.filter((second) => second.t >= now - spanS);
+    const shown = this.shown = seconds.filter((second) => second.t >= now - spanS);
     series.forEach((each, at) => {
       this.chart!.data.datasets[at]!.data = shown.map((second): Point => (
         { x: second.t - now, y: each.value(second) ?? null }));
@@ -139,12 +142,16 @@ export class TimeChart<T extends { readonly t: number }> {
   }
 
   private tooltip(): Record<string, unknown> {
-    const { format } = this.options;
-    type Item = { parsed: { x: number; y: number }; dataset: { label: string } };
+    const { format, note } = this.options;
+    type Item = { dataIndex: number; parsed: { x: number; y: number }; dataset: { label: string } };
+    const said = ([item]: Item[]): string => {
+      const second = this.shown[item?.dataIndex ?? 0];
+      return second && note ? ` ${note(second)}` : "";
+    };
     return {
       animation: false,
       callbacks: {
-        title: (items: Item[]) => clock(this.now + (items[0]?.parsed.x ?? 0)),
+        title: (items: Item[]) => clock(this.now + (items[0]?.parsed.x ?? 0)) + said(items),
         label: (item: Item) => `${item.dataset.label} ${format(item.parsed.y)}`,
       },
     };
@@ -217,20 +224,21 @@ export class Sparkline {
   }
 }
 
-/** A figure with its name and what it means. */
+/** A figure with its name, the period that it is of, and what it means. */
 export class Tile {
   readonly element: HTMLElement;
   private readonly value = h("strong", {}, "–");
   private readonly note = h("span", { class: "note" }, " ");
 
-  constructor(label: string) {
-    this.element = h("div", { class: "tile calm" }, h("span", { class: "name" }, label), this.value,
-      this.note);
+  constructor(label: string, period = "") {
+    this.element = h("div", { class: "tile calm" },
+      h("span", { class: "name" }, label, h("small", {}, period)), this.value, this.note);
   }
 
   set(value: string, note: string, level: string): void {
     say(this.value, value);
     say(this.note, note);
+    this.note.title = note;  // one line may be too short for it
     this.element.className = `tile ${level}`;
   }
 }

@@ -151,6 +151,7 @@ void RecentTraffic::publish(Instant now) {
   auto snapshot = std::make_shared<TrafficSnapshot>();
   snapshot->seconds_running = seconds_;
   snapshot->own = own_;
+  snapshot->lead = lead_;
   if (fleet_.heard_at && now < *fleet_.heard_at + kSilenceMax) {
     snapshot->scope = TrafficSnapshot::Scope::kFleet;
     snapshot->newest = *fleet_.newest;

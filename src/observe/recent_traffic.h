@@ -57,6 +57,7 @@ struct TrafficSnapshot {
   // Which second is the last one of `sum`, since 1970, by Redis's clock if there is one. Whoever
   // acts once a second acts when this has changed.
   std::int64_t newest = 0;
+  Duration lead{0};  // of that clock over ours
   // For how long this node has run; idle seconds count.
   std::int64_t seconds_running = 0;
   // How many seconds of `sum` are known, kSeconds at most: in those before, nobody had begun

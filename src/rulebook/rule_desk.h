@@ -57,6 +57,7 @@ struct RuleChange {
   std::optional<std::uint64_t> if_version{};
   bool if_new = false;  // only if there is no rule of this id
   Keep keep = Keep::kUntilReload;
+  std::string who{};  // wants it: an address
 };
 
 enum class ChangeOutcome : std::uint8_t {
@@ -114,6 +115,7 @@ struct RuleVersion {
   std::uint64_t version = 0;
   Instant when{};
   RuleOrigin by = RuleOrigin::kFile;   // or kRequest
+  std::string who{};                   // has requested it; empty: unknown
   std::vector<std::string> changes{};  // a line each, for people; none of the first version
   std::vector<RuleSource> rules{};     // all of then, but those of Envoy's files
 };

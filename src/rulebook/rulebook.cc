@@ -242,7 +242,8 @@ void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, I
 
 // Adds what follows from the rules of `next`, and returns what is different from before. What
 // may want memory is done here, so that put_in_force() wants none.
-std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now) {
+std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now,
+                                          std::string who) {
   auto changes = std::vector<std::string>();
   if (state_.rules != nullptr) {
     changes = describe_changes({.rules = *state_.rules, .sources = state_.in_force},
@@ -257,6 +258,7 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant no
     remember(next.history, {.version = next.version,
                             .when = now,
                             .by = by,
+                            .who = std::move(who),
                             .changes = changes,
                             .rules = next.in_force});
   }
@@ -473,7 +475,7 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
-  auto changes = finish(next, RuleOrigin::kRequest, now);
+  auto changes = finish(next, RuleOrigin::kRequest, now, change.who);
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
   }

@@ -126,7 +126,7 @@ class Rulebook {
   static ConfigErrors warnings_about(const Draft& draft, Config& config);
   void edit_file_in(State& next, const RuleEdit& edit) const;
 
-  std::vector<std::string> finish(State& next, RuleOrigin by, Instant now);
+  std::vector<std::string> finish(State& next, RuleOrigin by, Instant now, std::string who = {});
   void put_in_force(State next) noexcept;
 
   const std::string file_;

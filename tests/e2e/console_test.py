@@ -4,10 +4,12 @@ import contextlib
 import gzip
 import http.client
 import json
+import pathlib
 import re
 import signal
 import ssl
 import subprocess
+import threading
 import unittest
 
 import weir_server
@@ -66,7 +68,8 @@ class Live(unittest.TestCase):
             busy = console.message_that(lambda said: said["rules"])
             self.assertGreater(busy["t"], first["t"])
             self.assertEqual(busy["rules"][0]["rule"], "login")
-            self.assertEqual(busy["fleet"], {"nodes": 1, **{
+            self.assertAlmostEqual(busy["fleet"].pop("t"), busy["t"], delta=0.9)
+            self.assertEqual(busy["fleet"], {"nodes": 1, "alone": True, **{
                 name: busy["here"][name]
                 for name in ("requests", "denied", "deny_rate", "burst_ratio")}})
             with weir.connect() as connection:
@@ -82,6 +85,30 @@ class Live(unittest.TestCase):
             self.assertTrue(shared, "they have a second in common")
             for second in shared:
                 self.assertTrue(all(one[second] == said[0][second] for one in said))
+
+    def test_a_change_of_the_rules_says_who_unless_it_is_for_everybody(self):
+        for console, who in (("on", "by 127.0.0.1: "), ("public", "by request: ")):
+            with Weir("--console", console) as weir, WebSocket(weir.port) as listener, \
+                    weir.connect() as connection:
+                body = json.dumps({"id": "new", "limit": 5, "window": "1m"}).encode()
+                connection.ask(post("/admin/rules/new", body).replace(b"POST", b"PUT", 1))
+                events = listener.message_that(lambda said: said["events"])["events"]
+                self.assertEqual((events[0]["id"], events[0]["kind"]), (1, "rules"))
+                self.assertTrue(events[0]["text"].startswith(who), events)
+                history = connection.ask(get("/admin/history")).json()["history"]
+                self.assertEqual(history[0]["who"], "127.0.0.1")
+
+    def test_reloads_are_events_and_those_that_fail(self):
+        config = "rules: [{id: login, limit: %s, window: 1m}]"
+        with Weir(config=config % 5) as weir, WebSocket(weir.port) as console:
+            for text, kind, about in ((config % 9, "reload", "login"),
+                                      (config % "lots", "reload_failed", "refused"),
+                                      (config % 9, "reload", "nothing")):
+                pathlib.Path(weir.config_path).write_text(text, encoding="utf-8")
+                weir.process.send_signal(signal.SIGHUP)
+                event = console.message_that(lambda said, kind=kind, about=about: any(
+                    one["kind"] == kind and about in one["text"] for one in said["events"]))
+                self.assertTrue(event)
 
     def test_over_tls(self):
         with Authority() as authority:
@@ -154,7 +181,61 @@ class FleetLive(unittest.TestCase):
                 redis.kill()
                 said = console.message_that(lambda one: one["redis"]["state"] == "down")
                 self.assertTrue(said["nodes"][0]["degraded"])
-                self.assertEqual(said["events"][-1]["kind"], "degraded")
+                self.assertEqual(said["events"][-1]["kind"], "redis_lost")
+                redis.start()
+                said = console.message_that(lambda one: one["redis"]["state"] == "up")
+                self.assertEqual(said["events"][-1]["kind"], "redis_back")
+
+    def test_an_outage_leaves_no_peak_and_no_hole(self):
+        """82 requests a second stay 82 when Redis goes and comes back, on both nodes."""
+        with Redis() as redis, Fleet([redis.url] * 2, config=OPEN) as fleet, \
+                steady_load(fleet.nodes[0]):
+            fleet.wait_until_shared()
+            with WebSocket(fleet.nodes[0].port) as console:
+                console.message_that(lambda said: said["fleet"]["nodes"] == 2)
+                lost = console.message_that(lambda said: said["fleet"]["requests"] > 20)["t"]
+                redis.kill()
+                console.message_that(lambda said: said["fleet"]["alone"])
+                redis.start()
+                back = console.message_that(lambda said: said["fleet"]["nodes"] == 2)["t"]
+                console.message_that(lambda said: said["t"] > back + 4)
+            for node in fleet.nodes:
+                self.check_seconds(history_of(node), lost)
+
+    def check_seconds(self, seconds, lost):
+        times = [second["t"] for second in seconds]
+        self.assertEqual(times, sorted(times))
+        self.assertLess(max(second["requests"] for second in seconds), 1.5 * LOAD_MAX, seconds)
+        steps = [after - before for before, after in zip(times, times[1:]) if before > lost]
+        self.assertTrue(all(0.5 < step < 1.5 for step in steps), steps)
+
+
+OPEN = "rules: [{id: open, limit: 1000000, window: 1h, mode: local}]"
+LOAD_MAX = 50  # requests a second
+
+
+@contextlib.contextmanager
+def steady_load(node):
+    """At most so many requests in any second: it catches up on nothing."""
+    ended = threading.Event()
+
+    def send():
+        with node.connect() as connection:
+            while not ended.wait(1 / LOAD_MAX):
+                connection.check(key="a", rule="open")
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.join()
+
+
+def history_of(node):
+    with node.connect() as connection:
+        return connection.ask(get("/console/live.json?seconds=600")).json()["seconds"]
 
 
 def watch_until(console, requests):
@@ -162,7 +243,7 @@ def watch_until(console, requests):
     seen = {}
     while sum(seen.values()) < requests:
         said = console.message()
-        seen[said["t"]] = said["fleet"]["requests"]
+        seen[said["fleet"]["t"]] = said["fleet"]["requests"]
     return sum(seen.values())
 
 

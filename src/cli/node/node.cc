@@ -256,7 +256,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             .unusual_rules = &traffic_guard_.unusual_rules(),
             .details = &detailed_counts_},
       console_{.use = settings.values->console, .assets = console_assets()},
-      live_(view_, traffic_guard_.events(), rule_changer_),
+      live_(view_, traffic_guard_.events(), rule_changer_,
+            console_.use == ConsoleOptions::Use::kPublic ? LiveFeed::People::kHidden
+                                                         : LiveFeed::People::kNamed),
       http_({.access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
              .trusted_proxies = settings.trusted_proxies,
              .headers = header_settings(*settings.values),

@@ -74,6 +74,7 @@ class FakeDesk final : public RuleDesk {
     const auto newer = RuleVersion{.version = 7,
                                    .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
                                    .by = RuleOrigin::kRequest,
+                                   .who = "192.0.2.1",
                                    .changes = {"added login", "removed old"}};
     return {std::make_shared<const RuleVersion>(older), std::make_shared<const RuleVersion>(newer)};
   }

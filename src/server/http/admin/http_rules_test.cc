@@ -136,9 +136,11 @@ TEST(HttpRules, ARuleThatIsToBeNew) {
 
 TEST(HttpRules, HaveAHistory) {
   TestDoor door;
-  EXPECT_EQ(door.ask(get("/admin/history")).body,
-            R"({"history":[{"version":7,"seconds_ago":1.5,"by":"request","changes":["added login",)"
-            R"("removed old"]},{"version":6,"seconds_ago":784111877,"by":"file","changes":[]}]})");
+  EXPECT_EQ(
+      door.ask(get("/admin/history")).body,
+      R"({"history":[{"version":7,"seconds_ago":1.5,"by":"request","who":"192.0.2.1","changes":[)"
+      R"("added login","removed old"]},)"
+      R"({"version":6,"seconds_ago":784111877,"by":"file","changes":[]}]})");
 }
 
 TEST(HttpRules, GoBack) {

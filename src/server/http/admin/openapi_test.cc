@@ -172,7 +172,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
            Case{"Events", get("/admin/events")},
            Case{"Verdict", post("/admin/rules/validate", "rules: []")},
-           Case{"RulesOfVersion", get("/admin/history/6")},
+           Case{"RulesOfVersion", get("/admin/history/7")},
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},

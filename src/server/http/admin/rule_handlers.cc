@@ -154,6 +154,7 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
 
 void make_change(const Pages& pages, const Exchange& exchange, RuleChange change) {
   HttpCore& core = pages.core;
+  change.who = exchange.peer ? exchange.peer->to_string() : "a Unix socket";
   if (const auto problem = read_change(exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
@@ -169,6 +170,7 @@ void make_change(const Pages& pages, const Exchange& exchange, RuleChange change
 void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
   json.field("version", version.version).field("seconds_ago", now - version.when);
   json.field("by", kOriginNames[static_cast<std::size_t>(version.by)]);
+  if (!version.who.empty()) json.field("who", version.who);
   json.field("changes", version.changes);
 }
 

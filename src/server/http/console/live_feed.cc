@@ -1,6 +1,7 @@
 #include "server/http/console/live_feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proto/websocket/frames.h"
 #include "server/http/console/live_json.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr std::size_t kEventTextMax = 300;  // of an event
 constexpr std::size_t kLatencySeconds = 10;
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
+constexpr std::int64_t kBackMax = 60;          // seconds; a clock that went back by more was set
 
 void add_to(LatencyFigures& sum, const LatencyFigures& more) {
   for (std::size_t i = 0; i < sum.counts.size(); ++i) sum.counts[i] += more.counts[i];
@@ -29,7 +31,7 @@ std::string tenths(double value) {
   return std::to_string(rounded / 10) + "." + std::to_string(rounded % 10);
 }
 
-LiveEvent event_of(const TrafficEvent& event) {
+LiveEvent surge_event(const TrafficEvent& event) {
   const bool began = event.kind == TrafficEvent::Kind::kBegan;
   const std::string rate = tenths(event.rate) + " requests/s";
   return {.at = static_cast<double>(event.at),
@@ -44,6 +46,18 @@ std::string lines(const std::vector<std::string>& changes) {
   std::string text;
   for (const std::string& line : changes) text += (text.empty() ? "" : "; ") + line;
   return text;
+}
+
+LiveEvent node_event(const FleetRoster::News& news) {
+  using enum FleetRoster::Change;
+  const std::string node = "node " + news.node;
+  switch (news.change) {
+    case kJoined: return {.kind = "node", .text = node + " has joined"};
+    case kReturned: return {.kind = "node", .text = node + " is back"};
+    case kLeft: return {.kind = "node", .text = node + " has stopped"};
+    case kGone: break;
+  }
+  return {.kind = "node_gone", .text = node + " is gone: it died, or does not reach Redis"};
 }
 
 }  // namespace
@@ -63,12 +77,24 @@ void LiveFeed::tick(Second second, Instant now) {
   picture.latency = recent_latency();
   note_events(picture);
   picture.rules_version = rules_version_;
-  std::string point = history_json(picture);
+  picture.absent = roster_.absent(*picture.traffic, view_.info.node);
   const std::scoped_lock lock(mutex_);
+  keep_seconds(picture);
   picture_ = std::move(picture);
   message_.reset();
-  history_.push_back(std::move(point));
-  if (history_.size() > kHistoryMax) history_.pop_front();
+}
+
+// Those that are new, at their own places: a fleet's are heard late, and when Redis has gone, the
+// node's own fill the time since. With the lock held.
+void LiveFeed::keep_seconds(const LivePicture& picture) {
+  const TrafficSnapshot& traffic = *picture.traffic;
+  if (traffic.newest < last_kept_ - kBackMax) last_kept_ = traffic.newest - 1;
+  const std::int64_t first = std::max(last_kept_, traffic.newest - traffic.known_seconds) + 1;
+  for (std::int64_t second = first; second <= traffic.newest; ++second) {
+    history_.push_back(history_json(picture, second));
+    if (history_.size() > kHistoryMax) history_.pop_front();
+  }
+  last_kept_ = std::max(last_kept_, traffic.newest);
 }
 
 LiveMessagePtr LiveFeed::message() {
@@ -153,29 +179,61 @@ LatencyFigures LiveFeed::recent_latency() const {
 
 // What has happened since the last second, as far as nobody tells it.
 void LiveFeed::note_events(const LivePicture& picture) {
-  std::deque<LiveEvent> news;
+  std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);
-  for (const auto& surge : surges.events) news.push_back(event_of(*surge));
+  for (const auto& surge : surges.events) news.push_back(surge_event(*surge));
   last_surge_ = surges.last;
-  const std::uint64_t version = desk_.view()->version;
-  if (rules_version_ != 0 && version != rules_version_) {
-    const RuleHistory history = desk_.history();
-    const bool has_changes = !history.empty() && history.back()->version == version;
-    if (has_changes) {
-      news.push_back({.at = picture.at, .kind = "rules", .text = lines(history.back()->changes)});
-    }
-  }
-  rules_version_ = version;
-  if (const auto& shared = picture.figures->shared) {
-    const bool is_up = shared->is_healthy;
-    if (redis_up_.value_or(is_up) != is_up) {
-      news.push_back(
-          {.at = picture.at, .kind = "degraded", .text = is_up ? "Redis is back" : shared->reason});
-    }
-    if (redis_up_ || is_up) redis_up_ = is_up;
+  const NodeFigures& figures = *picture.figures;
+  note_rules(news);
+  if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
+  const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
+  for (const auto& change : roster_.look(*picture.traffic, alive, picture.now)) {
+    news.push_back(node_event(change));
   }
   const std::scoped_lock lock(mutex_);
-  for (LiveEvent& event : news) add(std::move(event));
+  for (LiveEvent& event : news) {
+    if (event.at == 0) event.at = picture.at;
+    add(std::move(event));
+  }
+}
+
+// A reload that changes nothing has a version, too, and no place in the history.
+void LiveFeed::note_rules(std::vector<LiveEvent>& news) {
+  const bool was_fine = std::exchange(is_reload_fine_, view_.reloads.figures().succeeded);
+  if (was_fine && !is_reload_fine_) {
+    news.push_back({.kind = "reload_failed",
+                    .text = "the configuration was refused, and the rules stay as they are; the "
+                            "log says why"});
+  }
+  const std::uint64_t version = desk_.view()->version;
+  const std::uint64_t before = std::exchange(rules_version_, version);
+  if (before == 0 || version == before) return;
+  std::uint64_t told = before;
+  for (const auto& one : desk_.history()) {
+    if (one->version <= before) continue;
+    news.push_back(event_of(*one));
+    told = one->version;
+  }
+  if (told != version) {
+    news.push_back({.kind = "reload", .text = "nothing in the rules has changed"});
+  }
+}
+
+LiveEvent LiveFeed::event_of(const RuleVersion& version) const {
+  if (version.by == RuleOrigin::kFile) return {.kind = "reload", .text = lines(version.changes)};
+  const bool names = people_ == People::kNamed && !version.who.empty();
+  return {.kind = "rules",
+          .text = "by " + (names ? version.who : "request") + ": " + lines(version.changes)};
+}
+
+std::optional<LiveEvent> LiveFeed::news_of_redis(const NodeFigures& figures) {
+  if (!figures.shared) return std::nullopt;
+  const bool is_up = figures.shared->is_healthy;
+  const auto before = redis_up_;
+  if (redis_up_ || is_up) redis_up_ = is_up;
+  if (before.value_or(is_up) == is_up) return std::nullopt;
+  if (is_up) return LiveEvent{.kind = "redis_back", .text = "Redis is back"};
+  return LiveEvent{.kind = "redis_lost", .text = figures.shared->reason};
 }
 
 }  // namespace weir

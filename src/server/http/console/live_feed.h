@@ -29,6 +29,7 @@
 #include "rulebook/rule_desk.h"
 #include "rules/request/client_address.h"
 #include "rules/rule_set.h"
+#include "server/http/console/fleet_roster.h"
 #include "server/http/node_view.h"
 #include "weir/time.h"
 
@@ -67,9 +68,14 @@ struct LivePicture {
   std::shared_ptr<const TrafficSnapshot> traffic{};
   std::shared_ptr<const NodeFigures> figures{};
   LatencyFigures latency{};  // of the last ten seconds
+  std::vector<FleetRoster::Absent> absent{};
 
   double wall(Instant then) const {
     return std::chrono::duration<double>((then + wall_lead).time_since_epoch()).count();
+  }
+  // When a second of the traffic had ended, by the wall clock.
+  double wall_end(std::int64_t second) const {
+    return wall(Instant(std::chrono::seconds(second + 1)) - traffic->lead);
   }
 };
 
@@ -81,9 +87,13 @@ class LiveFeed {
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
 
+  // Whether events say from where people have changed rules.
+  enum class People : std::uint8_t { kNamed, kHidden };
+
   // All of it outlives the feed.
-  LiveFeed(const NodeView& view, const TrafficEvents& surges, const RuleDesk& desk)
-      : view_(view), surges_(surges), desk_(desk) {}
+  LiveFeed(const NodeView& view, const TrafficEvents& surges, const RuleDesk& desk,
+           People people = People::kNamed)
+      : view_(view), surges_(surges), desk_(desk), people_(people) {}
 
   // A second has ended.
   struct Second {
@@ -118,12 +128,17 @@ class LiveFeed {
   void leave(const std::optional<Caller>& stranger) noexcept;
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
+  void keep_seconds(const LivePicture& picture);
   void note_events(const LivePicture& picture);
+  void note_rules(std::vector<LiveEvent>& news);
+  LiveEvent event_of(const RuleVersion& version) const;
+  std::optional<LiveEvent> news_of_redis(const NodeFigures& figures);
   void add(LiveEvent event);
 
   const NodeView& view_;
   const TrafficEvents& surges_;
   const RuleDesk& desk_;
+  const People people_;
   std::atomic<std::uint64_t> dropped_{0};  // relaxed: a number by itself
 
   mutable std::mutex places_mutex_;  // guards these two
@@ -135,7 +150,10 @@ class LiveFeed {
   std::deque<LatencyFigures> latency_;                             // by second, ten of them
   std::uint64_t last_surge_ = 0;
   std::uint64_t rules_version_ = 0;
+  bool is_reload_fine_ = true;
   std::optional<bool> redis_up_;  // since it first was
+  FleetRoster roster_;
+  std::int64_t last_kept_ = 0;  // second in the history
 
   mutable std::mutex mutex_;  // guards what follows
   LivePicture picture_;

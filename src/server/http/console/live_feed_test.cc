@@ -35,6 +35,11 @@ struct World {
     }
   }
 
+  // The last one that has ended.
+  std::int64_t own_second() const {
+    return std::chrono::floor<std::chrono::seconds>(door.now.time_since_epoch()).count() - 1;
+  }
+
   json::object message() { return json::parse(feed.message()->json()).as_object(); }
 
   TestDoor door{{.rules = {{.id = "login", .quota = *Quota::make({.limit = 5, .window = 60s})}}}};
@@ -89,6 +94,44 @@ TEST(LiveFeed, RemembersTenMinutes) {
   const json::array few = json::parse(world.feed.history(3)).at("seconds").as_array();
   ASSERT_EQ(few.size(), 3u);
   EXPECT_EQ(few.back(), all.back());
+}
+
+// A fleet's seconds are heard late, and while Redis is away not at all.
+TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
+  World world;
+  const auto pass_with_fleet = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      world.pass(1, 3);
+      const std::int64_t second = world.own_second() - 2;
+      world.recent.hear({.second = second,
+                         .self = "here",
+                         .nodes = {{.name = "here", .counts = {.all = {3, 0}}, .totals = {}},
+                                   {.name = "other", .counts = {.all = {17, 0}}, .totals = {}}}},
+                        world.door.now);
+    }
+  };
+  pass_with_fleet(5);
+  EXPECT_EQ(world.message().at("fleet").at("alone"), false);
+  world.pass(8, 3);
+  EXPECT_EQ(world.message().at("fleet").at("alone"), true);
+  pass_with_fleet(5);
+  world.pass(1, 3);
+  const json::array all = json::parse(world.feed.history(600)).at("seconds").as_array();
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_NEAR(number(all[i].at("t")) - number(all[i - 1].at("t")), 1, 0.01) << i;
+    const double requests = number(all[i].at("requests"));
+    EXPECT_TRUE(requests == 3 || requests == 20) << requests;
+  }
+  EXPECT_NEAR(number(world.message().at("fleet").at("t")), number(all.back().at("t")), 0.01);
+}
+
+TEST(LiveFeed, TellsThatAReloadFailed) {
+  World world;
+  world.door.reloads.failed(world.door.now);
+  world.pass(3);
+  const json::array events = world.message().at("events").as_array();
+  ASSERT_EQ(events.size(), 1u) << "once";
+  EXPECT_EQ(events[0].at("kind"), "reload_failed");
 }
 
 TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {

@@ -120,6 +120,10 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
     }
     json.end_object();
   }
+  for (const FleetRoster::Absent& one : picture.absent) {
+    json.begin_object().field("name", one.name).field("age", picture.now - one.seen);
+    json.field("gone", one.is_gone).end_object();
+  }
   json.end_array();
 }
 
@@ -143,6 +147,8 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   json.field("node", view.info.node).field("uptime", picture.now - info.started);
   json.field("rules_version", picture.rules_version);
   json.key("fleet").begin_object().field("nodes", picture.traffic->nodes.size());
+  json.field("t", picture.wall_end(picture.traffic->newest));
+  json.field("alone", picture.traffic->scope == TrafficSnapshot::Scope::kNode);
   write_rates(json, picture.traffic->sum);
   json.end_object();
   write_here(json, view, picture, figures);
@@ -154,11 +160,17 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   return json.text();
 }
 
-std::string history_json(const LivePicture& picture) {
+std::string history_json(const LivePicture& picture, std::int64_t second) {
+  const TrafficSnapshot& traffic = *picture.traffic;
+  const bool is_newest = second == traffic.newest;
   JsonWriter json;
-  json.begin_object().field("t", picture.at).field("nodes", picture.traffic->nodes.size());
-  write_rates(json, picture.traffic->sum);
-  if (picture.latency.total() > 0) {
+  json.begin_object().field("t", picture.wall_end(second)).field("nodes", traffic.nodes.size());
+  if (is_newest) {
+    write_rates(json, traffic.sum);
+  } else {
+    write_counts(json, traffic.sum.second(static_cast<std::size_t>(traffic.newest - second)).all);
+  }
+  if (is_newest && picture.latency.total() > 0) {
     json.field("p50", picture.latency.quantile(0.5)).field("p99", picture.latency.quantile(0.99));
   }
   json.end_object();

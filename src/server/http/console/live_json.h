@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 
@@ -16,7 +17,7 @@ namespace weir {
 std::string live_json(const NodeView& view, const LivePicture& picture,
                       const std::deque<LiveEvent>& events);
 
-// One second of the history: the fleet's figures.
-std::string history_json(const LivePicture& picture);
+// One of the last ten seconds, for the history: the fleet's figures.
+std::string history_json(const LivePicture& picture, std::int64_t second);
 
 }  // namespace weir

@@ -1,0 +1,60 @@
+// FleetRoster: the nodes that this one has heard of, those that are silent among them.
+//
+// A node that is silent for kGoneSeconds of the fleet's is gone, and stays in the roster: it has
+// died, or has lost its way to Redis. One that said goodbye is struck off. While Redis is away
+// nobody knows how the others are, and no time passes for them.
+//
+// Thread rule: one owner. Tested by fleet_roster_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/recent_traffic.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class FleetRoster {
+ public:
+  static constexpr std::int64_t kGoneSeconds = RecentTraffic::kGoneSeconds;
+  static constexpr std::size_t kGoneMax = 64;  // the longest gone are forgotten
+
+  enum class Change : std::uint8_t { kJoined, kReturned, kLeft, kGone };
+  struct News {
+    Change change;
+    std::string node;
+  };
+  // Takes in the fleet's last second, if it is a new one. `alive`: how many nodes Redis counts as
+  // alive; a node that has died is one of them for some seconds.
+  std::vector<News> look(const TrafficSnapshot& traffic, std::int64_t alive, Instant now);
+
+  // One that the last seconds have nothing of.
+  struct Absent {
+    std::string name;
+    Instant seen;
+    bool is_gone = false;  // else Redis is away
+  };
+  std::vector<Absent> absent(const TrafficSnapshot& traffic, std::string_view own) const;
+
+ private:
+  struct Known {
+    Instant seen;
+    std::int64_t silent = 0;  // seconds of the fleet
+    bool has_left = false;
+    bool is_gone = false;
+  };
+  void hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
+            std::vector<News>& news);
+  void forget_some();
+
+  std::int64_t newest_ = 0;
+  std::map<std::string, Known, std::less<>> nodes_;
+};
+
+}  // namespace weir

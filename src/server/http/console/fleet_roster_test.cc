@@ -1,0 +1,110 @@
+#include "server/http/console/fleet_roster.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using Change = FleetRoster::Change;
+using Scope = TrafficSnapshot::Scope;
+
+// A fleet as "me" sees it, second by second.
+class FleetRosterTest : public ::testing::Test {
+ protected:
+  // The next second, in which these were silent for so long; the others are not heard of.
+  void pass(std::vector<std::pair<std::string, std::int64_t>> nodes, std::int64_t alive,
+            Scope scope = Scope::kFleet) {
+    now_ += 1s;
+    traffic_.scope = scope;
+    ++traffic_.newest;
+    traffic_.nodes.clear();
+    for (const auto& [name, silent] : nodes) {
+      traffic_.nodes.push_back({.name = name, .silent_seconds = silent});
+    }
+    news_.clear();
+    for (const auto& one : roster_.look(traffic_, alive, now_)) {
+      news_.emplace_back(one.change, one.node);
+    }
+  }
+  // "other" says nothing any more until it is taken out of the sums.
+  void fall_silent(std::int64_t alive) {
+    for (int silent = 1; silent < FleetRoster::kGoneSeconds; ++silent) {
+      pass({{"me", 0}, {"other", silent}}, alive);
+      EXPECT_TRUE(news_.empty());
+    }
+    pass({{"me", 0}}, 1);
+    EXPECT_TRUE(news_.empty());
+    pass({{"me", 0}}, 1);
+  }
+  std::vector<FleetRoster::Absent> absent() const { return roster_.absent(traffic_, "me"); }
+
+  using News = std::vector<std::pair<Change, std::string>>;
+  Instant now_ = instant_from_epoch_us(0);
+  TrafficSnapshot traffic_;
+  FleetRoster roster_;
+  News news_;
+};
+
+TEST_F(FleetRosterTest, ANodeThatHasDiedStays) {
+  pass({{"me", 0}, {"other", 0}}, 2);
+  EXPECT_TRUE(news_.empty()) << "they were there before";
+  const Instant seen = now_;
+  fall_silent(2);
+  EXPECT_EQ(news_, (News{{Change::kGone, "other"}}));
+  for (int second = 0; second < 100; ++second) {
+    pass({{"me", 0}}, 1);
+    EXPECT_TRUE(news_.empty()) << "it is told once";
+  }
+  ASSERT_EQ(absent().size(), 1u);
+  EXPECT_EQ(absent()[0].name, "other");
+  EXPECT_EQ(absent()[0].seen, seen);
+  EXPECT_TRUE(absent()[0].is_gone);
+  pass({{"me", 0}, {"other", 0}}, 2);
+  EXPECT_EQ(news_, (News{{Change::kReturned, "other"}}));
+  EXPECT_TRUE(absent().empty());
+}
+
+TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeDoesNot) {
+  pass({{"me", 0}, {"other", 0}}, 2);
+  fall_silent(1);
+  EXPECT_EQ(news_, (News{{Change::kLeft, "other"}}));
+  EXPECT_TRUE(absent().empty());
+  pass({{"me", 0}, {"third", 0}}, 2);
+  EXPECT_EQ(news_, (News{{Change::kJoined, "third"}}));
+}
+
+TEST_F(FleetRosterTest, WhileRedisIsAwayNobodyDies) {
+  pass({{"me", 0}, {"other", 0}}, 2);
+  for (int second = 0; second < 100; ++second) {
+    pass({{"", 0}}, 2, Scope::kNode);
+    EXPECT_TRUE(news_.empty());
+    ASSERT_EQ(absent().size(), 1u);
+    EXPECT_EQ(absent()[0].name, "other");
+    EXPECT_FALSE(absent()[0].is_gone);
+  }
+  pass({{"me", 0}}, 1);
+  EXPECT_TRUE(news_.empty()) << "it may be slower to come back";
+  pass({{"me", 0}, {"other", 0}}, 2);
+  EXPECT_TRUE(news_.empty());
+  EXPECT_TRUE(absent().empty());
+}
+
+TEST_F(FleetRosterTest, ASecondThatIsHeardTwiceIsOne) {
+  pass({{"me", 0}, {"other", 0}}, 2);
+  pass({{"me", 0}, {"other", 1}}, 2);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(roster_.look(traffic_, 2, now_).empty());
+}
+
+TEST_F(FleetRosterTest, HoldsSoManyOfTheDead) {
+  pass({{"me", 0}}, 1);
+  for (std::size_t i = 0; i < 2 * FleetRoster::kGoneMax; ++i) {
+    pass({{"me", 0}, {"node" + std::to_string(1000 + i), 0}}, 2);
+  }
+  for (int second = 0; second < 10; ++second) pass({{"me", 0}}, 1);
+  ASSERT_EQ(absent().size(), FleetRoster::kGoneMax);
+  EXPECT_EQ(absent().front().name, "node1064");
+}
+
+}  // namespace
+}  // namespace weir

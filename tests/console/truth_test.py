@@ -1,0 +1,235 @@
+"""The console never shows as alive what is not: in a real Chromium, a node, the Redis and the
+server are killed in turn. Leaves screenshots of each state in build/console."""
+
+import contextlib
+import re
+import sys
+import time
+import unittest
+
+from browser import SKIPPED, Browser, why_not
+from redis_world import Redis
+from weir_server import Weir
+
+CONFIG = """
+show_keys: true
+rules:
+  - {id: demo, limit: 100, window: 1h}
+  - {id: api, algorithm: token_bucket, limit: 10, window: 1s, burst: 30}
+  - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
+"""
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+TABS = ("live", "simulator", "rules", "explain", "keys", "fleet")
+# A page may look alive for three seconds without news; a node is gone after five, of which all
+# hear two later. The rest is this machine's.
+OLD_MAX_S = 5
+GONE_MAX_S = 12
+
+
+class Truth(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = cls.enterClassContext(Browser())
+
+    def tearDown(self):
+        self.page.width(0)
+        self.page.prefer()
+        self.page.driver.get("about:blank")
+        self.page.complaints()  # of servers that are gone
+
+    @contextlib.contextmanager
+    def fleet(self):
+        """Three nodes, the page on the first."""
+        with Redis() as redis, contextlib.ExitStack() as stack:
+            nodes = [stack.enter_context(Weir("--threads", "1", "--redis", redis.url,
+                                              config=CONFIG)) for _ in range(3)]
+            self.page.open(nodes[0].url, "fleet")
+            self.page.find("#fleet .lead", "3 nodes")
+            self.page.wait(lambda _: len(self.good_nodes()) == 3, "three are well")
+            yield redis, nodes
+
+    def good_nodes(self):
+        return self.page.all("#fleet .node.good")
+
+    def event(self, kind, level, text=""):
+        """It is in the list of the Live tab, in this colour."""
+        self.page.go("live")
+        self.page.find(f"#live .events .badge.{level}", kind)
+        self.page.find("#live .events li", text)
+        self.page.go("fleet")
+
+    def pictures(self, name):
+        for size, (width, height) in SIZES.items():
+            self.page.width(width, height)
+            for scheme in ("light", "dark"):
+                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.page.screenshot(f"{name}-{size}-{scheme}")
+                wide = self.page.run("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width, name)
+        self.page.width(0)
+        self.page.prefer()
+
+    def green(self):
+        """How much of what people see is green, in pixels."""
+        return self.page.driver.execute_async_script("""
+          const [picture, done] = arguments;
+          const image = new Image();
+          image.onload = () => {
+            const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+            canvas.drawImage(image, 0, 0);
+            const { data } = canvas.getImageData(0, 0, image.width, image.height);
+            let green = 0;
+            for (let at = 0; at < data.length; at += 4) {
+              if (data[at + 1] - Math.max(data[at], data[at + 2]) > 24) green++;
+            }
+            done(green);
+          };
+          image.src = "data:image/png;base64," + picture;
+        """, self.page.driver.get_screenshot_as_base64())
+
+    def test_a_node_that_dies_stays_until_somebody_dismisses_it(self):
+        page = self.page
+        with self.fleet() as (_, nodes):
+            began = time.time()
+            nodes[2].process.kill()
+            dead = page.find("#fleet .node.bad", "gone")
+            self.assertLess(time.time() - began, GONE_MAX_S)
+            self.assertEqual(len(self.good_nodes()), 2)
+            self.assertLess(abs(seen_at(dead.text) - began % 86400), 4, dead.text)
+            self.assertIn("and 1 gone", page.text("#fleet .lead"))
+            first = dead.text
+            page.wait(lambda _: page.find("#fleet .node.bad").text != first, "its silence grows")
+            self.pictures("fleet-gone")
+            self.event("node gone", "bad", "died, or does not reach Redis")
+            page.click("#fleet .node.bad button", "Dismiss")
+            page.gone("#fleet .node.bad")
+            page.open(nodes[0].url, "fleet")
+            page.wait(lambda _: len(self.good_nodes()) == 2, "the others are there")
+            self.assertEqual(page.all("#fleet .node.bad"), [])
+            nodes[1].process.terminate()  # says goodbye
+            page.wait(lambda _: len(page.all("#fleet .node")) == 1, "it leaves no card")
+            self.event("node", "badge", "has stopped")
+
+    def test_a_redis_that_is_lost_and_comes_back(self):
+        page = self.page
+        with self.fleet() as (redis, _):
+            redis.kill()
+            page.find("#fleet .redis .badge.bad", "down")
+            page.wait(lambda _: len(page.all("#fleet .node.warn")) == 2, "nobody knows of two")
+            page.find("#fleet .node.warn", "nobody knows how it is")
+            page.find("#fleet .lead", "This node alone of 3")
+            self.assertEqual(self.good_nodes(), [])
+            self.pictures("fleet-without-redis")
+            self.event("Redis lost", "bad")
+            page.go("live")
+            page.find("#live .tile.warn", "alone of 3")
+            self.pictures("live-without-redis")
+            redis.start()
+            page.go("fleet")
+            page.wait(lambda _: len(self.good_nodes()) == 3, "all are well")
+            self.event("Redis back", "good")
+            self.assertEqual(page.all("#fleet .node.bad"), [])
+
+    def test_a_server_that_dies_leaves_nothing_green(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url)
+            page.click("#live [data-run=burst]")
+            page.find("#live .sums", "100 of 100 sent")
+            for tab in ("live", "rules", "fleet"):
+                page.go(tab)
+                page.wait(lambda _: self.green() > 0, f"{tab} is alive")
+            server.process.kill()
+            began = time.time()
+            old = page.find("#old", "Old figures, as of").text
+            self.assertLess(time.time() - began, OLD_MAX_S)
+            self.assertLess(abs(seen_at(old) - began % 86400), 3, old)
+            for scheme in ("light", "dark"):
+                page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                for tab in TABS:
+                    page.go(tab)
+                    self.assertEqual(self.green(), 0, f"{tab}, {scheme}")
+            page.prefer(reduced_motion="reduce")
+            beat = page.text("#fleet .node dd:last-of-type")
+            page.wait(lambda _: page.text("#fleet .node dd:last-of-type") != beat, "it ages")
+            page.go("live")
+            self.assertEqual(page.audit(), [])
+            self.pictures("live-old")
+            with Weir("--threads", "1", config=CONFIG, http=f"127.0.0.1:{server.port}"):
+                page.gone("#old")
+                page.wait(lambda _: self.green() > 0, "it is alive again")
+                page.driver.get("about:blank")
+
+    def test_a_server_that_says_the_same_again_is_silent(self):
+        """A core that hangs, or a proxy that keeps answers: figures come, and are old."""
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            end = page.before_pages("""
+              window.WebSocket = class {
+                constructor() { setTimeout(() => this.onclose?.(), 0); }
+                close() {}
+              };
+              const real = window.fetch;
+              let first;
+              window.fetch = async (path, how) => {
+                if (path !== "/console/live.json") return real(path, how);
+                first ??= await (await real(path, how)).text();
+                return new Response(first);
+              };""")
+            page.open(server.url)
+            page.find("#old", "Old figures")
+            self.assertEqual(self.green(), 0)
+            end()
+
+    def test_explain_asks_for_what_it_lacks(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url, "explain")
+            page.type("#explain-request textarea", "curl https://shop.example/login")
+            page.find(".verdict.warn", "Nobody can say without the client's address.")
+            page.find(".answer", "'login'")
+            self.assertNotIn("would be allowed", page.text(".answer"))
+            marked = page.find("#explain [aria-invalid=true]")
+            self.assertEqual(page.audit(), [])
+            self.pictures("explain-lacks")
+            page.run("arguments[0].scrollIntoView()", marked)
+            marked.send_keys("192.0.2.1")
+            page.click("#explain-request button")
+            page.find(".verdict.good", "1 rule applies")
+            page.find(".others summary", "2 rules do not apply. 'demo'")
+            page.choose("#explain-rule select", "demo")
+            page.click("#explain-rule button")
+            page.find(".verdict.warn", "Nobody can say without the key.")
+            empty = page.run("""return [...document.querySelectorAll("[placeholder]")]
+              .map((each) => each.placeholder).filter((text) => /[0-9:/]/.test(text))""")
+            self.assertEqual(empty, [], "no placeholder looks like a value")
+
+    def test_estimates_look_like_estimates(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url)
+            page.click("#live [data-run=burst]")
+            page.find("#live .tile", "about 1")
+            page.find("#live .tile", "last second")
+            page.go("keys")
+            page.find("#keys h2", "in this minute and the one before")
+            page.find("#keys td", "about ")
+            self.pictures("keys")
+
+
+def seen_at(text):
+    """The instant in a text, in seconds of the day; the browser's clock is ours."""
+    hours, minutes, seconds = map(int, re.search(r"(\d\d):(\d\d):(\d\d)", text).groups())
+    return hours * 3600 + minutes * 60 + seconds + time.timezone
+
+
+def main():
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
