@@ -60,15 +60,6 @@ TEST(Histogram, MaxIsExact) {
   EXPECT_EQ(histogram.at(0.999), 123'456'789ns);
 }
 
-TEST(Histogram, QuantilesOfAHundred) {
-  Histogram histogram;
-  for (int ns = 1; ns <= 100; ++ns) histogram.record(Nanoseconds{ns});
-  EXPECT_EQ(histogram.at(0.01), 1ns);
-  EXPECT_EQ(histogram.at(0.5), 50ns);
-  EXPECT_EQ(histogram.at(0.9), 90ns);
-  EXPECT_EQ(histogram.at(0.999), 100ns);
-}
-
 TEST(Histogram, MatchesSortedTimes) {
   Prng prng(11);
   std::vector<Nanoseconds> times(100'000);

@@ -88,15 +88,6 @@ TEST(Zipf, HugeRangeKeepsItsHead) {
   EXPECT_NEAR(hottest, expected, 5 * std::sqrt(expected));
 }
 
-TEST(Prng, BelowIsUniform) {
-  constexpr std::uint32_t kBound = 7;
-  constexpr int kSamples = 70'000;
-  Prng prng(3);
-  std::vector<std::uint64_t> counts(kBound);
-  for (int sample = 0; sample < kSamples; ++sample) ++counts[prng.below(kBound)];
-  EXPECT_LT(deviation(counts, std::vector<double>(kBound, 1.0 / kBound), kSamples), 5.0);
-}
-
 TEST(KeyPicker, SameSeedSameKeys) {
   for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
     const KeySpec spec{.keys = 1'000, .distribution = distribution};

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/assert.h"
+
 namespace weir {
 
 // Since the start.
@@ -35,5 +37,21 @@ class NoMemory {
  private:
   const std::size_t from_;  // the number of the first that fails
 };
+
+// Calls `attempt` again and again with a function that runs an action without memory: each time one
+// allocation more is spared, and so many behind it fail, until none has to.
+template <typename Try>
+void try_each_shortage(std::size_t failing, Try attempt) {
+  constexpr std::size_t kAllocationsMax = 1'000;
+  bool has_failed = true;
+  for (std::size_t spared = 0; has_failed && spared < kAllocationsMax; ++spared) {
+    attempt([&](auto act) {
+      const NoMemory none({.spared = spared, .failing = failing});
+      act();
+      has_failed = none.has_failed();
+    });
+  }
+  WEIR_ASSERT(!has_failed);
+}
 
 }  // namespace weir

@@ -68,15 +68,6 @@ TEST_F(BlockListTest, FindsABlockByHashesOfItsNames) {
   EXPECT_EQ(until({.rule = "other", .bucket = {}, .key = "a"}), std::nullopt);
 }
 
-TEST_F(BlockListTest, ALaterBlockTakesThePlaceOfAnEarlierOne) {
-  list_.add(block("a", 5min), kNow);
-  list_.add(block("a", 10min), kNow);
-  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 10min);
-  list_.add(by_hand("a", 1min), kNow);
-  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 1min);
-  EXPECT_EQ(list_.size(), 1u);
-}
-
 // A block by hand for a day ended after five minutes, when the rule of another node blocked too.
 TEST_F(BlockListTest, ARuleShortensNoBlock) {
   list_.add(by_hand("a", 24h), kNow);
@@ -120,15 +111,6 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
   list_.add(block("c", 5min), kNow);
   EXPECT_FALSE(list_.has_news(kFleet));
   EXPECT_TRUE(list_.has_news(kProcesses));
-}
-
-TEST_F(BlockListTest, IsLifted) {
-  list_.add(block("a", 5min), kNow);
-  list_.add(block("b", 5min), kNow);
-  EXPECT_TRUE(list_.lift("login", "a", kNow));
-  EXPECT_FALSE(list_.lift("login", "a", kNow));
-  EXPECT_FALSE(is_blocked("a"));
-  EXPECT_TRUE(is_blocked("b"));
 }
 
 // Another node had heard of the lift before, or brought the block back later.

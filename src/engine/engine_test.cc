@@ -34,13 +34,6 @@ class EngineTest : public ::testing::Test {
   Check check_;
 };
 
-TEST_F(EngineTest, DecidesAndCallsBackOnce) {
-  decide(Operation::kSpendEach, 1);
-  EXPECT_EQ(calls, 1);
-  ASSERT_EQ(check_.decisions().size(), 1u);
-  EXPECT_EQ(check_.decisions()[0].remaining, 2);
-}
-
 TEST_F(EngineTest, AReusedCheckKeepsNothing) {
   decide(Operation::kSpendEach, 2);
   decide(Operation::kSpendEach, 1);
@@ -54,16 +47,6 @@ class UnreachableStore final : public Store {
     batch.on_done(batch);
   }
 };
-
-TEST_F(EngineTest, AnOutageIsNoDenial) {
-  UnreachableStore store;
-  Engine engine(store, hasher_, traffic_.add_core());
-  check_.begin(Operation::kSpendEach, count_call);
-  check_.add({1, 2}, quota_, 1);
-  check_.decide(engine.local(), kNow);
-  EXPECT_EQ(calls, 1);
-  EXPECT_EQ(check_.error(), StoreError::kUnavailable);
-}
 
 TEST(EngineDeathTest, ChecksHaveABound) {
   Check check;

@@ -33,17 +33,6 @@ class LimiterTest : public ::testing::Test {
   Limiter limiter_{*store_, clock_, {.limit = 3, .window = 1min}, HashSecret{}};
 };
 
-TEST_F(LimiterTest, HitsWithTheDefaults) {
-  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 2);
-  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 1);
-  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 0);
-  const auto denied = limiter_.hit("login", "ann");
-  ASSERT_TRUE(denied);
-  EXPECT_EQ(denied->verdict, Verdict::kDenied);
-  clock_.advance(denied->retry_after);
-  EXPECT_TRUE(limiter_.hit("login", "ann")->allowed());
-}
-
 TEST_F(LimiterTest, BucketsIsolate) {
   for (int hit = 0; hit < 3; ++hit) EXPECT_TRUE(limiter_.hit("login", "ann")->allowed());
   EXPECT_FALSE(limiter_.hit("login", "ann")->allowed());
@@ -80,15 +69,6 @@ TEST_F(LimiterTest, RefusesWhatCannotBeEnforced) {
   EXPECT_EQ(limiter_.hit("b", "k", {.burst = 5}).error().field, "burst");
   EXPECT_EQ(limiter_.hit("b", "k", {.cost = kCostMax + 1}).error().code, ErrorCode::kInvalidCost);
   EXPECT_EQ(limiter_.hit("b", "k")->remaining, 2) << "none of them was charged";
-}
-
-TEST_F(LimiterTest, LooksAndResets) {
-  (void)limiter_.hit("b", "k");
-  EXPECT_EQ(limiter_.look("b", "k")->remaining, 2);
-  EXPECT_EQ(limiter_.look("b", "k")->remaining, 2);
-  EXPECT_FALSE(limiter_.look("b", "k", {.cost = 3})->allowed());
-  EXPECT_EQ(limiter_.reset("b", "k")->remaining, 3);
-  EXPECT_EQ(limiter_.look("b", "k")->remaining, 3);
 }
 
 TEST_F(LimiterTest, SeveralHitsAreAllOrNothing) {

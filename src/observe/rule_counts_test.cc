@@ -67,14 +67,6 @@ TEST(RuleCounts, TimeWhatWasRecordedSinceTheLastAnswer) {
   EXPECT_EQ(counts.latency(kNoRuleNumber).total(), 0u);
 }
 
-TEST(RuleCounts, AnIdKeepsItsNumber) {
-  Traffic traffic;
-  RuleCounts& counts = traffic.rules();
-  const RuleNumber login = counts.number_of("login");
-  EXPECT_NE(counts.number_of("api"), login);
-  EXPECT_EQ(counts.number_of("login"), login);
-}
-
 TEST(RuleCounts, AHashNamesARuleOnEveryNode) {
   EXPECT_EQ(rule_hash(""), 0xcbf29ce484222325U);
   EXPECT_EQ(rule_hash("foobar"), 0x85944171f73967e8U);  // as published

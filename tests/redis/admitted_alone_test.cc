@@ -11,8 +11,8 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Asked;
 using testing::kInterval;
-using testing::SimulatedCheck;
 using testing::SyncingNode;
 using AdmittedAlone = testing::SyncingFleet;
 
@@ -88,7 +88,7 @@ TEST_F(AdmittedAlone, IsChargedWhenRedisIsBackWhateverTheAlgorithm) {
   for (const Charge& charge : charges) {
     EXPECT_EQ(left_in_redis(charge), 10 - 6) << algorithm_name(charge.quota->algorithm());
   }
-  SimulatedCheck check({charges.begin(), charges.end()});
+  Asked check({charges.begin(), charges.end()});
   node.ask(check);
   for (const Decision& decision : check.decisions) EXPECT_EQ(decision.remaining, 1);
 }

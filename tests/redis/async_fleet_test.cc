@@ -14,8 +14,8 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Asked;
 using testing::kInterval;
-using testing::SimulatedCheck;
 using testing::SyncingNode;
 
 using AsyncFleet = testing::SyncingFleet;
@@ -209,7 +209,7 @@ TEST_F(AsyncFleet, NobodyGuessesAboutKeysOfAMasterThatIsAway) {
   const Charge away{fresh_key(), &quota, 1};
   node.link.lost_slot = slot_of(away);
   for (int i = 0; i < 3; ++i) {
-    SimulatedCheck fails({away});
+    Asked fails({away});
     node.ask(fails);
     EXPECT_TRUE(fails.has_failed());
     EXPECT_TRUE(node.decide(Operation::kSpendEach, there).allowed());
@@ -225,7 +225,7 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   EXPECT_EQ(node.spend(charge), true);
   let_pass(2 * kInterval);
   node.link.lost_slot = slot_of(charge);
-  SimulatedCheck look({charge}, Operation::kLook);
+  Asked look({charge}, Operation::kLook);
   node.ask(look);
   EXPECT_TRUE(look.has_failed());  // nothing is to be pushed, so no sync is tried again
   let_pass(kInterval);
@@ -270,15 +270,15 @@ TEST_F(AsyncFleet, AllOrNothingIsDecidedInMemory) {
   const Quota small = *Quota::make({Algorithm::kTokenBucket, 4, 1h});
   const KeyHash one = fresh_key();
   const KeyHash other = fresh_key();
-  SimulatedCheck fits({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
+  Asked fits({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
   node.ask(fits);
   EXPECT_TRUE(fits.is_allowed());
-  SimulatedCheck denied({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
+  Asked denied({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
   node.ask(denied);
   EXPECT_TRUE(denied.decisions[0].allowed());
   EXPECT_EQ(denied.decisions[0].remaining, 7);
   EXPECT_FALSE(denied.decisions[1].allowed());
-  SimulatedCheck twice({{one, &large, 4}, {one, &large, 4}}, Operation::kSpendAll);
+  Asked twice({{one, &large, 4}, {one, &large, 4}}, Operation::kSpendAll);
   node.ask(twice);
   EXPECT_FALSE(twice.is_allowed());
   let_pass(kInterval);
@@ -315,7 +315,7 @@ TEST_F(AsyncFleet, ADebtThatIsNotYetToldCanBeGivenBack) {
     for (int i = 0; i < 9; ++i) EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
     const KeyHash key = fresh_key();
     for (int i = 0; i < 3; ++i) {
-      SimulatedCheck all({{key, &quota, kCostMax}}, Operation::kCharge);
+      Asked all({{key, &quota, kCostMax}}, Operation::kCharge);
       node.ask(all);
     }
     for (const std::int64_t cost : {-quota.limit(), std::int64_t{-1}}) {
@@ -360,7 +360,7 @@ TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
   EXPECT_EQ(look.remaining, 4);
   EXPECT_EQ(other.decide(Operation::kSpendEach, {charge.key, &quota, -5}).remaining, 9);
   let_pass(2 * kInterval);
-  SimulatedCheck reset({charge}, Operation::kReset);
+  Asked reset({charge}, Operation::kReset);
   node.ask(reset);
   EXPECT_TRUE(node.spend(charge).value());
   EXPECT_TRUE(node.decide(Operation::kSpendEach, {fresh_key(), &log, 1}).allowed());
@@ -416,10 +416,10 @@ TEST_F(AsyncFleet, AnOldDenialIsNotBelieved) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(node.spend(charge), true);
   EXPECT_EQ(node.spend(charge), false);
   let_pass(2 * kInterval);
-  SimulatedCheck reset({charge}, Operation::kReset);
+  Asked reset({charge}, Operation::kReset);
   other.ask(reset);
   let_pass(1s);
-  SimulatedCheck check({charge});  // after a trip
+  Asked check({charge});  // after a trip
   node.ask(check);
   EXPECT_TRUE(check.is_allowed());
 }

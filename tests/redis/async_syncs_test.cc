@@ -8,8 +8,8 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Asked;
 using testing::kInterval;
-using testing::SimulatedCheck;
 using testing::SyncingNode;
 
 using AsyncSyncs = testing::SyncingFleet;

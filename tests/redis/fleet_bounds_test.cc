@@ -27,9 +27,9 @@ using algo::testing::is_within_bound;
 using algo::testing::kActive;
 using algo::testing::units_between;
 using algo::testing::within;
+using testing::Asked;
 using testing::kInterval;
 using testing::LeasingNode;
-using testing::SimulatedCheck;
 using testing::SimulatedNode;
 using testing::SimulatedRedis;
 using testing::SyncingNode;
@@ -52,7 +52,7 @@ struct StrictNode : SimulatedNode {
 
   // False, too, if the store has failed.
   bool spend(const Charge& charge) {
-    SimulatedCheck check({charge});
+    Asked check({charge});
     ask(check);
     return check.is_allowed();
   }
@@ -88,7 +88,7 @@ void live_in_a_fleet(SimulatedRedis& redis, Algorithm algorithm) {
     } else if (action <= 3) {
       node->link.mend();
     } else if (action == 4) {
-      SimulatedCheck look({{key, &known[place], within(0, 3)}}, Operation::kLook);
+      Asked look({{key, &known[place], within(0, 3)}}, Operation::kLook);
       node->ask(look);
       RC_ASSERT(look.is_answered());
     } else {
@@ -176,7 +176,7 @@ class AsyncLife {
     Pending(KeyHash key, const Quota& of, std::int64_t cost)
         : quota(of), check({{key, &quota, cost}}) {}
     const Quota quota;
-    SimulatedCheck check;
+    Asked check;
   };
 
   std::int64_t within(std::int64_t from, std::int64_t to) {

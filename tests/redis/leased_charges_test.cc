@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using algo::testing::within;
+using testing::Asked;
 using testing::LeasingNode;
-using testing::SimulatedCheck;
 using testing::SimulatedRedis;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=200", 0);
@@ -40,7 +40,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
   const std::int64_t part = within(0, 10);
   connects.link.cut(connects.now());
   bool has_lost = false;
-  std::deque<SimulatedCheck> checks;
+  std::deque<Asked> checks;
   for (int step = 0; step < 100; ++step) {
     pass(Duration{within(0, 30'000)});
     const auto action = within(0, 12);
@@ -66,7 +66,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
 
   std::int64_t owed = 0;
   std::int64_t unknown = 0;  // what ran out of time may have been charged
-  for (const SimulatedCheck& check : checks) {
+  for (const Asked& check : checks) {
     RC_ASSERT(check.is_answered());
     const std::int64_t cost = check.charges[0].cost;
     const bool counts = check.batch.operation == Operation::kCharge || check.is_allowed();
@@ -98,14 +98,14 @@ void spend_while_one_is_far(SimulatedRedis& redis, KeyHash key) {
   const Quota quota = *Quota::make({algorithm, within(100, 1'000), 24h * 366});
   LeasingNode far(redis, 0s, 2);
   LeasingNode near(redis, 0s, 2);
-  std::deque<SimulatedCheck> checks;
+  std::deque<Asked> checks;
   const auto ask = [&](Store& store, Instant now, std::int64_t cost) {
     auto& check = checks.emplace_back(std::vector<Charge>{{key, &quota, cost}});
     store.decide(check.batch, now);
   };
   // In the same calls.
   const Quota plenty = *Quota::make({algorithm, 1'000'000'000, 24h * 366});
-  std::deque<SimulatedCheck> others;
+  std::deque<Asked> others;
   for (int step = 0; step < 300; ++step) {
     far.link.delay = within(0, 9) == 0 ? Duration{within(0, 250'000)} : far.link.delay / 2;
     redis.now += Duration{within(1'000, 20'000)};
@@ -126,10 +126,9 @@ void spend_while_one_is_far(SimulatedRedis& redis, KeyHash key) {
   redis.now += 1s;
   far.run();
   near.run();
-  RC_ASSERT(std::ranges::count_if(checks, &SimulatedCheck::is_allowed) <= quota.limit());
-  RC_ASSERT(std::ranges::all_of(others, [](const SimulatedCheck& other) {
-    return other.is_allowed() || other.has_failed();
-  }));
+  RC_ASSERT(std::ranges::count_if(checks, &Asked::is_allowed) <= quota.limit());
+  RC_ASSERT(std::ranges::all_of(
+      others, [](const Asked& other) { return other.is_allowed() || other.has_failed(); }));
 }
 
 // The units that another node held took the key over its limit, and went back.

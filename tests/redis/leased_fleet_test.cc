@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 using algo::testing::Admitted;
 using algo::testing::is_within_bound;
 using algo::testing::kLeasable;
+using testing::Asked;
 using testing::kGathered;
 using testing::LeasedFleet;
 using testing::LeasingNode;
-using testing::SimulatedCheck;
 using testing::SimulatedRedis;
 
 TEST_F(LeasedFleet, AllOfTheLimitIsAdmittedIfAllNodesWantIt) {
@@ -53,7 +53,7 @@ TEST_F(LeasedFleet, WhatIsHeldMayBeAdmittedToItsEndAlthoughRedisIsAway) {
   let_pass(LeasedKey::kLengthMax - 1us);
   EXPECT_TRUE(node.spend(charge));
   let_pass(1us);
-  SimulatedCheck late({charge});
+  Asked late({charge});
   node.ask(late);
   EXPECT_TRUE(late.has_failed());
   EXPECT_EQ(node.held(), 0);
@@ -176,13 +176,13 @@ TEST_F(LeasedFleet, NobodyWaitsLongerThanTheDeadlineForARedisThatHangs) {
   let_pass(LeasedKey::kLongMax);  // what is held is over
   redis_.is_hanging = true;
   for (int i = 0; i < Breaker::kFailuresMax; ++i) {
-    SimulatedCheck check({{key, &quota, 1}});
+    Asked check({{key, &quota, 1}});
     node.ask(check);
     EXPECT_FALSE(check.is_answered());
     let_pass(20ms);
     EXPECT_TRUE(check.has_failed());
   }
-  SimulatedCheck at_once({{key, &quota, 1}});
+  Asked at_once({{key, &quota, 1}});
   node.ask(at_once);
   EXPECT_TRUE(at_once.has_failed());
   redis_.is_hanging = false;
@@ -198,7 +198,7 @@ TEST_F(LeasedFleet, ANodeThatLeavesGivesBackAllItHolds) {
   for (const Charge& charge : charges) EXPECT_TRUE(node.spend(charge));
   ASSERT_GT(node.held(), 0);
   node.link.delay = 4ms;
-  SimulatedCheck waits({{fresh_key(), &quota, 1}});
+  Asked waits({{fresh_key(), &quota, 1}});
   node.store.decide(waits.batch, node.now());  // for a lease, which is on its way
   const Instant begun = node.now();
   while (!node.store.give_back_all(node.now())) let_pass(1ms);
@@ -216,12 +216,12 @@ TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
   const Charge one{fresh_key(), &quota, 1};
   const Charge other{fresh_key(), &empty, 1};
   for (int i = 0; i < 20; ++i) {
-    SimulatedCheck both({one, other}, Operation::kSpendAll);
+    Asked both({one, other}, Operation::kSpendAll);
     node.ask(both);
     EXPECT_TRUE(both.is_allowed()) << i;
   }
   const auto trips = node.link.calls;
-  SimulatedCheck denied({one, other}, Operation::kSpendAll);
+  Asked denied({one, other}, Operation::kSpendAll);
   node.ask(denied);
   EXPECT_TRUE(denied.decisions[0].allowed());
   EXPECT_FALSE(denied.decisions[1].allowed());
@@ -242,7 +242,7 @@ TEST_F(LeasedFleet, FewWaitForABusyKeyThatIsOverItsLimit) {
     for (int ms = 0; ms < 30'000; ++ms) {  // twice as much as the limit allows
       let_pass(1ms);
       for (const auto& node : nodes_) {
-        SimulatedCheck check({charge});
+        Asked check({charge});
         node->ask(check);
         waited += check.is_answered() ? 0 : 1;
         while (!check.is_answered()) let_pass(1ms);
@@ -264,7 +264,7 @@ TEST_F(LeasedFleet, WhatIsLeftOfTheShortestLeasesComesBackInTime) {
     ASSERT_LT(lease_length(quota), 80ms);
     for (const auto& node : nodes_) node->link.delay = 2ms;
     for (int i = 0; i < 60; ++i) {
-      SimulatedCheck spent({charge});
+      Asked spent({charge});
       nodes_[0]->ask(spent);
       while (!spent.is_answered()) let_pass(1ms);
       let_pass(1ms);
@@ -273,7 +273,7 @@ TEST_F(LeasedFleet, WhatIsLeftOfTheShortestLeasesComesBackInTime) {
     for (int ms = 0; ms < 80; ++ms) let_pass(1ms);
     EXPECT_EQ(
         nodes_[0]->store.counts()[kLeasedGranted] - nodes_[0]->store.counts()[kLeasedReturned], 60);
-    SimulatedCheck look({charge}, Operation::kLook);
+    Asked look({charge}, Operation::kLook);
     nodes_[1]->strict.decide(look.batch, nodes_[1]->now());
     for (int ms = 0; ms < 3; ++ms) let_pass(1ms);
     EXPECT_GE(look.decisions[0].remaining, 200 - 60 - 2) << algorithm_name(algorithm);
@@ -312,7 +312,7 @@ TEST_F(LeasedFleet, AFloodedKeyTakesFewTrips) {
     const int calls = nodes_[0]->link.calls;
     for (int step = 0; step < 20'000; ++step) {  // twice as much as the limit allows
       let_pass(500us);
-      SimulatedCheck check({charge});
+      Asked check({charge});
       nodes_[0]->ask(check);
       while (!check.is_answered()) let_pass(500us);
     }
@@ -330,7 +330,7 @@ TEST_F(LeasedFleet, WhatComesBackOfALeaseThatIsOutNeedsNoTrip) {
   const Charge back{charge.key, &quota, -3};
   EXPECT_EQ(node.decide(Operation::kSpendEach, back).remaining, 199);
   EXPECT_EQ(node.link.calls, calls);
-  SimulatedCheck too_many({back});  // one is left of it; strict knows
+  Asked too_many({back});  // one is left of it; strict knows
   node.ask(too_many);
   EXPECT_TRUE(too_many.is_allowed());
   EXPECT_GT(node.link.calls, calls);

@@ -27,7 +27,7 @@ struct LeasingNode : SimulatedNode {
 
   // Whether one charge is admitted; if the store has failed, it is not.
   bool spend(const Charge& charge) {
-    SimulatedCheck check({charge});
+    Asked check({charge});
     const auto passed_on = store.counts()[kLeasedPassedOn];
     ask(check);
     if (check.is_allowed() && store.counts()[kLeasedPassedOn] == passed_on) spent += charge.cost;

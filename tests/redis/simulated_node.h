@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/testing/asked.h"
 #include "proto/resp/reply_reader.h"
 #include "redis/redis_server.h"
 #include "store/redis/client/reactor_testing.h"
@@ -126,34 +127,6 @@ class SimulatedLink final : public RedisClient {
 
 struct FailuresAreFine final : RedisListener {};
 
-// A check and its answer. The charges and their quotas outlive it.
-struct SimulatedCheck {
-  explicit SimulatedCheck(std::vector<Charge> of, Operation operation = Operation::kSpendEach)
-      : charges(std::move(of)), decisions(charges.size()) {
-    batch.operation = operation;
-    batch.charges = charges;
-    batch.decisions = decisions;
-    batch.context = this;
-    batch.on_done = [](Batch& done) noexcept {
-      ++static_cast<SimulatedCheck*>(done.context)->answers;
-    };
-  }
-  SimulatedCheck(const SimulatedCheck&) = delete;
-  SimulatedCheck& operator=(const SimulatedCheck&) = delete;
-
-  bool is_answered() const { return answers == 1; }
-  bool has_failed() const { return answers == 1 && batch.error != StoreError::kNone; }
-  bool is_allowed() const {
-    return answers == 1 && batch.error == StoreError::kNone &&
-           std::ranges::all_of(decisions, [](const Decision& one) { return one.allowed(); });
-  }
-
-  std::vector<Charge> charges;
-  std::vector<Decision> decisions;
-  Batch batch;
-  int answers = 0;
-};
-
 // What every node has; a mode's store comes on top.
 struct SimulatedNode {
   SimulatedNode(SimulatedRedis& of, Duration clock_skew, KeySpread key_spread = {})
@@ -162,7 +135,7 @@ struct SimulatedNode {
   Instant now() const { return redis.now + skew; }
   // By this node's own counters.
   std::int64_t own_remaining(const Charge& charge) {
-    SimulatedCheck look({charge}, Operation::kLook);
+    Asked look({charge}, Operation::kLook);
     own_counters->decide(look.batch, now());
     return look.decisions[0].remaining;
   }
@@ -173,13 +146,13 @@ struct SimulatedNode {
     } while (link.run() || reactor.next() <= now());
   }
   // In this node's mode.
-  void ask(SimulatedCheck& check) {
+  void ask(Asked& check) {
     mode->decide(check.batch, now());
     run();
   }
   // Of one charge that is answered at once.
   Decision decide(Operation operation, const Charge& charge) {
-    SimulatedCheck check({charge}, operation);
+    Asked check({charge}, operation);
     ask(check);
     EXPECT_TRUE(check.is_answered() && !check.has_failed());
     return check.decisions[0];

@@ -5,16 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/packed.h"
-#include "engine/testing/switching.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
 #include "store/redis/client/reactor_testing.h"
-#include "store/redis/fleet/fleet_beat.h"
+#include "store/redis/fleet/fleet_testing.h"
 
 namespace weir {
 namespace {
@@ -29,41 +28,22 @@ std::string name_of(const char* rule) { return std::to_string(rule_hash(rule)); 
 
 const std::string kWhy = PackedWriter().version('1').number(1).number(9).number(9).number(9).take();
 
-struct NotedFleet final : FleetListener {
-  void health_changed(const FleetHealth&) override {}
-  void fleet_warned(const std::string& sentence) override { warnings.push_back(sentence); }
-  void secret_found(const HashSecret&, Instant) override {}
-
-  std::vector<std::string> warnings;
-};
-
 // Its clock is a minute ahead for each node before it.
-class Node : public Switching {
+class Node : public FleetNode {
  public:
   Node(const RedisServer& server, int number)
-      : client_(server), name_("node" + std::to_string(number)) {
+      : FleetNode(Switching().now + number * 1min),
+        client_(server),
+        name_("node" + std::to_string(number)) {
     now += number * 1min;
     recent.scope = Scope::kFleet;
-    join();
+    beat_.emplace(
+        FleetBeat::Options{
+            .prefix = "weir:", .interval = 100ms, .node = name_, .secret = HashSecret()},
+        world(client_, reactor_), now);
     pass(11, {});
   }
 
-  void join() {
-    beat_.reset();
-    beat_ = std::make_unique<FleetBeat>(
-        FleetBeat::Options{
-            .prefix = "weir:", .interval = 100ms, .node = name_, .secret = HashSecret()},
-        FleetBeat::World{.client = client_,
-                         .reactor = reactor_,
-                         .blocks = blocks_,
-                         .traffic = traffic_of_its_own_,
-                         .switches = switches,
-                         .rule_counts = counted_.rules(),
-                         .keys = keys_,
-                         .state = state_,
-                         .listener = listener},
-        now);
-  }
   // One beat: what it has to say, and what it hears.
   void beat() {
     now += 100ms;
@@ -71,21 +51,11 @@ class Node : public Switching {
     client_.run(now);
   }
 
-  std::string beat_failure() const { return state_.beat_failure(); }
-
-  NotedFleet listener;
-
  private:
   ManualReactor reactor_;
   BlockingClient client_;
   const std::string name_;
-  KeyHasher hasher_{HashSecret{}};
-  BlockList blocks_{hasher_};
-  Traffic counted_;
-  RecentTraffic traffic_of_its_own_{counted_, now};  // none: the test has its own figures
-  FleetKeys keys_{KeyTexts::kHidden};
-  FleetState state_{1, now};
-  std::unique_ptr<FleetBeat> beat_;
+  std::optional<FleetBeat> beat_;
 };
 
 class SwitchesFieldTest : public ::testing::Test {
@@ -192,8 +162,8 @@ TEST_F(SwitchesFieldTest, GarbageIsNamedOnceAndReplacedByTheNextSwitch) {
     expect_all(kLogin, next_switch(0, kBursting));
   }
   for (const Node& node : nodes_) {
-    ASSERT_EQ(node.listener.warnings.size(), 1u);
-    EXPECT_TRUE(node.listener.warnings[0].starts_with(kKey)) << node.listener.warnings[0];
+    ASSERT_EQ(node.listener.said.size(), 1u);
+    EXPECT_TRUE(node.listener.said[0].starts_with(kKey)) << node.listener.said[0];
   }
   for (Node& node : nodes_) node.pass(6, {});
   beat_all(3);
@@ -232,9 +202,9 @@ TEST_F(SwitchesFieldTest, AnotherTypeUnderTheKeyTakesAwayNothingElse) {
   beat_all(3);
   expect_all(kLogin, {});
   EXPECT_EQ(redis_.call({"ZCARD", "weir:{fleet}:nodes"}).integer(), 3);
-  ASSERT_EQ(nodes_[0].listener.warnings.size(), 1u);
-  EXPECT_NE(nodes_[0].listener.warnings[0].find("WRONGTYPE"), std::string::npos)
-      << nodes_[0].listener.warnings[0];
+  ASSERT_EQ(nodes_[0].listener.said.size(), 1u);
+  EXPECT_NE(nodes_[0].listener.said[0].find("WRONGTYPE"), std::string::npos)
+      << nodes_[0].listener.said[0];
 }
 
 // One command that is not allowed took the whole beat away.
@@ -245,9 +215,9 @@ TEST_F(SwitchesFieldTest, AUserWithoutTheCommandsLosesTheSwitchesAlone) {
     node.burst(kLogin);
     node.beat();
     node.beat();
-    ASSERT_EQ(node.listener.warnings.size(), 1u) << command;
-    EXPECT_TRUE(node.listener.warnings[0].starts_with(kKey)) << node.listener.warnings[0];
-    EXPECT_EQ(node.beat_failure(), "") << command;
+    ASSERT_EQ(node.listener.said.size(), 1u) << command;
+    EXPECT_TRUE(node.listener.said[0].starts_with(kKey)) << node.listener.said[0];
+    EXPECT_EQ(node.state.beat_failure(), "") << command;
   }
 }
 

@@ -29,7 +29,7 @@ struct SyncingNode : SimulatedNode {
 
   // Whether one charge is admitted; nothing if the store has failed.
   std::optional<bool> spend(const Charge& charge) {
-    SimulatedCheck check({charge});
+    Asked check({charge});
     store.decide(check.batch, now());
     EXPECT_TRUE(check.is_answered());  // never after a trip
     run();

@@ -222,13 +222,6 @@ TEST_F(AsksModesTest, SeveralLimitsOfARuleAreOneBatchInOnePlace) {
   EXPECT_EQ(shared_.asked(), 3);
 }
 
-TEST_F(AsksModesTest, AResetForgets) {
-  const Rule rule = rule_of("r", 1);
-  spend(rule);
-  ASSERT_TRUE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
-  EXPECT_TRUE(spend(rule).allowed());
-}
-
 TEST_F(AsksModesTest, LeasedAsksAreOneBatchIfMemoryKnowsOfAll) {
   const Rule rule = rule_of("r", 10, Mode::kLeased);
   const Ask ask{.rule = &rule, .key = "k"};

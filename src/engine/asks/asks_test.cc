@@ -55,13 +55,6 @@ TEST_F(AsksTest, ABlockForAllRulesDeniesALimitWithoutOne) {
   EXPECT_EQ(hit({.id = "r", .quota = quota(2)}, "a"), "+1 ");
 }
 
-TEST_F(AsksTest, AQuotaOfOnesOwnNeedsNoRule) {
-  EXPECT_EQ(decide(Operation::kSpendEach, {{.quota = quota(1), .bucket = "x", .key = "a"},
-                                           {.quota = quota(1), .bucket = "y", .key = "a"},
-                                           {.quota = quota(1), .bucket = "x", .key = "a"}}),
-            "+0 +0 -0 ");
-}
-
 TEST_F(AsksTest, AdaptiveLimitsFollowTheSwitchOfTheirRule) {
   const Quota adaptive =
       *Quota::make({.algorithm = Algorithm::kAdaptive, .limit = 2, .window = 1min});
@@ -130,15 +123,6 @@ TEST_F(AsksTest, AKeyOfTooManyValuesIsDenied) {
             "-0 ");
 }
 
-TEST_F(AsksTest, AShadowCountsAndLetsPass) {
-  const Rule rule{.id = "r", .quota = quota(1), .shadow = true};
-  EXPECT_EQ(hit(rule), "+0 ");
-  EXPECT_FALSE(last().over);
-  EXPECT_EQ(hit(rule), "+0 ");
-  EXPECT_TRUE(last().over);
-  EXPECT_EQ(traffic_.summary(now_).total_denied(), 1u);
-}
-
 TEST_F(AsksTest, ThereIsRoomForSixteenLimitsTogether) {
   const Rule two{.id = "two", .quota = quota(2, 1s), .limits = {quota(2, 1s), quota(3, 1h)}};
   asks_.begin(Operation::kSpendAll);
@@ -158,18 +142,6 @@ TEST_F(AsksTest, EachForItselfALongListIsDecidedAtOnce) {
   EXPECT_TRUE(asks_.answer(198).allowed());
   EXPECT_FALSE(asks_.answer(200).allowed());
   EXPECT_EQ(asks_.answer(255).decision.remaining, 300 - 128);
-}
-
-TEST_F(AsksTest, ADenialBlocksAKeyOfAnyLength) {
-  Rule rule{.id = "r", .quota = quota(1)};
-  rule.denial.blocks = {5min};
-  const std::string key(4'096, 'k');
-  hit(rule, key);
-  hit(rule, key);
-  EXPECT_EQ(last().cause, Cause::kCounted);
-  hit(rule, key);
-  EXPECT_EQ(last().cause, Cause::kBlocked);
-  EXPECT_EQ(last().decision.retry_after, 5min);
 }
 
 // The store has room for 1,024 keys, and all of them have nothing left.

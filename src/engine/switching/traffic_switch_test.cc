@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <fstream>
+#include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -13,14 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Traffic as text, one line for some seconds that are alike, and the algorithm after the last of
-// them. A word for each node: its requests in each of these seconds, and after '/' how many of
-// them it denied.
-//
-//   10s  5 5     -> sliding_window
-//    1s  100 80  -> token_bucket      # a burst
-//
-// Each second ends with a decision, as in a node.
+// The traffic of one table; testdata/traffic_switch.txt says how it is written.
 class Scene {
  public:
   explicit Scene(const SwitchThresholds& thresholds = {}) : thresholds_(thresholds) {}
@@ -97,196 +93,58 @@ class Scene {
   Algorithm active_ = Algorithm::kSlidingWindow;
 };
 
-TEST(AdaptiveSwitch, ABurstOfAHundredAtOnceSwitchesAndTheQuietAfterItSwitchesBack) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  0    -> sliding_window
-     1s  100  -> token_bucket
-     4s  0    -> token_bucket      # for the dwell
-     1s  0    -> sliding_window
-    60s  0    -> sliding_window
-  )"),
-            2);
+// "burst_ratio=4 dwell=30"
+SwitchThresholds thresholds_of(std::istream& words) {
+  SwitchThresholds all;
+  const std::map<std::string, double*> numbers = {
+      {"burst_ratio", &all.burst_ratio},   {"burst_ratio_leave", &all.burst_ratio_leave},
+      {"rate_min", &all.rate_min},         {"rate_leave", &all.rate_leave},
+      {"denied_share", &all.denied_share}, {"denied_share_leave", &all.denied_share_leave}};
+  for (std::string word; words >> word;) {
+    const std::string name = word.substr(0, word.find('='));
+    const double value = std::stod(word.substr(name.size() + 1));
+    if (name == "dwell") {
+      all.dwell = 1s * static_cast<int>(value);
+    } else {
+      *numbers.at(name) = value;
+    }
+  }
+  return all;
 }
 
-// Its burst ratio is 5, and it is no burst.
-TEST(AdaptiveSwitch, FiveASecondAfterIdlenessSwitchNothing) {
-  EXPECT_EQ(Scene().run(R"(
-    30s  0   -> sliding_window
-    30s  5   -> sliding_window
-    30s  0   -> sliding_window
-     9s  20  -> sliding_window     # nor do 20 a second: more than 20 must come
-  )"),
-            0);
+TEST(AdaptiveSwitch, SwitchesAsItsTablesSay) {
+  std::ifstream file("testdata/traffic_switch.txt");
+  std::optional<Scene> scene;
+  int switches = 0;
+  int tables = 0;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    const ::testing::ScopedTrace trace("testdata/traffic_switch.txt", ++number, line);
+    std::istringstream words(line.substr(0, line.find(':')));
+    std::string word;
+    words >> word;
+    if (word == "table") {
+      scene.emplace(thresholds_of(words));
+      switches = 0;
+      ++tables;
+    } else if (word == "switches") {
+      int expected = -1;
+      words >> expected;
+      EXPECT_EQ(switches, expected);
+    } else if (!word.empty() && word[0] != '#') {
+      switches += scene.value().run(line);
+    }
+  }
+  EXPECT_GT(tables, 15);
 }
 
-TEST(AdaptiveSwitch, WhateverComesWithinTenSecondsOfTheStartSwitchesNothing) {
-  EXPECT_EQ(Scene().run(R"(
-     1s  1000  -> sliding_window
-     8s  0     -> sliding_window
-  )"),
-            0);
-  EXPECT_EQ(Scene().run(R"(
-     9s  500   -> sliding_window
-    20s  500   -> sliding_window
-  )"),
-            0);
-}
-
-TEST(AdaptiveSwitch, ABurstThatGoesOnIsTheRateSoon) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  10   -> sliding_window
-     2s  100  -> token_bucket      # (200 / 2) / (280 / 10) = 3.6
-     4s  100  -> token_bucket      # (200 / 2) / (640 / 10) = 1.6, within the dwell
-     1s  100  -> sliding_window
-    60s  100  -> sliding_window
-  )"),
-            2);
-}
-
-TEST(AdaptiveSwitch, DenialsThatLastSelectBackoffAndCalmLeavesIt) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  100      -> sliding_window
-     5s  100/100  -> sliding_window        # half of the ten seconds is not more than half
-     1s  100/100  -> exponential_backoff
-    30s  100/60   -> exponential_backoff
-    30s  100/40   -> exponential_backoff   # it would not be entered, but it stays
-    10s  100/20   -> sliding_window
-  )"),
-            2);
-  EXPECT_EQ(Scene().run(R"(
-    10s  20/20  -> sliding_window          # not more than 20 a second
-     5s  0      -> sliding_window
-     9s  30/30  -> exponential_backoff
-     5s  5/5    -> exponential_backoff
-    10s  5/5    -> sliding_window          # all denied, and too few
-  )"),
-            2);
-}
-
-TEST(AdaptiveSwitch, ABurstComesBeforeDenials) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  1        -> sliding_window
-     1s  400/390  -> token_bucket
-     5s  400/390  -> exponential_backoff
-     5s  0        -> exponential_backoff
-     5s  0        -> sliding_window
-  )"),
-            3);
-}
-
-// Between the lower threshold and the upper one nothing changes, whichever algorithm is active.
-TEST(AdaptiveSwitch, TheBorderIsNoPlaceToFlap) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  100     -> sliding_window
-    60s  100/50  -> sliding_window
-     1s  100/60  -> exponential_backoff
-    60s  100/49  -> exponential_backoff
-    60s  100/51  -> exponential_backoff
-    60s  100/30  -> exponential_backoff
-  )"),
-            1);
-  // Bursts every four seconds: the ratio goes from 0 to 2.5 and back.
+// The ratio goes from 0 to 2.5 and back.
+TEST(AdaptiveSwitch, BurstsEveryFourSecondsAreNoPlaceToFlap) {
   Scene bursting;
   EXPECT_EQ(bursting.run("12s 50 -> sliding_window\n"), 0);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(bursting.run("1s 200 -> sliding_window\n 3s 0 -> sliding_window\n"), 0);
   }
-}
-
-TEST(AdaptiveSwitch, SwitchesAtMostOnceInADwell) {
-  Scene scene({.dwell = 30s});
-  EXPECT_EQ(scene.run(R"(
-    10s  0    -> sliding_window
-     1s  100  -> token_bucket
-    29s  0    -> token_bucket
-     1s  0    -> sliding_window
-     1s  100  -> sliding_window
-    40s  0    -> sliding_window     # the burst is over when the dwell is
-  )"),
-            2);
-}
-
-TEST(AdaptiveSwitch, AFleetSwitchesByWhatMostOfItsNodesSee) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  0 0 0      -> sliding_window
-     1s  34 33 33   -> token_bucket     # none of them has 20 a second
-     5s  0 0 0      -> sliding_window
-  )"),
-            2);
-  EXPECT_EQ(Scene().run(R"(
-    10s  50 50 1    -> sliding_window
-     2s  400 400 1  -> token_bucket     # two of three
-  )"),
-            1);
-}
-
-TEST(AdaptiveSwitch, NodesThatSeeDifferentHalvesDoNotFlap) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  50 50     -> sliding_window
-    20s  100 0     -> sliding_window    # clients move from one node to the other
-    20s  0 100     -> sliding_window
-     2s  900 50    -> sliding_window    # half is not more than half
-    10s  50 50     -> sliding_window
-    10s  50/50 20  -> sliding_window
-  )"),
-            0);
-}
-
-TEST(AdaptiveSwitch, ANodeThatLiesSwitchesNoRuleThatOthersServe) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  50 50 0            -> sliding_window
-     1s  50 50 100000       -> sliding_window
-    10s  50 50 0            -> sliding_window
-    20s  50 50 90000/90000  -> sliding_window
-  )"),
-            0);
-  // Nor does it take a rule back: it can hold up a switch.
-  EXPECT_EQ(Scene().run(R"(
-    10s  50 50 50              -> sliding_window
-     6s  50/50 50/50 50/50     -> exponential_backoff
-    30s  50/50 50/50 100000    -> exponential_backoff
-    30s  50 50 100000/100000   -> exponential_backoff
-    10s  50 50 0               -> sliding_window
-  )"),
-            2);
-}
-
-// A node beside others that hardly serve the rule decides with them.
-TEST(AdaptiveSwitch, NodesWithoutRequestsOfTheRuleHaveNoSay) {
-  EXPECT_EQ(Scene().run(R"(
-    10s  0 0 0     -> sliding_window
-     1s  100 0 0   -> token_bucket
-    10s  0 0 0     -> sliding_window
-  )"),
-            2);
-}
-
-TEST(AdaptiveSwitch, ThresholdsAreSettings) {
-  EXPECT_EQ(Scene({.burst_ratio = 5}).run(R"(
-    10s  0    -> sliding_window
-     1s  900  -> sliding_window       # 5 is the most there can be, so nothing exceeds it
-  )"),
-            0);
-  EXPECT_EQ(Scene({.denied_share = 1}).run(R"(
-    30s  900/900  -> sliding_window
-  )"),
-            0);
-  EXPECT_EQ(Scene({.burst_ratio = 4, .burst_ratio_leave = 0.5, .rate_min = 100}).run(R"(
-    10s  0    -> sliding_window
-     1s  200  -> sliding_window
-    10s  0    -> sliding_window
-     1s  201  -> token_bucket
-     1s  50   -> token_bucket
-    60s  50   -> token_bucket         # steady is 1, not below 0.5
-  )"),
-            1);
-  EXPECT_EQ(Scene({.denied_share = 0.1, .denied_share_leave = 0.05, .rate_leave = 20}).run(R"(
-    10s  100     -> sliding_window
-    10s  100/12  -> exponential_backoff
-    20s  100/6   -> exponential_backoff
-    10s  19/6    -> sliding_window
-  )"),
-            2);
 }
 
 TEST(AdaptiveSwitch, SaysWhyInWords) {

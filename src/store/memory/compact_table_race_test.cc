@@ -69,30 +69,6 @@ constexpr TablePoint kPoints[] = {TablePoint::kBeforeChoice, TablePoint::kBefore
                                   TablePoint::kBeforeSettle, TablePoint::kBeforeCommit,
                                   TablePoint::kBeforeUpdate};
 
-TEST_F(TableRaceTest, TwoFirstRequestsOfAKeyAreCountedInOneSlot) {
-  std::uint64_t key = 0;
-  for (const TablePoint point : {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim,
-                                 TablePoint::kBeforeSettle, TablePoint::kBeforeCommit}) {
-    ++key;
-    bool ran = false;
-    interrupt_at(point, [&] {
-      spend(key);
-      ran = true;
-    });
-    spend(key);
-    ASSERT_TRUE(ran);
-    EXPECT_EQ(count(key), 2) << "interrupted at point " << static_cast<int>(point);
-    EXPECT_EQ(table_.count_live(kNow), key);
-  }
-}
-
-TEST_F(TableRaceTest, AnUpdateInBetweenIsNotLost) {
-  spend(1);
-  interrupt_at(TablePoint::kBeforeUpdate, [&] { spend(1); });
-  spend(1);
-  EXPECT_EQ(count(1), 3);
-}
-
 TEST_F(TableRaceTest, AKeyErasedInBetweenStartsOver) {
   for (const TablePoint point : kPoints) {
     spend(1);

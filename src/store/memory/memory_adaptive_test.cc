@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algo/adaptive.h"
+#include "engine/testing/asked.h"
 #include "store/memory/memory_testing.h"
 #include "store/memory/packing.h"
 #include "weir/memory_store.h"
@@ -20,18 +21,11 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ask;
+using testing::spend;
 
 constexpr std::array kActive = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
                                 Algorithm::kExponentialBackoff};
-
-std::vector<Decision> ask(Store& store, Operation operation, std::vector<Charge> charges,
-                          Instant now) {
-  std::vector<Decision> decisions(charges.size());
-  Batch batch{.operation = operation, .charges = charges, .decisions = decisions};
-  batch.on_done = [](Batch&) noexcept {};
-  store.decide(batch, now);
-  return decisions;
-}
 
 // Small counts live in the compact table, large ones in the wide store.
 const Quota kCompact = quota_of({Algorithm::kAdaptive, 20, 1min});
@@ -57,7 +51,7 @@ RC_GTEST_PROP(MemoryAdaptive, TheStoreDecidesAsThePureFunctionsDo, ()) {
           always ? algo::charge(quota, state, cost, now) : algo::decide(quota, state, cost, now);
       const auto operation = always ? Operation::kCharge : Operation::kSpendEach;
       state = step.state;
-      RC_ASSERT(ask(*store, operation, {{key_of(1), &quota, cost}}, now).front() == step.decision);
+      RC_ASSERT(ask(*store, operation, Charge{key_of(1), &quota, cost}, now) == step.decision);
     }
   }
 }
@@ -84,29 +78,6 @@ TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
   }
 }
 
-// A key is never in both halves, so no switch can lose what it has spent.
-TEST(MemoryAdaptive, EverySwitchKeepsWhatWasSpentInBothHalves) {
-  for (const Quota& base : {kCompact, kWide}) {
-    const auto store = make_memory_store({.max_keys = 1024}, kStart);
-    for (std::uint32_t number = 0; number < 12; ++number) {
-      const Quota quota = base.following({kActive[number % 3], number});
-      const std::int64_t part = base.limit() / 20;
-      EXPECT_EQ(ask(*store, Operation::kSpendEach, {{key_of(1), &quota, part}}, kNow)[0].remaining,
-                base.limit() - (number + 1) * part);
-    }
-    EXPECT_EQ(store->count_live(kNow), 1u);
-  }
-}
-
-TEST(MemoryAdaptive, ALimitOfTwentyAndOneOfAMillionAreResetByName) {
-  for (const Quota& base : {kCompact, kWide}) {
-    const auto store = make_memory_store({.max_keys = 1024}, kStart);
-    const Charge all{key_of(1), &base, base.limit()};
-    EXPECT_TRUE(ask(*store, Operation::kSpendEach, {all}, kNow)[0].allowed());
-    EXPECT_EQ(ask(*store, Operation::kReset, {all}, kNow)[0].remaining, base.limit());
-  }
-}
-
 // Threads decide while another one switches to and fro: at one moment never more than the
 // limit, and no more than twice the limit in a window of time that goes on.
 TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
@@ -127,7 +98,7 @@ TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
           const Quota quota = base.following({kActive[number % 3], number});
           const Instant now = kNow + 500ms + Duration{clock_us.fetch_add(step_us)};
           const Charge one{key_of(1), &quota, 1};
-          if (ask(*store, Operation::kSpendEach, {one}, now)[0].allowed()) ++admitted;
+          if (spend(*store, one, now).allowed()) ++admitted;
         }
         --running;
       });

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/testing/asked.h"
 #include "store/memory/memory_testing.h"
 #include "weir/memory_store.h"
 
@@ -16,20 +17,13 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ask;
 
 constexpr int kThreads = 8;
 
 bool spend_all(Store& store, std::vector<Charge> charges, Instant now) {
-  std::vector<Decision> decisions(charges.size());
-  Batch batch;
-  batch.operation = Operation::kSpendAll;
-  batch.charges = charges;
-  batch.decisions = decisions;
-  batch.on_done = [](Batch&) noexcept {};
-  store.decide(batch, now);
-  bool all = true;
-  for (const Decision& decision : decisions) all = all && decision.allowed();
-  return all;
+  return std::ranges::all_of(ask(store, Operation::kSpendAll, std::move(charges), now),
+                             &Decision::allowed);
 }
 
 void run_threads(const std::function<void(int)>& action) {
@@ -43,17 +37,6 @@ class MemoryStoreRaceTest : public ::testing::TestWithParam<Algorithm> {
   Quota quota(std::int64_t limit) { return quota_of({GetParam(), limit, 1h}); }
   std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 4096}, kStart);
 };
-
-TEST_P(MemoryStoreRaceTest, OneKeyAdmitsExactlyItsLimit) {
-  const Quota hundred = quota(100);
-  std::atomic<int> admitted{0};
-  run_threads([&](int) {
-    for (int hit = 0; hit < 125; ++hit) {
-      admitted += spend_all(*store_, {{key_of(1), &hundred, 1}}, kNow) ? 1 : 0;
-    }
-  });
-  EXPECT_EQ(admitted.load(), 100);
-}
 
 // One thousand concurrent requests against a limit of ten, again and again on new keys.
 TEST_P(MemoryStoreRaceTest, AThousandRequestsAdmitTen) {
@@ -84,12 +67,8 @@ TEST_P(MemoryStoreRaceTest, AllOrNothingNeverAdmitsTooMuchNorLeavesACharge) {
     for (int hit = 0; hit < 60; ++hit) {
       mine += spend_all(*store_, {{own_key, &own, 1}, {key_of(1), &shared, 1}}, kNow) ? 1 : 0;
     }
-    Decision left;
-    const Charge look{own_key, &own, 0};
-    Batch batch{.operation = Operation::kLook, .charges = {&look, 1}, .decisions = {&left, 1}};
-    batch.on_done = [](Batch&) noexcept {};
-    store_->decide(batch, kNow);
-    EXPECT_EQ(left.remaining, 1000 - mine);
+    EXPECT_EQ(ask(*store_, Operation::kLook, Charge{own_key, &own, 0}, kNow).remaining,
+              1000 - mine);
     admitted += mine;
   });
   EXPECT_EQ(admitted.load(), 50);

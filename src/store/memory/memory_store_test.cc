@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "engine/testing/asked.h"
 #include "store/memory/memory_testing.h"
 
 namespace weir {
@@ -20,14 +21,7 @@ Quota in_backoff(const Quota& adaptive) {
 class MemoryStoreTest : public ::testing::Test {
  protected:
   Decision ask(Operation operation, const Charge& charge, Instant now = kNow) {
-    Decision decision;
-    Batch batch;
-    batch.operation = operation;
-    batch.charges = {&charge, 1};
-    batch.decisions = {&decision, 1};
-    batch.on_done = [](Batch&) noexcept {};
-    store_->decide(batch, now);
-    return decision;
+    return testing::ask(*store_, operation, charge, now);
   }
   Decision spend(const Charge& charge, Instant now = kNow) {
     return ask(Operation::kSpendEach, charge, now);

@@ -1,4 +1,5 @@
 #include "store/memory/shared_store.h"
+#include "engine/testing/asked.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -46,12 +47,7 @@ Quota per_minute(std::int64_t limit, Algorithm algorithm = Algorithm::kSlidingWi
 bool spend(MemoryStore& store, std::uint64_t key, const Quota& quota, Instant now) {
   const Charge charge{.key = {.high = key * 0xd6e8feb86659fd93U, .low = key * 0x9e3779b97f4a7c15U},
                       .quota = &quota};
-  Decision decision;
-  Batch batch{.charges = std::span(&charge, 1),
-              .decisions = std::span(&decision, 1),
-              .on_done = [](Batch&) noexcept {}};
-  store.decide(batch, now);
-  return decision.allowed();
+  return testing::spend(store, charge, now).allowed();
 }
 
 TEST(SharedStore, CountsForAllWhoMapIt) {

@@ -105,13 +105,6 @@ TEST_F(RedisTroublesTest, ProbesUntilOneIsAnswered) {
   EXPECT_EQ(reactor_.next(), Instant::max());
 }
 
-TEST_F(RedisTroublesTest, CallsThatFailMeanwhileDelayNoProbe) {
-  open(kStart);
-  const Instant at = troubles_.breaker().probe_at();
-  open(kStart + 10ms);
-  EXPECT_EQ(reactor_.next(), at);
-}
-
 TEST_F(RedisTroublesTest, ACallThatIsAnsweredLateSparesTheProbe) {
   open(kStart);
   const Instant at = troubles_.breaker().probe_at();

@@ -9,7 +9,7 @@
 // again every kTryAgain until the deadline. Each command is redirected kRedirectionsMax
 // times at most.
 //
-// Thread rule: one core. Tested by cluster_client_test.cc.
+// Thread rule: one core. Tested by clients_test.cc.
 
 #pragma once
 

@@ -2,7 +2,7 @@
 // one node of a cluster. The client asks it the same question again and again, and goes on to the
 // next server when one is silent or does not know.
 //
-// Thread rule: one core. Tested by sentinel_client_test.cc and cluster_client_test.cc.
+// Thread rule: one core. Tested by clients_test.cc.
 
 #pragma once
 

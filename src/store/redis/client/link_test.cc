@@ -160,25 +160,5 @@ TEST_F(LinkTest, MovesAtOnceAndFailsWhatWaits) {
   EXPECT_THAT(changes, ElementsAre("connected", "moving to b:2"));
 }
 
-TEST(LinkLife, FailsWhatWaitsWhenItGoes) {
-  FakeReactor reactor;
-  FakeDialer dialer(reactor);
-  NotedStates states;
-  auto url = *RedisUrl::parse("redis://a:1");
-  auto client = make_redis_client(url, {.reactor = reactor, .dialer = dialer, .seed = 1}, states,
-                                  reactor.now());
-  Server server(dialer.accept("a:1"), reactor);
-  server.welcome("standalone", "master");
-  NotedCall call;
-  EXPECT_EQ(client->send(kPing, 0, reactor.now() + milliseconds(20), call, reactor.now()),
-            std::nullopt);
-  client.reset();
-  EXPECT_EQ(call.outcome, "disconnected");
-  EXPECT_TRUE(server.is_finished());
-  reactor.advance(seconds(60));
-  EXPECT_EQ(dialer.wanted(), "");
-  EXPECT_THAT(states.said, ElementsAre("connected"));
-}
-
 }  // namespace
 }  // namespace weir

@@ -9,7 +9,7 @@
 // lost or has failed, when one announces a switch, and every kAskAgain besides, as announcements
 // get lost.
 //
-// Thread rule: one core. Tested by sentinel_client_test.cc.
+// Thread rule: one core. Tested by clients_test.cc.
 
 #pragma once
 

@@ -9,15 +9,12 @@
 
 #include "engine/block_bytes.h"
 #include "proto/resp/reply_reader.h"
+#include "store/redis/fleet/fleet_testing.h"
 
 namespace weir {
 namespace {
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
-
-std::string text(std::string_view bytes) {
-  return "$" + std::to_string(bytes.size()) + "\r\n" + std::string(bytes) + "\r\n";
-}
 
 // `told` behind the time, of at most one act.
 void hear(BlocksField& field, const std::string& told) {
@@ -37,7 +34,8 @@ TEST(BlocksField, ABlockLastsNoLongerThanItMayWhateverItsNumbersSay) {
     const KeyHasher hasher{HashSecret{}};
     BlockList blocks(hasher, 64);
     BlocksField field("me", blocks);
-    hear(field, ":7\r\n" + text(id) + text("other") + text(to_bytes(block)) + text(most));
+    hear(field, ":7\r\n" + testing::resp_text(id) + testing::resp_text("other") +
+                    testing::resp_text(to_bytes(block)) + testing::resp_text(most));
     const auto until = blocks.until("login", "a", kNow);
     ASSERT_TRUE(until) << id;
     EXPECT_EQ(*until - kNow, std::chrono::hours(24) * 3660) << id;
@@ -54,8 +52,8 @@ TEST(BlocksField, AnActAtTheEndOfTimeIsNone) {
                     .since = instant_from_epoch_us(253'402'300'800'000'000),
                     .until = kNow,
                     .reason = BlockReason::kManual};
-  hear(field, ":7\r\n" + text("1700000000000-0") + text("other") + text(to_bytes(block)) +
-                  text("3600000"));
+  hear(field, ":7\r\n" + testing::resp_text("1700000000000-0") + testing::resp_text("other") +
+                  testing::resp_text(to_bytes(block)) + testing::resp_text("3600000"));
   EXPECT_FALSE(blocks.until("login", "a", kNow));
 }
 
@@ -85,7 +83,8 @@ TEST(BlocksField, ANetworkReachesTheOtherNodes) {
 
     BlockList others(hasher, 64);
     BlocksField hears("other", others);
-    hear(hears, ":1\r\n" + text("1700000000000-0") + text("me") + text(words[2]) + text(words[3]));
+    hear(hears, ":1\r\n" + testing::resp_text("1700000000000-0") + testing::resp_text("me") +
+                    testing::resp_text(words[2]) + testing::resp_text(words[3]));
     EXPECT_TRUE(others.until("login", "203.0.113.9", kNow));
   }
 }

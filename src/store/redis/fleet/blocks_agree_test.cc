@@ -12,6 +12,7 @@
 
 #include "proto/resp/reply_reader.h"
 #include "store/redis/fleet/blocks_testing.h"
+#include "store/redis/fleet/fleet_testing.h"
 
 namespace weir {
 namespace {
@@ -21,10 +22,6 @@ using testing::BlocksNode;
 using testing::BlocksWorld;
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
-
-std::string text(std::string_view bytes) {
-  return "$" + std::to_string(bytes.size()) + "\r\n" + std::string(bytes) + "\r\n";
-}
 
 // What the function fields.blocks of beat.lua does.
 class SimulatedRedis {
@@ -78,8 +75,9 @@ class SimulatedRedis {
       if (entry.id <= last_read || count == BlocksField::kBlocksMax) continue;
       ++count;
       const auto& [ms, number] = entry.id;
-      found += text(std::to_string(ms) + "-" + std::to_string(number)) + text(entry.node) +
-               text(entry.block) + text(entry.left);
+      found += testing::resp_text(std::to_string(ms) + "-" + std::to_string(number)) +
+               testing::resp_text(entry.node) + testing::resp_text(entry.block) +
+               testing::resp_text(entry.left);
     }
     reader_.emplace();
     answer_ = "*" + std::to_string(2 + 4 * count) + "\r\n:" + std::to_string(now_us / 1'000) +

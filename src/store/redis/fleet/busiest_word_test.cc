@@ -95,25 +95,5 @@ TEST(BusiestWord, AnythingElseIsRefusedAsAWhole) {
   EXPECT_FALSE(busiest_word(many));
 }
 
-// Whatever is read can be written and read again.
-TEST(BusiestWord, WithBytesChangedItIsRefusedOrAddsUp) {
-  Prng random(3);
-  const std::vector<RuleKeys> rules = {rule_keys("api"), rule_keys("b")};
-  const std::string whole = to_bytes(rules);
-  for (int i = 0; i < 20'000; ++i) {
-    std::string bytes = whole;
-    for (std::uint32_t change = 0; change <= random.below(3); ++change) {
-      bytes[random.below(static_cast<std::uint32_t>(bytes.size()))] =
-          static_cast<char>(random.next());
-    }
-    const auto read = busiest_word(bytes);
-    if (!read) continue;
-    const auto again = busiest_word(to_bytes(*read));
-    ASSERT_TRUE(again);
-    ASSERT_EQ(again->size(), read->size());
-    ASSERT_EQ(again->front().asked, read->front().asked);
-  }
-}
-
 }  // namespace
 }  // namespace weir

@@ -1,8 +1,10 @@
-// Once warm, the stores that decide in memory allocate nothing for a check.
+// Once warm, no mode allocates for a check; strict neither for a call, its answer or a failure.
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/allocation_testing.h"
@@ -10,6 +12,7 @@
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 
 namespace weir {
 namespace {
@@ -17,12 +20,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kKeys = 100;
+constexpr const char* kRefusal = "-OOM command not allowed when used memory > 'maxmemory'\r\n";
 
-// Answers each trip with the same text, when the test says.
-class OneAnswerClient final : public RedisClient {
+// Takes calls, and answers them when the test says.
+class PatientClient final : public RedisClient {
  public:
-  explicit OneAnswerClient(std::string numbers) : numbers_(std::move(numbers)) {}
-
+  PatientClient() { calls_.reserve(kKeys); }
   std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
                                    RedisCall& call, Instant) override {
     calls_.push_back({&call, std::stoul(std::string(words[2]))});
@@ -31,22 +34,29 @@ class OneAnswerClient final : public RedisClient {
   void forget(RedisCall&) override {}
   const LinkState& state() const override { return state_; }
 
-  void answer(std::size_t numbers_each, Instant now) {
-    while (!calls_.empty()) {
-      const auto [call, keys] = calls_.front();
-      calls_.erase(calls_.begin());
-      std::string text = "*" + std::to_string(1 + keys * numbers_each) +
-                         "\r\n:" + std::to_string(epoch_us(now)) + "\r\n";
-      for (std::size_t i = 0; i < keys; ++i) text += numbers_;
-      resp::ReplyReader reader;
-      EXPECT_EQ(reader.read(text), resp::ReplyReader::Status::kReply);
-      call->replied(reader.reply(), now);
+  // With the time, and so many `numbers` for each key; or with a refusal.
+  void answer(const std::string& numbers, Instant now) {
+    for (const auto& [call, keys] : calls_) {
+      ASSERT_EQ(reader_.read(text_of(numbers, keys)), resp::ReplyReader::Status::kReply);
+      call->replied(reader_.reply(), now);
     }
+    calls_.clear();
   }
 
  private:
-  const std::string numbers_;
+  const std::string& text_of(const std::string& numbers, std::size_t keys) {
+    std::string& text = texts_[numbers][keys];
+    if (!text.empty()) return text;
+    if (numbers[0] == '-') return text = numbers;
+    const auto each = static_cast<std::size_t>(std::ranges::count(numbers, ':'));
+    text = "*" + std::to_string(1 + keys * each) + "\r\n:1700000000000000\r\n";
+    for (std::size_t i = 0; i < keys; ++i) text += numbers;
+    return text;
+  }
+
+  std::map<std::string, std::map<std::size_t, std::string>> texts_;
   std::vector<std::pair<RedisCall*, std::size_t>> calls_;
+  resp::ReplyReader reader_;
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
@@ -58,91 +68,82 @@ class GenerousStore final : public Store {
   void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
 };
 
-// One check of each key.
-int spend_each(Store& store, const Quota& quota, Instant now) {
-  int answered = 0;
-  for (std::uint64_t key = 0; key < kKeys; ++key) {
-    const Charge charge{{key, key}, &quota, 1};
-    Decision decision;
-    Batch batch;
-    batch.charges = {&charge, 1};
-    batch.decisions = {&decision, 1};
-    batch.context = &answered;
-    batch.on_done = [](Batch& done) noexcept { ++*static_cast<int*>(done.context); };
-    store.decide(batch, now);
+class ModesAllocations : public ::testing::Test {
+ protected:
+  // One check of each key, of the first or of those that come next.
+  void check_each(Store& store, Duration later, std::uint64_t first_key = 0) {
+    now_ += later;
+    for (std::uint64_t i = 0; i < kKeys; ++i) {
+      charges_[i] = {{i, first_key + i}, &quota_, 1};
+      batches_[i].charges = {&charges_[i], 1};
+      batches_[i].decisions = {&decisions_[i], 1};
+      batches_[i].context = &answered_;
+      batches_[i].on_done = [](Batch& done) noexcept {
+        ++*static_cast<std::uint64_t*>(done.context);
+      };
+      store.decide(batches_[i], now_);
+    }
   }
-  return answered;
+  void run_and_answer(const std::string& numbers) {
+    for (int round = 0; round < 2; ++round) reactor_.run(now_);
+    client_.answer(numbers, now_);
+  }
+
+  const Quota quota_ = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
+  Instant now_ = instant_from_epoch_us(1'700'000'000'000'000);
+  std::uint64_t answered_ = 0;
+  std::vector<Charge> charges_{kKeys};
+  std::vector<Decision> decisions_{kKeys};
+  std::vector<Batch> batches_{kKeys};
+  ManualReactor reactor_;
+  PatientClient client_;
+  Nobody listener_;
+  RedisSender sender_{{}, client_, reactor_, listener_};
+  GenerousStore generous_;
+};
+
+TEST_F(ModesAllocations, AreNoneForWhatRedisDecides) {
+  RedisStore store({}, sender_);
+  std::size_t before = 0;
+  for (std::uint64_t i = 0; i < 22; ++i) {
+    if (i == 2) before = allocations();
+    check_each(store, 1ms, i * kKeys);
+    static const std::string answers[] = {":640\r\n:50\r\n", kRefusal};
+    run_and_answer(answers[i % 2]);
+  }
+  EXPECT_EQ(allocations(), before);
+  EXPECT_EQ(answered_, 22 * kKeys);
 }
 
-TEST(ModesAllocations, AreNoneForWhatIsLeased) {
-  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
-  Instant now = instant_from_epoch_us(1'700'000'000'000'000);
-  ManualReactor reactor;
+TEST_F(ModesAllocations, AreNoneForWhatIsLeased) {
+  LeasedStore store({.redis = {}, .share = [] { return 2; }}, generous_, sender_, reactor_);
+  check_each(store, 0ms);
   // For each key: allowed, 1,000 left; 500 granted for half a second.
-  OneAnswerClient client(":64000\r\n:50\r\n:500\r\n:500000\r\n:0\r\n");
-  Nobody listener;
-  GenerousStore strict;
-  RedisSender sender({}, client, reactor, listener);
-  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict, sender, reactor);
-  std::vector<Charge> charges(kKeys);
-  std::vector<Decision> decisions(kKeys);
-  std::vector<Batch> batches(kKeys);
-  for (std::uint64_t key = 0; key < kKeys; ++key) {
-    charges[key] = {{key, key}, &quota, 1};
-    batches[key].charges = {&charges[key], 1};
-    batches[key].decisions = {&decisions[key], 1};
-    batches[key].on_done = [](Batch&) noexcept {};
-    store.decide(batches[key], now);
-  }
-  reactor.run(now);
-  client.answer(5, now);
+  run_and_answer(":64000\r\n:50\r\n:500\r\n:500000\r\n:0\r\n");
   const std::size_t before = allocations();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
+  for (int i = 0; i < 100; ++i) check_each(store, 1ms);
   EXPECT_EQ(allocations(), before);
+  EXPECT_EQ(answered_, 101 * kKeys);
   EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kLeasedFromMemory]), 100 * kKeys);
 }
 
-TEST(ModesAllocations, AreNoneForWhatIsCopied) {
-  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 1'000'000, 1min});
-  Instant now = instant_from_epoch_us(1'700'000'000'000'000);
-  ManualReactor reactor;
-  OneAnswerClient client(":0\r\n:1699999980000000\r\n:7\r\n:8\r\n");
-  Nobody listener;
-  GenerousStore strict;
-  RedisSender sender({}, client, reactor, listener);
-  AsyncStore store({}, strict, sender, reactor);
-  for (int i = 0; i < 3; ++i) {
-    spend_each(store, quota, now += 100ms);
-    reactor.run(now);
-    client.answer(4, now);
-  }
-  const std::size_t before = allocations();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
-  EXPECT_EQ(allocations(), before);
-  EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kAsyncFromMemory]), 103 * kKeys);
-}
-
-// It goes on deciding while the last trip is out.
-TEST(ModesAllocations, AreNoneAfterAllHasBeenTold) {
-  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
-  Instant now = instant_from_epoch_us(1'700'000'000'000'000);
-  ManualReactor reactor;
-  OneAnswerClient client(":0\r\n:0\r\n:0\r\n:0\r\n");
-  Nobody listener;
-  GenerousStore strict;
-  RedisSender sender({}, client, reactor, listener);
-  AsyncStore store({}, strict, sender, reactor);
+TEST_F(ModesAllocations, AreNoneForWhatIsCopiedNorAfterAllHasBeenTold) {
+  AsyncStore store({}, generous_, sender_, reactor_);
+  const std::string copy = ":0\r\n:0\r\n:0\r\n:0\r\n";
   for (int i = 0; i < 3; ++i) {  // until all keys are calm
-    spend_each(store, quota, now += 100ms);
-    reactor.run(now);
-    reactor.run(now);
-    client.answer(4, now);
+    check_each(store, 100ms);
+    run_and_answer(copy);
   }
-  store.tell_all(now);
-  client.answer(4, now);
-  const std::size_t before = allocations();
-  EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
+  std::size_t before = allocations();
+  for (int i = 0; i < 50; ++i) check_each(store, 1ms);
   EXPECT_EQ(allocations(), before);
+  // It goes on deciding while the last trip is out.
+  store.tell_all(now_);
+  client_.answer(copy, now_);
+  before = allocations();
+  check_each(store, 1ms);
+  EXPECT_EQ(allocations(), before);
+  EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kAsyncFromMemory]), 54 * kKeys);
 }
 
 }  // namespace

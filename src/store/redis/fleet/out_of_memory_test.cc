@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "base/allocation_testing.h"
-#include "engine/testing/switching.h"
 #include "observe/recent_traffic.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/conversation.h"
 #include "store/redis/client/reactor_testing.h"
-#include "store/redis/fleet/fleet_beat.h"
+#include "store/redis/fleet/fleet_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 #include "store/redis/strict/split_store.h"
@@ -240,22 +239,8 @@ TEST_F(OutOfMemory, ACommandThatFindsNoRoomIsRefusedAndCanBeSentAgain) {
 //
 // Each allocation fails in turn. An exception would end the process: nobody catches it there.
 
-// Lets `act` lack one allocation more each time, until it lacks none.
-template <typename Try>
-void try_each_shortage(Try attempt) {
-  bool has_failed = true;
-  for (std::size_t spared = 0; has_failed; ++spared) {
-    ASSERT_LT(spared, 1'000u);
-    attempt([&](auto act) {
-      const NoMemory none({.spared = spared, .failing = 1});
-      act();
-      has_failed = none.has_failed();
-    });
-  }
-}
-
 TEST(OutOfMemoryOnce, ASecondThatLacksMemoryIsCountedWithTheNext) {
-  try_each_shortage([](auto lacking) {
+  try_each_shortage(1, [](auto lacking) {
     Traffic traffic;
     CoreTraffic& core = traffic.add_core();
     const Instant start = instant_from_epoch_us(1'700'000'000'000'000);
@@ -275,7 +260,7 @@ TEST(OutOfMemoryOnce, ASecondThatLacksMemoryIsCountedWithTheNext) {
 
 TEST(OutOfMemoryOnce, ASwitchThatLacksMemoryComesWithTheNextSecond) {
   using namespace weir::testing;
-  try_each_shortage([](auto lacking) {
+  try_each_shortage(1, [](auto lacking) {
     Switching node;
     node.pass(10, {});
     node.use_rules({{.id = "search", .quota = quota(Algorithm::kAdaptive), .number = kSearch},
@@ -292,36 +277,14 @@ TEST(OutOfMemoryOnce, ASwitchThatLacksMemoryComesWithTheNextSecond) {
   });
 }
 
-struct NobodyListens final : FleetListener {
-  void health_changed(const FleetHealth&) override {}
-  void fleet_warned(const std::string&) override {}
-  void secret_found(const HashSecret&, Instant) override {}
-};
-
 TEST(OutOfMemoryOnce, ABeatThatLacksMemoryIsSentWithTheNext) {
-  try_each_shortage([](auto lacking) {
+  try_each_shortage(1, [](auto lacking) {
     Instant now = instant_from_epoch_us(1'700'000'000'000'000);
     ManualReactor reactor;
     SilentClient client;
-    const KeyHasher hasher{HashSecret{}};
-    BlockList blocks(hasher, 64);
-    const Traffic traffic;
-    RecentTraffic recent(traffic, now);
-    testing::Switching node;
-    FleetKeys keys(KeyTexts::kHidden);
-    FleetState state(1, now);
-    NobodyListens listener;
+    testing::FleetNode node(now);
     FleetBeat beat({.prefix = "weir:", .interval = 1s, .node = "me", .secret = {}},
-                   {.client = client,
-                    .reactor = reactor,
-                    .blocks = blocks,
-                    .traffic = recent,
-                    .switches = node.switches,
-                    .rule_counts = traffic.rules(),
-                    .keys = keys,
-                    .state = state,
-                    .listener = listener},
-                   now);
+                   node.world(client, reactor), now);
     lacking([&] { reactor.run(now); });
     now += 1s;
     reactor.run(now);

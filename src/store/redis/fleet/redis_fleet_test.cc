@@ -7,6 +7,7 @@
 
 #include "engine/block_bytes.h"
 #include "store/redis/client/client_testing.h"
+#include "store/redis/fleet/fleet_testing.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/memory_store.h"
 
@@ -14,17 +15,6 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct NotedFleet final : FleetListener {
-  void health_changed(const FleetHealth& health) override {
-    said.push_back(health.is_healthy ? "healthy" : "ill: " + health.reason);
-  }
-  void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
-  void secret_found(const HashSecret& secret, Instant) override { secrets.push_back(secret); }
-
-  std::vector<std::string> said;
-  std::vector<HashSecret> secrets;
-};
 
 // The bytes of an act on rule "r".
 std::string act(const std::string& key, BlockReason reason = BlockReason::kDenied) {
@@ -52,10 +42,10 @@ class RedisFleetTest : public ::testing::Test {
         RedisFleet::Core{.number = 0,
                          .surroundings = {.reactor = reactor_, .dialer = dialer_, .seed = 1},
                          .blocks = blocks_,
-                         .traffic = recent_,
-                         .switches = switches_,
-                         .rule_counts = traffic_.rules(),
-                         .keys = keys_,
+                         .traffic = node_.recent_traffic,
+                         .switches = node_.switches,
+                         .rule_counts = node_.traffic.rules(),
+                         .keys = node_.keys,
                          .state = state_,
                          .listener = listener_,
                          .own_counters = *memory_},
@@ -118,16 +108,12 @@ class RedisFleetTest : public ::testing::Test {
   Batch batch_;
   FakeReactor reactor_;
   FakeDialer dialer_{reactor_};
-  KeyHasher hasher_{HashSecret{}};
-  BlockList blocks_{hasher_};
-  Traffic traffic_;
-  RecentTraffic recent_{traffic_, reactor_.now()};
-  ActiveAlgorithms algorithms_;
-  RuleSwitches switches_{{}, algorithms_, [](const RuleSwitches::Change&) {}};
-  FleetKeys keys_{KeyTexts::kHidden};
-  FleetState state_{1, reactor_.now()};
+  testing::FleetNode node_{reactor_.now()};
+  KeyHasher& hasher_ = node_.hasher;
+  BlockList& blocks_ = node_.blocks;
+  FleetState& state_ = node_.state;
+  testing::NotedFleet& listener_ = node_.listener;
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, reactor_.now());
-  NotedFleet listener_;
   std::int64_t epoch_ = 17;
   std::optional<RedisFleet> fleet_;
   std::optional<Server> server_;

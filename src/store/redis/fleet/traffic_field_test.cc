@@ -9,37 +9,21 @@
 #include <vector>
 
 #include "proto/resp/reply_reader.h"
+#include "store/redis/fleet/fleet_testing.h"
 #include "store/redis/fleet/traffic_word.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace weir::testing;
 using Scope = TrafficSnapshot::Scope;
-
-// A reply of RESP as it is written.
-std::string text(std::string_view bytes) {
-  return "$" + std::to_string(bytes.size()) + "\r\n" + std::string(bytes) + "\r\n";
-}
-std::string integer(std::int64_t number) { return ":" + std::to_string(number) + "\r\n"; }
-std::string list(const std::vector<std::string>& elements) {
-  std::string all = "*" + std::to_string(elements.size()) + "\r\n";
-  for (const std::string& element : elements) all += element;
-  return all;
-}
 
 std::string bytes_of(std::uint64_t requests, std::string_view rule = {}) {
   TrafficWord word{.all = {requests, 0}};
   if (!rule.empty()) word.rules = {{.hash = rule_hash(rule), .counts = {requests, 0}}};
   return to_bytes(word);
 }
-
-struct Warnings final : FleetListener {
-  void health_changed(const FleetHealth&) override {}
-  void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
-  void secret_found(const HashSecret&, Instant) override {}
-  std::vector<std::string> said;
-};
 
 class TrafficFieldTest : public ::testing::Test {
  protected:
@@ -68,11 +52,12 @@ class TrafficFieldTest : public ::testing::Test {
     ASSERT_EQ(reader.read(reply), resp::ReplyReader::Status::kReply);
     EXPECT_EQ(field_.hear(reader.reply(), now_), "");
   }
-  void hear_taken(const std::string& taken = integer(1)) {
-    hear(list({integer(redis_us()), taken}));
+  void hear_taken(const std::string& taken = resp_integer(1)) {
+    hear(resp_list({resp_integer(redis_us()), taken}));
   }
   void hear_second(std::int64_t second, const std::vector<std::string>& names_and_counts) {
-    hear(list({integer(redis_us()), integer(1), integer(second), list(names_and_counts)}));
+    hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_integer(second),
+                    resp_list(names_and_counts)}));
   }
 
   static constexpr Instant kStart = instant_from_epoch_us(1'000'000'000'000);
@@ -80,7 +65,7 @@ class TrafficFieldTest : public ::testing::Test {
   Traffic traffic_;
   CoreTraffic& core_ = traffic_.add_core();
   RecentTraffic recent_{traffic_, now_};
-  Warnings warnings_;
+  NotedFleet warnings_;
   TrafficField field_{"me", recent_, warnings_};
   std::vector<std::string> words_;
 };
@@ -88,7 +73,7 @@ class TrafficFieldTest : public ::testing::Test {
 TEST_F(TrafficFieldTest, SaysEachSecondOnce) {
   EXPECT_EQ(say(), "");  // asks which time it is
   EXPECT_EQ(words_[2], "0");
-  hear_taken(integer(0));
+  hear_taken(resp_integer(0));
   EXPECT_EQ(field_.due(), recent_.next_tick());
   requests(3);
   advance(1005ms);
@@ -107,7 +92,7 @@ TEST_F(TrafficFieldTest, WhatRedisHasNotTakenIsNotAddedToTheNextSecond) {
   requests(3);
   advance(1005ms);
   say();
-  hear_taken(integer(0));
+  hear_taken(resp_integer(0));
   EXPECT_GT(field_.due(), now_) << "not before";
   requests(4);
   advance(1s);
@@ -142,7 +127,7 @@ TEST_F(TrafficFieldTest, FollowsTheClockOfRedis) {
   advance(1s);
   now_ -= 250ms;  // ours is slow
   say();
-  hear(list({integer(kRedisSecond * 1'000'000 + 1'300'000), integer(1)}));
+  hear(resp_list({resp_integer(kRedisSecond * 1'000'000 + 1'300'000), resp_integer(1)}));
   EXPECT_EQ(recent_.next_tick(), kStart + 1050ms + 700ms + 5ms);
 }
 
@@ -150,10 +135,11 @@ TEST_F(TrafficFieldTest, AnAnswerThatTookLongDoesNotMoveTheSeconds) {
   hear_taken();
   EXPECT_EQ(recent_.next_tick(), kStart + 1005ms);
   now_ += 400ms;
-  hear(list({integer(kRedisSecond * 1'000'000 + 20'000), integer(1)}));  // 380 ms ago
+  hear(
+      resp_list({resp_integer(kRedisSecond * 1'000'000 + 20'000), resp_integer(1)}));  // 380 ms ago
   EXPECT_EQ(recent_.next_tick(), kStart + 1006ms);
   now_ += 2h;  // set by somebody
-  hear(list({integer(kRedisSecond * 1'000'000 + 30'000), integer(1)}));
+  hear(resp_list({resp_integer(kRedisSecond * 1'000'000 + 30'000), resp_integer(1)}));
   recent_.tick(now_);
   EXPECT_EQ(recent_.next_tick(), now_ + 970ms + 5ms);
 }
@@ -161,8 +147,9 @@ TEST_F(TrafficFieldTest, AnAnswerThatTookLongDoesNotMoveTheSeconds) {
 TEST_F(TrafficFieldTest, AddsUpWhatNodesSayOfASecond) {
   const RuleNumber login = traffic_.rules().number_of("login");
   hear_second(kRedisSecond - 2,
-              {text("me"), text(bytes_of(5, "login")), text("other"), text(bytes_of(7, "login")),
-               text("third"), text(bytes_of(9, "of another configuration"))});
+              {resp_text("me"), resp_text(bytes_of(5, "login")), resp_text("other"),
+               resp_text(bytes_of(7, "login")), resp_text("third"),
+               resp_text(bytes_of(9, "of another configuration"))});
   const auto snapshot = recent_.snapshot();
   EXPECT_EQ(snapshot->scope, Scope::kFleet);
   EXPECT_EQ(snapshot->newest, kRedisSecond - 2);
@@ -175,10 +162,10 @@ TEST_F(TrafficFieldTest, AddsUpWhatNodesSayOfASecond) {
 }
 
 TEST_F(TrafficFieldTest, ReadsTheRestAtOnce) {
-  hear_second(kRedisSecond - 11, {text("me"), text(bytes_of(5))});
+  hear_second(kRedisSecond - 11, {resp_text("me"), resp_text(bytes_of(5))});
   EXPECT_LE(field_.due(), now_);
   say();
-  hear_second(kRedisSecond - 2, {text("me"), text(bytes_of(5))});
+  hear_second(kRedisSecond - 2, {resp_text("me"), resp_text(bytes_of(5))});
   EXPECT_GT(field_.due(), now_);
 }
 
@@ -186,9 +173,10 @@ TEST_F(TrafficFieldTest, GarbageCountsAsNothingAndIsNamedOnce) {
   std::string later = bytes_of(5);
   later[0] = '2';
   const std::vector<std::string> garbage = {
-      text("me"),      text(bytes_of(5)), text("a"),    text(later), text("b"),
-      text("rubbish"), integer(7),        list({}),     text("d"),   text(""),
-      text("me"),      text(bytes_of(6)), text("alone")};
+      resp_text("me"),   resp_text(bytes_of(5)), resp_text("a"),  resp_text(later),
+      resp_text("b"),    resp_text("rubbish"),   resp_integer(7), resp_list({}),
+      resp_text("d"),    resp_text(""),          resp_text("me"), resp_text(bytes_of(6)),
+      resp_text("alone")};
   hear_second(kRedisSecond - 3, garbage);
   hear_second(kRedisSecond - 2, garbage);
   EXPECT_EQ(recent_.snapshot()->sum.all(2), (TrafficCounts{10, 0}));
@@ -201,8 +189,8 @@ TEST_F(TrafficFieldTest, WhatRedisRefusesIsNamedOnceAndTheNodeStandsForItself) {
   advance(1005ms);
   say();
   for (int i = 0; i < 2; ++i) {
-    hear(list({integer(redis_us()), text("WRONGTYPE it is"), integer(kRedisSecond - 2),
-               text("NOPERM you may not")}));
+    hear(resp_list({resp_integer(redis_us()), resp_text("WRONGTYPE it is"),
+                    resp_integer(kRedisSecond - 2), resp_text("NOPERM you may not")}));
   }
   ASSERT_EQ(warnings_.said.size(), 1u);
   EXPECT_TRUE(warnings_.said[0].ends_with("WRONGTYPE it is")) << warnings_.said[0];
@@ -211,15 +199,16 @@ TEST_F(TrafficFieldTest, WhatRedisRefusesIsNamedOnceAndTheNodeStandsForItself) {
 }
 
 TEST_F(TrafficFieldTest, AnAnswerOfAnotherShapeIsNone) {
-  hear(integer(1));
-  hear(list({text("now"), integer(1)}));
-  hear(list({integer(redis_us()), integer(1), text("one"), list({}), integer(kRedisSecond - 2)}));
+  hear(resp_integer(1));
+  hear(resp_list({resp_text("now"), resp_integer(1)}));
+  hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_text("one"), resp_list({}),
+                  resp_integer(kRedisSecond - 2)}));
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
 }
 
 TEST_F(TrafficFieldTest, AClockThatWasSetBackBeginsAnew) {
-  hear_second(kRedisSecond - 2, {text("me"), text(bytes_of(5))});
-  hear(list({integer((kRedisSecond - 3600) * 1'000'000), integer(1)}));
+  hear_second(kRedisSecond - 2, {resp_text("me"), resp_text(bytes_of(5))});
+  hear(resp_list({resp_integer((kRedisSecond - 3600) * 1'000'000), resp_integer(1)}));
   say();
   EXPECT_EQ(words_[2], "0");
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
@@ -229,8 +218,8 @@ TEST_F(TrafficFieldTest, AClockThatWasSetBackBeginsAnew) {
 TEST_F(TrafficFieldTest, SaysTheBusiestRulesOfItsOwnAndOfTheFleet) {
   const auto rule = [](int i) { return "rule" + std::to_string(i); };
   for (int i = 0; i < 300; ++i) requests(i < 150 ? 1 : 2 + i % 3, rule(i));
-  hear_second(kRedisSecond - 2,
-              {text("me"), text(bytes_of(1)), text("other"), text(bytes_of(1000, rule(0)))});
+  hear_second(kRedisSecond - 2, {resp_text("me"), resp_text(bytes_of(1)), resp_text("other"),
+                                 resp_text(bytes_of(1000, rule(0)))});
   advance(1005ms);
   const auto word = traffic_word(say());
   ASSERT_TRUE(word);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algo/quota_share.h"
+#include "engine/testing/asked.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -25,14 +26,7 @@ class OwnCountersTest : public ::testing::Test {
     own_.enter(Batch{.operation = operation, .charges = charges, .decisions = decisions}, kNow);
   }
   std::int64_t remaining(KeyHash key) {
-    const Charge charge{key, &quota_, 0};
-    Decision decision;
-    Batch look{.operation = Operation::kLook,
-               .charges = {&charge, 1},
-               .decisions = {&decision, 1},
-               .on_done = [](Batch&) noexcept {}};
-    memory_->decide(look, kNow);
-    return decision.remaining;
+    return testing::ask(*memory_, Operation::kLook, Charge{key, &quota_, 0}, kNow).remaining;
   }
 
   const KeyHasher hasher_{HashSecret{}};
@@ -78,12 +72,8 @@ TEST(OwnCountersShares, IsUsedUpWhenTheLimitIs) {
       for (std::int64_t spent = 0; spent < 300 / kNodes; spent += cost) own.enter(charge, kNow);
 
       const Quota share = share_of(quota, kNodes);
-      const Charge one{{1, 1}, &share, 1};
-      Decision decision;
-      Batch batch{
-          .charges = {&one, 1}, .decisions = {&decision, 1}, .on_done = [](Batch&) noexcept {}};
-      memory->decide(batch, kNow);
-      EXPECT_FALSE(decision.allowed()) << algorithm_name(algorithm) << ", cost " << cost;
+      EXPECT_FALSE(testing::spend(*memory, {{1, 1}, &share, 1}, kNow).allowed())
+          << algorithm_name(algorithm) << ", cost " << cost;
     }
   }
 }
@@ -100,13 +90,7 @@ TEST(OwnCountersShares, AreAsFullAfterASwitch) {
     own.enter({{1, 1}, &before, 60}, kNow);
     const Quota share = share_of(after, kNodes);
     const Charge look{{1, 1}, &share, 0};
-    Decision decision;
-    Batch batch{.operation = Operation::kLook,
-                .charges = {&look, 1},
-                .decisions = {&decision, 1},
-                .on_done = [](Batch&) noexcept {}};
-    memory->decide(batch, kNow);
-    EXPECT_EQ(decision.remaining, 100 - 60);
+    EXPECT_EQ(testing::ask(*memory, Operation::kLook, look, kNow).remaining, 100 - 60);
   }
 }
 
@@ -118,14 +102,7 @@ class OwnCountersShare : public ::testing::TestWithParam<Algorithm> {
 
   Decision ask(Operation operation, std::int64_t cost, Instant now = kNow) {
     const Quota share = share_of(quota_, kNodes);
-    const Charge charge{{1, 1}, &share, cost};
-    Decision decision;
-    Batch batch{.operation = operation,
-                .charges = {&charge, 1},
-                .decisions = {&decision, 1},
-                .on_done = [](Batch&) noexcept {}};
-    memory_->decide(batch, now);
-    return decision;
+    return testing::ask(*memory_, operation, Charge{{1, 1}, &share, cost}, now);
   }
   std::int64_t remaining(Instant now = kNow) { return ask(Operation::kLook, 0, now).remaining; }
   void hear(Operation operation, std::int64_t cost, const Decision& said, Instant now = kNow) {

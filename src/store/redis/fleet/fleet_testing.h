@@ -1,0 +1,65 @@
+// What tests of a fleet share: what a node's beat changes, what it is told, and replies of RESP as
+// they are written.
+//
+// Thread rule: one thread. Tested by redis_fleet_test.cc and traffic_field_test.cc, which use it.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/testing/switching.h"
+#include "store/redis/fleet/fleet_beat.h"
+
+namespace weir::testing {
+
+inline std::string resp_text(std::string_view bytes) {
+  return "$" + std::to_string(bytes.size()) + "\r\n" + std::string(bytes) + "\r\n";
+}
+inline std::string resp_integer(std::int64_t number) {
+  return ":" + std::to_string(number) + "\r\n";
+}
+inline std::string resp_list(const std::vector<std::string>& elements) {
+  std::string all = "*" + std::to_string(elements.size()) + "\r\n";
+  for (const std::string& element : elements) all += element;
+  return all;
+}
+
+struct NotedFleet final : FleetListener {
+  void health_changed(const FleetHealth& health) override {
+    said.push_back(health.is_healthy ? "healthy" : "ill: " + health.reason);
+  }
+  void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
+  void secret_found(const HashSecret& secret, Instant) override { secrets.push_back(secret); }
+
+  std::vector<std::string> said;
+  std::vector<HashSecret> secrets;
+};
+
+// What one node knows. Its switches follow traffic of the test's own (Switching).
+struct FleetNode : Switching {
+  explicit FleetNode(Instant start) : recent_traffic(traffic, start), state(1, start) {}
+
+  FleetBeat::World world(RedisClient& client, Reactor& reactor) {
+    return {.client = client,
+            .reactor = reactor,
+            .blocks = blocks,
+            .traffic = recent_traffic,
+            .switches = switches,
+            .rule_counts = traffic.rules(),
+            .keys = keys,
+            .state = state,
+            .listener = listener};
+  }
+
+  KeyHasher hasher{HashSecret{}};
+  BlockList blocks{hasher};
+  Traffic traffic;
+  RecentTraffic recent_traffic;
+  FleetKeys keys{KeyTexts::kHidden};
+  FleetState state;
+  NotedFleet listener;
+};
+
+}  // namespace weir::testing
