@@ -49,13 +49,6 @@ TEST(HttpReply, EveryPrefixIsPartial) {
   EXPECT_EQ(out.size, whole.size());
 }
 
-TEST(HttpReply, TakesOnlyTheFirst) {
-  const std::string first = reply(200, "ok");
-  HttpReply out;
-  ASSERT_EQ(frame(first + reply(404, "no"), out), Framing::kComplete);
-  EXPECT_EQ(out.size, first.size());
-}
-
 TEST(HttpReply, LengthInAnySpelling) {
   for (const std::string header :
        {"Content-Length: 2", "content-length:2", "CONTENT-LENGTH:   2 "}) {
@@ -138,13 +131,6 @@ TEST(HttpCodec, AGetMayHaveItsKeyInThePath) {
   EXPECT_EQ(codec.requests(keys),
             "GET /x?k=k00000000&y HTTP/1.1\r\nHost: h:1\r\n\r\n"
             "GET /x?k=k0000001f&y HTTP/1.1\r\nHost: h:1\r\n\r\n");
-}
-
-TEST(HttpCodec, GetHasNoKey) {
-  const Request request = make_get({.authority = "h:1", .path = "/x"});
-  HttpCodec codec(request, 3);
-  EXPECT_EQ(codec.requests(std::array<std::uint32_t, 2>{1, 2}),
-            "GET /x HTTP/1.1\r\nHost: h:1\r\n\r\nGET /x HTTP/1.1\r\nHost: h:1\r\n\r\n");
 }
 
 }  // namespace

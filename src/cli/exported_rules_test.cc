@@ -5,27 +5,30 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/expected_file_testing.h"
 #include "rules/packed/packed_rules.h"
 
 namespace weir {
 namespace {
 
+std::string lines_of(const ConfigErrors& errors) {
+  std::string lines;
+  for (const ConfigError& error : errors) lines += error.to_string() + "\n";
+  return lines;
+}
+
 // What is refused, a line each.
 std::string refused(std::string_view text, WorkerStore store = WorkerStore::kKv) {
   const auto config = parse_config(text, "rules.yaml");
-  if (!config) return "mistake: " + config.error().front().to_string();
+  if (!config) return lines_of(config.error());
   const auto result = exported_rules(*config, config_sources(text).rules, store, "rules.yaml");
-  if (result) return {};
-  std::string lines;
-  for (const ConfigError& error : result.error()) {
-    lines += error.to_string() + "\n";
-  }
-  return lines;
+  return result ? std::string() : lines_of(result.error());
 }
 
 TEST(ExportedRules, BeginWithTheStoreAndAreThoseInForce) {
@@ -46,87 +49,15 @@ rules:
   }
 }
 
-TEST(ExportedRules, RefuseWithItsPlaceWhatOnlyAGatewayCanDo) {
-  const auto mistake = [](const std::string& fields) {
-    const auto line = refused("rules:\n  - {id: a, match: {}, limit: 1, " + fields + "}\n");
-    return line.substr(0, line.find(';'));
-  };
-  const std::string kBegin = "mistake: rules.yaml:2:";
-  EXPECT_EQ(mistake("window: 1s, count_if: {status: 401}"),
-            kBegin + "56: only nginx with Weir in it sees the response");
-  EXPECT_EQ(mistake("window: 1s, cost: 'response:X-Cost'"),
-            kBegin + "52: only nginx with Weir in it sees the response");
-  EXPECT_EQ(mistake("of: concurrency"),
-            kBegin + "38: only nginx with Weir in it sees when requests end");
-  EXPECT_EQ(mistake("window: 1s, algorithm: token_bucket, on_deny: {delay_up_to: 1s}"),
-            kBegin + "94: only nginx with Weir in it delays requests");
-}
-
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {
-  EXPECT_EQ(refused(R"(
-rules:
-  - id: a
-    limit: 1
-    window: 1m
-  - id: b
-    match: {any: [{path: /x}, {not: {path_regex: "/[0-9]+"}}]}
-    limit: 1
-    window: 1m
-    on_deny: {block: 1m, status: 403}
-    mode: strict
-    overdraft: true
-)"),
-            "rules.yaml:3:9: a: the Worker asks by request only: the rule needs a 'match'\n"
-            "rules.yaml:7:12: b: the Worker has no 'path_regex' in 'match'; write 'path' with '*'\n"
-            "rules.yaml:10:14: b: the Worker has no 'block' in 'on_deny'\n"
-            "rules.yaml:11:11: b: the Worker has no 'mode'\n"
-            "rules.yaml:12:16: b: the Worker has no 'overdraft'\n");
-}
-
-TEST(ExportedRules, RefuseTimeZonesThatOnlyThisSystemHas) {
-  const auto in_zone = [](const std::string& zone) {
-    return refused("rules: [{id: a, match: {}, limit: 1, window: 1s, active: {zone: " + zone +
-                   "}}]");
-  };
-  for (const char* zone : {"localtime", "Japan"}) {
-    EXPECT_EQ(in_zone(zone), "rules.yaml:1:58: a: the Worker has no zone '" + std::string(zone) +
-                                 "'; write one such as Europe/Berlin or UTC\n");
+  const std::filesystem::path folder = "testdata/export";
+  for (const auto& path : yaml_files(folder)) {
+    const std::string name = path.stem().string();
+    for (const auto& [store, store_name] :
+         {std::pair(WorkerStore::kKv, ".kv"), std::pair(WorkerStore::kDurable, ".durable")}) {
+      expect_file(folder / (name + store_name + ".expected"), refused(text_of_file(path), store));
+    }
   }
-  for (const char* zone : {"UTC", "Etc/GMT+5", "America/Argentina/Buenos_Aires"}) {
-    EXPECT_EQ(in_zone(zone), "");
-  }
-}
-
-TEST(ExportedRules, RefuseWhateverReadsTokens) {
-  EXPECT_EQ(refused(R"(
-jwt: {secret_file: /etc/weir/secret}
-rules:
-  - id: a
-    match: {path: /*}
-    key: ["jwt:sub", client]
-    tier: jwt:plan
-    tiers: [{name: gold, limit: 9, window: 1m}]
-    limit: 1
-    window: 1m
-    on_deny:
-      body: "{{jwt:sub}}"
-)"),
-            "rules.yaml:6:10: a: the Worker reads no tokens: it does not know 'jwt:sub'\n"
-            "rules.yaml:7:11: a: the Worker reads no tokens: it does not know 'jwt:plan'\n"
-            "rules.yaml:12:7: a: the Worker reads no tokens: it does not know 'jwt:sub'\n");
-}
-
-TEST(ExportedRules, OverKvCountInWindowsInEveryTier) {
-  EXPECT_EQ(refused(R"(
-rules:
-  - id: api
-    match: {path: /*}
-    limit: 10
-    window: 1s
-    overrides: [{key: partner, limit: 10, window: 1s, algorithm: token_bucket}]
-)"),
-            "rules.yaml:7:16: api: token_bucket is not kept over KV; fixed_window and "
-            "sliding_window are, and all with --store durable\n");
 }
 
 // "2026-03-27 07:59:59", UTC.
@@ -156,50 +87,6 @@ TEST(ExportedRules, KeepTheHours) {
       EXPECT_EQ(read.active->holds(utc(at)), held.as_bool()) << text << ' ' << at;
     }
   }
-}
-
-TEST(ExportedRules, OverKvCountInWindows) {
-  constexpr std::string_view kBucket = R"(
-rules:
-  - id: api
-    match: {path: /*}
-    algorithm: token_bucket
-    limit: 10
-    window: 1s
-    burst: 30
-)";
-  EXPECT_EQ(refused(kBucket),
-            "rules.yaml:5:16: api: token_bucket is not kept over KV; fixed_window and "
-            "sliding_window are, and all with --store durable\n");
-  EXPECT_EQ(refused(kBucket, WorkerStore::kDurable), "");
-}
-
-TEST(ExportedRules, NothingThereWouldSwitchAnAdaptiveLimit) {
-  constexpr std::string_view kAdaptive = R"(
-rules:
-  - id: api
-    match: {path: /*}
-    algorithm: adaptive
-    limit: 10
-    window: 1s
-)";
-  for (const WorkerStore store : {WorkerStore::kKv, WorkerStore::kDurable}) {
-    EXPECT_EQ(refused(kAdaptive, store),
-              "rules.yaml:5:16: api: the Worker has no traffic for adaptive to follow; choose "
-              "sliding_window, token_bucket or exponential_backoff\n");
-  }
-}
-
-TEST(ExportedRules, CostsAreNumbers) {
-  EXPECT_EQ(refused(R"(
-rules:
-  - id: api
-    match: {path: /*}
-    limit: 10
-    window: 1s
-    cost: "header:X-Cost"
-)"),
-            "rules.yaml:7:11: api: the Worker takes costs that are whole numbers only\n");
 }
 
 }  // namespace

@@ -9,12 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -22,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "base/duration_text.h"
+#include "base/expected_file_testing.h"
 #include "config/config_file.h"
 #include "config/fields/field_value.h"
 #include "config/fields/fields.h"
@@ -36,27 +34,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void expect_file(const fs::path& path, const std::string& actual) {
-  if (std::getenv("WEIR_UPDATE_EXPECTED") != nullptr) {
-    std::ofstream(path, std::ios::binary) << actual;
-  }
-  EXPECT_EQ(read_file(path), actual) << path;
-}
-
-std::vector<fs::path> yaml_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 std::vector<std::string> mistakes_of(std::string_view text) {
   std::vector<std::string> lines;
   const auto parsed = parse_config(text, "weir.yaml");
@@ -69,7 +46,7 @@ TEST(BrokenConfigs, GiveTheExpectedMessages) {
   const auto files = yaml_files("testdata/broken");
   EXPECT_GE(files.size(), 20u);
   for (const fs::path& path : files) {
-    const auto parsed = parse_config(read_file(path), path.filename().string());
+    const auto parsed = parse_config(text_of_file(path), path.filename().string());
     std::string lines;
     if (!parsed)
       for (const ConfigError& error : parsed.error()) lines += error.to_string() + '\n';
@@ -82,7 +59,7 @@ TEST(WarnedConfigs, GiveTheExpectedWarnings) {
   const auto files = yaml_files("testdata/warned");
   EXPECT_GE(files.size(), 3u);
   for (const fs::path& path : files) {
-    const auto parsed = parse_config(read_file(path), path.filename().string());
+    const auto parsed = parse_config(text_of_file(path), path.filename().string());
     ASSERT_TRUE(parsed.has_value()) << path;
     std::string lines;
     const auto name = path.filename().string();
@@ -97,7 +74,7 @@ TEST(GoodConfigs, Load) {
   const auto files = yaml_files("testdata/good");
   EXPECT_GE(files.size(), 5u);
   for (const fs::path& path : files) {
-    EXPECT_THAT(mistakes_of(read_file(path)), IsEmpty()) << path;
+    EXPECT_THAT(mistakes_of(text_of_file(path)), IsEmpty()) << path;
   }
 }
 
@@ -105,9 +82,9 @@ TEST(GoodConfigs, Load) {
 TEST(ConfigsForGateways, AreRefusedByOthers) {
   for (const fs::path& path : yaml_files("testdata/for_gateways")) {
     const auto name = path.filename().string();
-    const auto taken = parse_config(read_file(path), name, ServedBy::kGateway);
+    const auto taken = parse_config(text_of_file(path), name, ServedBy::kGateway);
     EXPECT_TRUE(taken.has_value()) << path;
-    const auto refused = parse_config(read_file(path), name);
+    const auto refused = parse_config(text_of_file(path), name);
     ASSERT_FALSE(refused.has_value()) << path;
     std::string lines;
     for (const ConfigError& error : refused.error()) {
@@ -364,7 +341,7 @@ std::string settings_table() {
 
 TEST(ConfigManual, HasTheTableOfSettings) {
   const std::string path = "../../docs/reference/settings.md";
-  const std::string manual = read_file(path);
+  const std::string manual = text_of_file(path);
   const std::string begin = "<!-- settings -->\n";
   const auto start = manual.find(begin) + begin.size();
   const auto end = manual.find("<!-- end of settings -->");
@@ -374,7 +351,7 @@ TEST(ConfigManual, HasTheTableOfSettings) {
 }
 
 TEST(ConfigManual, HasARowForEveryFieldOfARule) {
-  const std::string manual = read_file("../../docs/reference/rules.md");
+  const std::string manual = text_of_file("../../docs/reference/rules.md");
   for (const Field& field : kRuleSection.fields) {
     EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/expected_file_testing.h"
 #include "config/config_warnings.h"
 #include "nginx/gateway_testing.h"
 #include "store/memory/shared_store.h"
@@ -97,75 +98,11 @@ std::string mistakes_in(std::string_view text) {
 }
 
 TEST(Gateway, RefusesWhatWorkersCannotDoWhereItStandsWithTheRemedy) {
-  constexpr std::string_view kInstead =
-      "; use sliding_window, token_bucket, fixed_window or exponential_backoff\n";
-  const std::string log = "nginx's workers cannot share counters of 'sliding_log'";
-  const std::string adaptive = "nothing in nginx's workers switches algorithms for 'adaptive'";
-  EXPECT_EQ(mistakes_in("rules:\n"
-                        "  - id: a\n"
-                        "    limit: 5\n    window: 1m\n"
-                        "    more_limits: [{limit: 9, window: 1h, algorithm: sliding_log}]\n"
-                        "    tiers:\n"
-                        "      - name: gold\n        limit: 9\n        window: 1m\n"
-                        "        algorithm: adaptive\n"
-                        "    overrides:\n"
-                        "      - {key: k, limit: 9, window: 1m, more_limits: [\n"
-                        "          {limit: 9, window: 1h, algorithm: sliding_log}]}\n"
-                        "    on_surge: {limit: 50%}\n"
-                        "  - {id: b, algorithm: sliding_log, limit: 5, window: 1m}\n"),
-            "5:53: " + log + std::string(kInstead) + "10:20: " + adaptive + std::string(kInstead) +
-                "13:45: " + log + std::string(kInstead) +
-                "14:15: nothing in nginx's workers watches for unusual traffic; remove it\n"
-                "15:24: " +
-                log + std::string(kInstead));
-}
-
-TEST(Gateway, TakesTheAlgorithmsWhoseCountersWorkersShare) {
-  for (const Algorithm algorithm :
-       {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
-        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
-    const std::string name(algorithm_name(algorithm));
-    EXPECT_EQ(
-        mistakes_in("rules: [{id: a, limit: 5, window: 1m, algorithm: " + name + "}]\n") == "",
-        algorithm != Algorithm::kSlidingLog)
-        << name;
+  for (const auto& path : yaml_files("testdata")) {
+    expect_file(std::filesystem::path(path).replace_extension(".expected"),
+                mistakes_in(text_of_file(path)));
   }
-}
-
-TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
-  EXPECT_EQ(
-      mistakes_in("rules:\n"
-                  "  - id: a\n    limit: 5\n    window: 1m\n"
-                  "    count_if: {status: [401, 4x4]}\n"
-                  "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
-                  "    count_if: {status: 401}\n"
-                  "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
-                  "    cost: 'response:X Cost'\n"
-                  "  - {id: d, limit: 5, window: 1m, reserve: false}\n"),
-      "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
-      "599, or a list of such\n"
-      "9:16: what is counted when the response is known counts whether or not it fits; "
-      "remove 'overdraft'\n"
-      "15:11: 'cost' must name a header of the response, such as response:X-Cost\n"
-      "16:44: 'reserve' is only for what is counted by the response; add 'count_if', or remove "
-      "it\n");
-}
-
-TEST(Gateway, RefusesToReserveWhatNoKeyCanSpend) {
-  const auto mistake = [](const std::string& reserve, const std::string& more = "") {
-    return mistakes_in("rules:\n  - {id: a, limit: 5, window: 1m, match: {}, cost: 'response:C', " +
-                       more + "reserve: " + reserve + "}\n");
-  };
-  for (const char* const right : {"true", "false", "1", "5"}) EXPECT_EQ(mistake(right), "");
-  for (const char* const wrong : {"0", "-1", "6", "1.5", "some", "99999999999999999999"}) {
-    EXPECT_NE(mistake(wrong).find("'reserve' must be true, false, or units from 1 to the lowest "
-                                  "limit, 5, but is"),
-              std::string::npos)
-        << mistake(wrong);
-  }
-  EXPECT_NE(
-      mistake("5", "overrides: [{key: ada, limit: 4, window: 1m}], ").find("limit, 4, but is"),
-      std::string::npos);
+  EXPECT_EQ(text_of_file("testdata/taken.expected"), "");
 }
 
 TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
@@ -188,28 +125,6 @@ TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
   EXPECT_EQ(warnings(", reserve: false"),
             std::string("weir.yaml:1:58: warning: any number of requests") + kRemedy);
   EXPECT_EQ(warnings(", reserve: 2"), "");
-}
-
-TEST(Gateway, RefusesDelaysThatNoBucketCanGiveWithTheirPlacesAndTheRemedy) {
-  const auto mistake = [](const std::string& rule, const std::string& others = "") {
-    return mistakes_in("rules:\n  - {id: a, limit: 5, " + rule + "}\n" + others);
-  };
-  EXPECT_THAT(mistake("window: 1s, on_deny: {delay_up_to: 1s}"),
-              testing::AllOf(StartsWith("2:"), HasSubstr("write 'algorithm: token_bucket'")));
-  const std::string bucket = "window: 1s, algorithm: token_bucket, ";
-  EXPECT_EQ(mistake(bucket + "on_deny: {delay_up_to: 1s}"), "");
-  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 2s}"),
-              HasSubstr("'delay_up_to' must be at most the window, 1s"));
-  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, more_limits: [{limit: 9, window: 1m}]"),
-              HasSubstr("without 'more_limits'"));
-  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, overdraft: true"),
-              HasSubstr("remove 'overdraft'"));
-  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, count_if: {status: 401}"),
-              HasSubstr("remove 'delay_up_to'"));
-  EXPECT_THAT(mistake(bucket + "on_deny: {waiting_max: 5}"), HasSubstr("add 'delay_up_to'"));
-  const std::string shared = "store: {redis: 'redis://localhost', mode: leased}\n";
-  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}", shared), HasSubstr("'mode: strict'"));
-  EXPECT_EQ(mistake(bucket + "mode: strict, on_deny: {delay_up_to: 1s}", shared), "");
 }
 
 TEST(Gateway, ReadsWhichRedisItShares) {

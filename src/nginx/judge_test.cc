@@ -93,17 +93,5 @@ TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
   EXPECT_EQ(judge->judge(question, clock_.time).said.answer->decision.remaining, 2);
 }
 
-TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {
-  auto one = worker();
-  const auto other = worker();
-  ask(*one);
-  ask(*other);
-  one.reset();
-  one = worker();
-  ask(*one);
-  EXPECT_EQ(one->traffic().summary(clock_.time).total_allowed(), 2u);
-  EXPECT_EQ(one->traffic().summary(clock_.time).total_denied(), 1u);
-}
-
 }  // namespace
 }  // namespace weir::nginx

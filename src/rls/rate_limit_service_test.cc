@@ -32,11 +32,6 @@ RequestDescriptor with_hits(RequestDescriptor descriptor, std::uint64_t hits) {
   return descriptor;
 }
 
-RequestDescriptor giving_back(RequestDescriptor descriptor, std::uint64_t hits) {
-  descriptor.set_is_negative_hits(true);
-  return with_hits(std::move(descriptor), hits);
-}
-
 RequestDescriptor with_limit(RequestDescriptor descriptor, std::uint32_t limit,
                              envoy::type::v3::RateLimitUnit unit = envoy::type::v3::MINUTE) {
   descriptor.mutable_limit()->set_requests_per_unit(limit);
@@ -235,15 +230,6 @@ TEST(RateLimitService, AllOrNothingChargesNothingUnlessTheRuleSaysSo) {
   EXPECT_EQ(world.told({with_hits(of({{"always", ""}}), 0)}), "OVER over:0");
 }
 
-TEST(RateLimitService, NegativeHitsAreGivenBack) {
-  World world({rule("r", 5, {"user"})});
-  const auto user = of({{"user", "a"}});
-  EXPECT_EQ(world.told({with_hits(user, 5)}), "OK 0");
-  EXPECT_EQ(world.told({giving_back(user, 2)}), "OK 2");
-  EXPECT_EQ(world.told({giving_back(user, 100)}), "OK 5");
-  EXPECT_EQ(world.told({giving_back(user, UINT64_MAX)}), "OK 5");
-}
-
 TEST(RateLimitService, AllOrNothingByOption) {
   World world(
       {rule("one", 1, {"one"}), rule("many", 9, {"many"}), shadow(rule("quiet", 9, {"quiet"}))},
@@ -254,14 +240,6 @@ TEST(RateLimitService, AllOrNothingByOption) {
   EXPECT_EQ(world.told({of({{"many", ""}}), of({{"quiet", ""}})}), "OK 7 7");
   EXPECT_EQ(world.told(Descriptors(17, of({{"many", ""}}))),
             "16 descriptors at most can be charged all or nothing");
-}
-
-TEST(RateLimitService, AShadowThatIsOverKeepsNobodyFromPaying) {
-  World world({rule("many", 9, {"many"}), shadow(rule("quiet", 0, {"quiet"}))},
-              {.envoy = {.all_or_nothing = true}});
-  const Descriptors both = {of({{"many", ""}}), of({{"quiet", ""}})};
-  EXPECT_EQ(world.told(both), "OK 8 0");
-  EXPECT_EQ(world.told(both), "OK 7 0");
 }
 
 TEST(RateLimitService, ManyDescriptorsAreSeveralBatches) {

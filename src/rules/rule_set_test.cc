@@ -12,13 +12,6 @@ Quota quota_of(std::int64_t limit) {
   return *Quota::make({.limit = limit, .window = std::chrono::minutes(1)});
 }
 
-TEST(RuleSet, IsEmptyByDefault) {
-  const RuleSet rules;
-  EXPECT_TRUE(rules.rules().empty());
-  EXPECT_EQ(rules.find("login"), nullptr);
-  EXPECT_EQ(rules.find(""), nullptr);
-}
-
 TEST(RuleSet, FindsRulesByTheirExactId) {
   // Ids short enough to live within a std::string, whose bytes move along with it.
   const RuleSet rules({{.id = "login", .quota = quota_of(5)},
@@ -37,16 +30,6 @@ TEST(RuleSet, FindsRulesByTheirExactId) {
   EXPECT_EQ(rules.find("Login"), nullptr);
   EXPECT_EQ(rules.find("logi"), nullptr);
   EXPECT_EQ(rules.find("login "), nullptr);
-}
-
-TEST(RuleSet, KeepsTheOrderOfTheFile) {
-  const RuleSet rules({{.id = "b", .quota = quota_of(1)},
-                       {.id = "a", .quota = quota_of(2)},
-                       {.id = "c", .quota = quota_of(3)}});
-  ASSERT_EQ(rules.rules().size(), 3u);
-  EXPECT_EQ(rules.rules()[0].id, "b");
-  EXPECT_EQ(rules.rules()[1].id, "a");
-  EXPECT_EQ(rules.rules()[2].id, "c");
 }
 
 TEST(RuleSet, FindsEachOfMany) {

@@ -17,7 +17,7 @@ from certificates import Authority
 from fleet import Fleet
 from redis_world import Redis
 from weir_server import DEADLINE_S, ConnectionClosed, Weir, get, post, wait_until
-from web_socket import CLOSE, PING, PONG, TEXT, Refused, WebSocket, upgrade_request
+from web_socket import Refused, WebSocket, upgrade_request
 
 TOKEN = "a-token-for-the-tests"
 ORIGIN = "Origin: http://localhost\r\n"
@@ -275,26 +275,6 @@ class Rights(unittest.TestCase):
             self.assertEqual(connection.ask(get("/admin/stats", page)).status, 401)
 
 class Hostile(unittest.TestCase):
-    def test_bad_frames_close_one_connection_and_disturb_no_other(self):
-        with Weir("--threads", "1") as weir, WebSocket(weir.port) as innocent:
-            for frame, code in ((b"\x81\x02hi", 1002), (b"\x83\x80\0\0\0\0", 1002),
-                                (b"\xff" * 64, None), (b"\x81\xfe\x7f\xff" + bytes(4), 1009)):
-                with WebSocket(weir.port) as hostile:
-                    hostile.socket.sendall(frame)
-                    self.assertEqual(hostile.close_code(), code)
-            with WebSocket(weir.port) as hostile, contextlib.suppress(OSError):
-                for _ in range(1_000):
-                    hostile.send(PING)
-                self.assertEqual(hostile.close_code(), 1008)
-            with WebSocket(weir.port) as polite:
-                polite.send(TEXT, b"hello")
-                polite.send(PING, b"there?")
-                while polite.frame() != (PONG, b"there?"):
-                    pass
-                polite.send(CLOSE, b"\x03\xe8")
-                self.assertEqual(polite.close_code(), 1000)
-            innocent.message()
-
     def test_who_never_reads_is_dropped_and_others_get_their_seconds(self):
         with Weir("--threads", "1") as weir, WebSocket(weir.port) as silent, \
                 WebSocket(weir.port) as console:

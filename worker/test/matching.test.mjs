@@ -38,13 +38,6 @@ test("the server and the Worker match alike", async (t) => {
   }
 });
 
-test("both refuse a path of too many readings", async (t) => {
-  const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
-  const request = { path: "//a;b%2f..%5c..%2fc/../d%253f" };
-  assert.equal(askWorker(matching, request), "400 path");
-  assert.match(await askServer(url, request), /^400 .*path/);
-});
-
 // As of a Request. Node's own take no line ends, and no characters beyond ISO 8859-1.
 function headersOf(name, value) {
   try {

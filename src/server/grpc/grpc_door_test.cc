@@ -62,20 +62,6 @@ TEST(GrpcDoor, AMessageMayComeByteByByte) {
   EXPECT_EQ(status_of(peer.reply(stream)), "0");
 }
 
-TEST(GrpcDoor, ManyCallsAtOnce) {
-  GrpcTestDoor door({rule_for("user", 1000)});
-  Http2Peer peer(door.door, door.now);
-  std::vector<std::int32_t> streams;
-  for (int i = 0; i < 100; ++i) {
-    streams.push_back(GrpcTestDoor::call(peer, kPath, framed(request_about("user", "a"))));
-  }
-  peer.talk(door.now);
-  unsigned remaining = 1000;
-  for (const auto stream : streams) {
-    EXPECT_EQ(response_in(peer.reply(stream)).statuses(0).limit_remaining(), --remaining);
-  }
-}
-
 TEST(GrpcDoor, WhatIsWrongHasItsStatus) {
   const std::string good = framed(request_about("user", "a"));
   const auto with = [](const std::string& name, const std::string& value) {

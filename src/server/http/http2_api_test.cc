@@ -70,24 +70,6 @@ TEST_F(Http2ApiTest, HeadHasNoBody) {
   EXPECT_NE(reply.fields.at("content-length"), "0");
 }
 
-TEST_F(Http2ApiTest, GuessersBehindAProxyCountEachForItself) {
-  TestDoor closed({.rules = {}, .access = {.exposure = Exposure::kNetwork, .admin_token = "t"}});
-  OneService router(closed.door.http2());
-  Http2Door door(router);
-  const auto status = [&](std::string token, std::string client) {
-    Http2Peer peer(door, closed.now);
-    const auto stream =
-        peer.ask({.method = "GET",
-                  .path = "/admin/stats",
-                  .fields = {{"authorization", "Bearer " + token}, {"x-forwarded-for", client}}});
-    peer.talk(closed.now);
-    return peer.reply(stream).status;
-  };
-  for (int i = 0; i < LoginGuard::kBurst; ++i) EXPECT_EQ(status("guess", "192.0.2.1"), "401");
-  EXPECT_EQ(status("t", "192.0.2.1"), "429");
-  EXPECT_EQ(status("t", "192.0.2.2"), "200");
-}
-
 TEST_F(Http2ApiTest, AdminRoutesAskForTheToken) {
   TestDoor closed({.rules = {}, .access = {.exposure = Exposure::kNetwork, .admin_token = "t"}});
   OneService router(closed.door.http2());

@@ -161,24 +161,5 @@ TEST(HttpAttack, MistakesInAPipelineCostThemselves) {
   EXPECT_NE(replies[8].body.find(R"("allowed":false)"), std::string::npos);
 }
 
-// A head that comes byte by byte for as long as it likes, and a body likewise.
-TEST(HttpAttack, ARequestThatDripsIsCutWithinItsTime) {
-  for (const std::string& bytes : {get("/health"), post("/check", kCheck),
-                                   chunked("/check", "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")}) {
-    TestDoor door(with_a_rule());
-    const auto session = door.door.make_session({}, door.now);
-    const Instant start = door.now;
-    std::size_t sent = 0;
-    for (; sent < bytes.size() && !session->finished(); ++sent) {
-      feed(*session, bytes.substr(sent, 1), door.now);
-      door.now += 400ms;
-      if (door.now >= session->deadline()) session->expired(door.now);
-    }
-    EXPECT_LT(sent, bytes.size());
-    EXPECT_LE(door.now - start, 11s);
-    EXPECT_TRUE(drink(*session, door.now).starts_with("HTTP/1.1 408 "));
-  }
-}
-
 }  // namespace
 }  // namespace weir
