@@ -29,20 +29,8 @@ TEST(RuleCounts, AddsUpTheCoresByRuleAndOutcome) {
   one.record_rule(api, kShadow, 1, kNow);
   EXPECT_EQ(counts.figures(login), (RuleFigures{2, 1, 0, 0}));
   EXPECT_EQ(counts.figures(api), (RuleFigures{0, 0, 1, 1}));
-}
-
-TEST(RuleCounts, KnowAboutHowManyKeysARuleHas) {
-  Traffic traffic;
-  RuleCounts& counts = traffic.rules();
-  const RuleNumber login = counts.number_of("login");
-  CoreTraffic& one = traffic.add_core();
-  CoreTraffic& other = traffic.add_core();
-  one.record_rule(login, kAllowed, 1, kNow);
-  one.record_rule(login, kDenied, 2, kNow);
-  other.record_rule(login, kAllowed, 2, kNow);
-  EXPECT_EQ(counts.keys(login, kNow), 2u);
-  EXPECT_EQ(counts.keys(login, kNow + 2min), 0u);
-  EXPECT_EQ(counts.keys(kNoRuleNumber, kNow), 0u);
+  EXPECT_EQ(counts.all_figures(),
+            (std::vector<RuleFigures>{counts.figures(login), counts.figures(api)}));
 }
 
 TEST(RuleCounts, TimeWhatWasRecordedSinceTheLastAnswer) {
@@ -77,22 +65,6 @@ TEST(RuleCounts, AHashNamesARuleOnEveryNode) {
   EXPECT_EQ(counts.hash_of(login), rule_hash("login"));
   EXPECT_EQ(counts.number_with(rule_hash("login")), login);
   EXPECT_EQ(counts.number_with(rule_hash("unknown")), kNoRuleNumber);
-}
-
-TEST(RuleCounts, AllFiguresAreThoseOfEachNumber) {
-  Traffic traffic;
-  RuleCounts& counts = traffic.rules();
-  CoreTraffic& one = traffic.add_core();
-  CoreTraffic& other = traffic.add_core();
-  EXPECT_TRUE(counts.all_figures().empty());
-  const RuleNumber login = counts.number_of("login");
-  const RuleNumber api = counts.number_of("api");
-  one.record_rule(api, kAllowed, 1, kNow);
-  other.record_rule(api, kDenied, 1, kNow);
-  const auto all = counts.all_figures();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[login], counts.figures(login));
-  EXPECT_EQ(all[api], (RuleFigures{1, 1, 0, 0}));
 }
 
 TEST(RuleCounts, AreBounded) {

@@ -47,17 +47,6 @@ TEST(Traffic, CountsByAlgorithmAndVerdict) {
   EXPECT_EQ(summary.store_errors, 1u);
 }
 
-TEST(Traffic, AddsTheCoresUp) {
-  Traffic traffic;
-  record(traffic.add_core(), kAllow, 3, kStart);
-  record(traffic.add_core(), kDeny, 2, kStart);
-  const TrafficSummary summary = traffic.summary(kStart + 1s);
-  EXPECT_EQ(summary.total_allowed(), 3u);
-  EXPECT_EQ(summary.total_denied(), 2u);
-  EXPECT_DOUBLE_EQ(summary.requests_per_second, 0.5);
-  EXPECT_DOUBLE_EQ(summary.denied_share, 0.4);
-}
-
 TEST(Traffic, RatesAreOfTheLastTenWholeSeconds) {
   Traffic traffic;
   CoreTraffic& core = traffic.add_core();

@@ -91,19 +91,6 @@ TEST(RequestMatch, OfAPropertyAnyValueCounts) {
   EXPECT_TRUE(holds_for({.unverified_claims = wants("id", "7")}, {.unverified_claims = values}));
 }
 
-// "X-App: other" before "X-App: web" evaded rules for web.
-TEST(RequestMatch, OfARepeatedHeaderAnyValueCounts) {
-  const std::vector<NameValue> headers = {{"X-App", "other"}, {"x-app", "web"}};
-  const auto wants = [](const char* value) {
-    return RequestMatch{.headers = {{"X-App", TextPattern(value)}}};
-  };
-  EXPECT_TRUE(holds_for(wants("other"), {.headers = headers}));
-  EXPECT_TRUE(holds_for(wants("web"), {.headers = headers}));
-  EXPECT_TRUE(holds_for({.all_of = {wants("other"), wants("web")}}, {.headers = headers}));
-  EXPECT_FALSE(holds_for({.none_of = {wants("web")}}, {.headers = headers}));
-  EXPECT_FALSE(holds_for(wants("otherweb"), {.headers = headers}));
-}
-
 // A proxy that joins the two lines hid the second from the rules.
 TEST(RequestMatch, ALineThatJoinsSeveralIsAsGoodAsThey) {
   const auto holds_in = [](const char* name, const char* line, const char* value) {

@@ -237,33 +237,6 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   EXPECT_EQ(check.remaining, 5);
 }
 
-TEST_F(AsyncFleet, WhatIsSpentWhileASyncIsUnderWayCounts) {
-  SyncingNode& node = add_node(0s);
-  node.link.delay = 40ms;
-  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 150, 1h});
-  const Charge charge{fresh_key(), &quota, 1};
-  std::int64_t admitted = 0;
-  for (int ms = 0; ms < 500; ++ms) {
-    let_pass(1ms);
-    admitted += node.spend(charge).value() ? 1 : 0;
-  }
-  EXPECT_EQ(admitted, 150);
-}
-
-TEST_F(AsyncFleet, ASyncThatIsCutOffIsToldAgain) {
-  SyncingNode& node = add_node(0s);
-  node.link.delay = 20ms;
-  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 150, 1h});
-  const Charge charge{fresh_key(), &quota, 9};
-  EXPECT_TRUE(node.spend(charge).value());
-  let_pass(5ms);
-  node.link.cut(node.now());
-  let_pass(50ms);
-  node.link.mend();
-  let_pass(kInterval);
-  EXPECT_EQ(left_in_redis(charge), 150 - 9);
-}
-
 TEST_F(AsyncFleet, AllOrNothingIsDecidedInMemory) {
   SyncingNode& node = add_node(0s);
   const Quota large = *Quota::make({Algorithm::kFixedWindow, 10, 1h});

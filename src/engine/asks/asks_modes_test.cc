@@ -318,32 +318,6 @@ TEST_F(AsksModesTest, WhereOneMachineMayFailTheOthersDecideTheirOwn) {
   EXPECT_EQ(asks_.answer(1).mode, Mode::kStrict);
 }
 
-TEST_F(AsksModesTest, SharedRulesOfARequestAreDecidedInTheStrictestOfTheirModes) {
-  const Rule async = rule_of("async", 10, Mode::kAsync);
-  const Rule leased = rule_of("leased", 10, Mode::kLeased);
-  const Rule local = rule_of("local", 10, Mode::kLocal);
-  ASSERT_TRUE(decide(
-      Operation::kSpendAll,
-      {{.rule = &async, .key = "k"}, {.rule = &local, .key = "k"}, {.rule = &leased, .key = "k"}}));
-  EXPECT_EQ(shared_.asked(), 1);
-  EXPECT_EQ(trips_, 1);
-  EXPECT_EQ(asks_.answer(0).mode, Mode::kLeased);
-  EXPECT_EQ(asks_.answer(1).mode, Mode::kLocal);
-  EXPECT_EQ(asks_.answer(2).mode, Mode::kLeased);
-}
-
-TEST_F(AsksModesTest, ADenialTakesOneTrip) {
-  const Rule none = rule_of("none", 0, Mode::kStrict);
-  const Rule local = rule_of("local", 10, Mode::kLocal);
-  const Rule leased = rule_of("leased", 10, Mode::kLeased);
-  ASSERT_TRUE(decide(
-      Operation::kSpendAll,
-      {{.rule = &leased, .key = "k"}, {.rule = &local, .key = "k"}, {.rule = &none, .key = "k"}}));
-  EXPECT_EQ(trips_, 1);
-  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(asks_.answer(i).decision.remaining, 10);
-  for (const Rule* rule : {&local, &leased}) EXPECT_EQ(spend(*rule).decision.remaining, 9);
-}
-
 TEST_F(AsksModesTest, ALongListIsAskedBeforeAnythingIsWaitedFor) {
   const Rule rule = rule_of("r", 1);
   asks_.begin(Operation::kSpendEach);
@@ -443,25 +417,6 @@ TEST_F(AsksModesTest, WhatCountsAlwaysIsPushedWhateverANodeAloneHasSaid) {
   }
   EXPECT_FALSE(asks_.answer(0).allowed());
   EXPECT_EQ(fleet_.alone, 14);
-}
-
-TEST_F(AsksModesTest, WhatCountsAlwaysIsAskedBeforeTheOthersAndNotWithThem) {
-  const Rule rule = rule_of("r", 10);
-  Rule overdraft = rule_of("overdraft", 1);
-  overdraft.overdraft = Rule::Overdraft::kAll;
-  const auto both = [&] {
-    ASSERT_TRUE(decide(Operation::kSpendAll,
-                       {{.rule = &rule, .key = "k"}, {.rule = &overdraft, .key = "k"}}));
-  };
-  both();
-  EXPECT_EQ(trips_, 2);
-  EXPECT_EQ(asks_.answer(0).decision.remaining, 9);
-  both();
-  EXPECT_FALSE(asks_.answer(1).allowed());
-  EXPECT_EQ(asks_.answer(0).decision.remaining, 9);
-  ASSERT_TRUE(decide(Operation::kSpendEach,
-                     {{.rule = &rule, .key = "k"}, {.rule = &overdraft, .key = "k"}}));
-  EXPECT_EQ(trips_, 1);
 }
 
 }  // namespace

@@ -52,6 +52,10 @@ class RedisFleetTest : public ::testing::Test {
         reactor_.now());
   }
 
+  void join() {
+    make_fleet();
+    connect();
+  }
   void connect() {
     server_.emplace(dialer_.accept("a:1"), reactor_);
     server_->welcome("standalone", "master");
@@ -120,8 +124,7 @@ class RedisFleetTest : public ::testing::Test {
 };
 
 TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
-  make_fleet();
-  connect();
+  join();
   EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kUnavailable);
   reactor_.advance(100ms);
   EXPECT_NE(server_->hear().find("weir:{fleet}:secret"), std::string::npos);
@@ -182,8 +185,7 @@ TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
 }
 
 TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
-  make_fleet();
-  connect();
+  join();
   reactor_.advance(100ms);
   EXPECT_EQ(server_->hear().find(std::string(192, 's')), std::string::npos);
   answer_beat(1);
@@ -194,10 +196,8 @@ TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
 }
 
 TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
-  make_fleet();
-  connect();
-  const Instant now = reactor_.now();
-  blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
+  join();
+  block("mine");
   reactor_.advance(100ms);
   EXPECT_NE(server_->hear().find(kDenied + "\x04mine"), std::string::npos);
   const std::string block = act("theirs");
@@ -226,10 +226,8 @@ TEST_F(RedisFleetTest, BeatsOftenEnoughToBeAliveHoweverSeldomItSyncs) {
 }
 
 TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
-  make_fleet();
-  connect();
-  const Instant now = reactor_.now();
-  blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
+  join();
+  block("mine");
   reactor_.advance(100ms);
   server_->hear();
   server_->hang_up();
@@ -240,8 +238,7 @@ TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
 }
 
 TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterval) {
-  make_fleet();
-  connect();
+  join();
   for (int i = 0; i < 300; ++i) block("mine" + std::to_string(i));
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 256);
@@ -263,8 +260,7 @@ TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterv
 }
 
 TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
-  make_fleet();
-  connect();
+  join();
   for (int i = 0; i < 200; ++i) block("mine" + std::to_string(i));
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 200);
@@ -293,8 +289,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
 }
 
 TEST_F(RedisFleetTest, TellsAllBlocksAgainIfThereIsAnotherFleetNow) {
-  make_fleet();
-  connect();
+  join();
   block("mine");
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 1);
@@ -308,12 +303,10 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainIfThereIsAnotherFleetNow) {
 }
 
 TEST_F(RedisFleetTest, WhoLeavesIsNoLongerCountedAndTellsWhatItHasToTell) {
-  make_fleet();
-  connect();
-  const Instant now = reactor_.now();
+  join();
   reactor_.advance(1ms);
   EXPECT_NE(server_->hear().find(" beats "), std::string::npos);
-  blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
+  block("mine");
   EXPECT_FALSE(fleet_->leave(reactor_.now()));  // the beat before is under way
   answer_beat(2);
   EXPECT_FALSE(fleet_->leave(reactor_.now()));
@@ -334,8 +327,7 @@ TEST_F(RedisFleetTest, NobodyWaitsForARedisThatIsAwayToLeave) {
 }
 
 TEST_F(RedisFleetTest, NonsenseIsNamedOnce) {
-  make_fleet();
-  connect();
+  join();
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
@@ -349,8 +341,7 @@ TEST_F(RedisFleetTest, NonsenseIsNamedOnce) {
 }
 
 TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
-  make_fleet();
-  connect();
+  join();
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
@@ -366,8 +357,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
 
 // The reply of a script that knows other fields, or not all.
 TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
-  make_fleet();
-  connect();
+  join();
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
   EXPECT_NE(
@@ -386,8 +376,7 @@ TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
 }
 
 TEST_F(RedisFleetTest, WhatRedisHasHeardIsNotToldAgainBecauseTheSecretIsNone) {
-  make_fleet();
-  connect();
+  join();
   block("mine");
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 1);
@@ -398,8 +387,7 @@ TEST_F(RedisFleetTest, WhatRedisHasHeardIsNotToldAgainBecauseTheSecretIsNone) {
 }
 
 TEST_F(RedisFleetTest, SaysOfChangesThatLast) {
-  make_fleet();
-  connect();
+  join();
   reactor_.advance(100ms);
   server_->hear();
   answer_beat(1);

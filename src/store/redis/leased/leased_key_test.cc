@@ -153,17 +153,6 @@ TEST_F(LeasedKeyTest, ForgetsWhatAResetMadeVoid) {
   EXPECT_EQ(settled().settled, 0);
 }
 
-TEST_F(LeasedKeyTest, KeepsWhatItHoldsThroughASwitch) {
-  const Quota adaptive = *Quota::make({Algorithm::kAdaptive, 1000, 1min});
-  const Quota next = adaptive.following({Algorithm::kTokenBucket, 3});
-  LeasedKey key;
-  key.set_terms(adaptive);
-  key.receive({.lease = {.units = 5, .length = 1s}, .asked_at = kNow, .time_at_redis = kNow}, kNow);
-  EXPECT_TRUE(key.follow(next));
-  EXPECT_EQ(key.held(), 5);
-  EXPECT_EQ(key.quota().switch_number(), 3u);
-}
-
 TEST(LeaseLength, FitsTheAlgorithm) {
   const auto made = [](Algorithm algorithm, Duration window) {
     return *Quota::make({.algorithm = algorithm, .limit = 100, .window = window});
