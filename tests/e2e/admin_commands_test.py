@@ -136,7 +136,8 @@ class Explain(unittest.TestCase):
             self.assertIn("evil: denied now (deny_list), ", listed)
             self.assertIn("take the key off the rule's deny list", listed)
             command(weir, "block", "bob", "--for", "5m", "--rule", "api")
-            self.assertIn("lift the block (weir unblock)", command(weir, "explain", "bob").out)
+            said = command(weir, "explain", "bob").out
+            self.assertIn("lift the block (weir unblock); what it has spent counts until", said)
             said = json.loads(command(weir, "explain", "alice", "--rule", "api", "--json").out)
             self.assertEqual(said[0]["explain"]["remaining"], 40)
             self.assertEqual(said[0]["denials"], [])

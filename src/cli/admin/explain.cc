@@ -83,7 +83,9 @@ std::string window_of(const json::object& counter) {
 }
 
 std::string_view remedy_of(std::string_view decided_by) {
-  if (decided_by == "blocked") return "lift the block (weir unblock)";
+  if (decided_by == "blocked") {
+    return "lift the block (weir unblock); what it has spent counts until POST /v1/reset";
+  }
   if (decided_by == "deny_list") return "take the key off the rule's deny list";
   if (decided_by == "store_failure") return "let the Redis answer again";
   return "forget what it has spent (POST /v1/reset), or raise the limit";
