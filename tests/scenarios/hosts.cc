@@ -121,11 +121,12 @@ class HttpHost final : public Host {
   Outcome literally(const Step& step, Instant now) {
     const auto space = std::min(step.target.find(' '), step.target.size());
     const std::string body = step.target.substr(std::min(space + 1, step.target.size()));
-    std::string fields;
-    for (const std::string& header : step.headers) fields += header + "\r\n";
+    std::string said = step.method + " " + step.target.substr(0, space) +
+                       " HTTP/1.1\r\nHost: " + step.host + "\r\n";
+    for (const std::string& header : step.headers) said += header + "\r\n";
+    said += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
     const std::string bytes =
-        converse(door_, request(step.method, step.target.substr(0, space), body, fields), now,
-                 {.address = IpAddress::parse(step.questions[0].client)});
+        converse(door_, said, now, {.address = IpAddress::parse(step.questions[0].client)});
     std::string_view rest = bytes;
     const TestReply reply = take_reply(rest, step.method != "HEAD");
     return {.status = reply.status, .body = reply.body, .has = {bytes}};
@@ -407,7 +408,10 @@ struct World::Parts {
   Parts(const Scenario& scenario, Instant now)
       : store(make_memory_store({.max_keys = 1024}, now)),
         http({.rules = scenario.rules,
-              .access = {},
+              .access = {.exposure =
+                             scenario.is_on_the_network ? Exposure::kNetwork : Exposure::kLoopback,
+                         .admin_token = scenario.token},
+              .console = {.use = scenario.settings->console},
               .key_texts = scenario.settings->show_keys ? KeyTexts::kShown : KeyTexts::kHidden,
               .headers = header_settings(*scenario.settings),
               .store = store.get()}) {}

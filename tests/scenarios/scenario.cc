@@ -66,6 +66,8 @@ constexpr Section kStep = {"a step", "A step of a scenario.", kStepFields};
 constexpr Field kScenarioFields[] = {
     row::text("name", kAnyText, "What it says, as a sentence.").required(),
     row::texts("only", kAnyText, "The hosts that it is about."),
+    row::text("token", kAnyText, "The token of admins."),
+    row::boolean("network", "The server listens on more than loopback."),
     row::tree("settings", "What the configuration says beside the rules."),
     row::sections("rules", kRuleSection, "The rules, as in a configuration."),
     row::sections("steps", kStep, "What is asked, and answered."),
@@ -147,7 +149,6 @@ Step read_step(const SectionReader& reader, const Scenario& scenario) {
   if (is_described) {
     step.target = text_of(reader, "request");
     step.method = reader.get<std::string>("method").value_or("GET");
-    step.host = reader.get<std::string>("host").value_or("localhost");
   }
   if (is_http) {
     const std::string request = text_of(reader, "http");
@@ -155,6 +156,7 @@ Step read_step(const SectionReader& reader, const Scenario& scenario) {
     step.target = request.substr(std::min(request.size(), step.method.size() + 1));
   }
   if (is_described || is_http) {
+    step.host = reader.get<std::string>("host").value_or("localhost");
     for (const YamlNode* header : reader.texts("headers")) step.headers.push_back(header->text);
     step.questions = {{.client = text_of(reader, "client"), .expected = read_outcome(reader)}};
   }
@@ -210,7 +212,10 @@ void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
 }
 
 Scenario read_scenario(const SectionReader& reader) {
-  Scenario scenario{.name = text_of(reader, "name"), .line = reader.place().line};
+  Scenario scenario{.name = text_of(reader, "name"),
+                    .line = reader.place().line,
+                    .token = reader.get<std::string>("token"),
+                    .is_on_the_network = reader.get<bool>("network").value_or(false)};
   for (const YamlNode* host : reader.texts("only")) scenario.only.push_back(host->text);
   read_scenario_rules(reader, scenario);
   reader.for_each("steps", [&](const SectionReader& step) {

@@ -1,4 +1,5 @@
-// /console/live and /console/live.json: who may listen, and how a connection becomes a WebSocket.
+// How a connection becomes a WebSocket, and how many may listen; who may is in
+// tests/scenarios/http_console.yaml.
 
 #include <boost/json.hpp>
 
@@ -22,7 +23,6 @@ const std::string kUpgrade =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const std::string kOwnOrigin = "Origin: http://localhost\r\n";
-const std::string kForeign = "Origin: http://evil.example\r\n";
 const std::string kPage = "X-Weir-Console: 1\r\n";
 const std::string kPing = "\x89\x81\0\0\0\0p"s;
 
@@ -32,10 +32,6 @@ TestDoor::Options with(Use use, const HttpAccess& access = {}) {
 
 int upgrade(TestDoor& door, const std::string& fields) {
   return door.ask(get("/console/live", kUpgrade + fields)).status;
-}
-
-int poll(TestDoor& door, const std::string& fields) {
-  return door.ask(get("/console/live.json", fields)).status;
 }
 
 std::string cookie_of(TestDoor& door) {
@@ -65,60 +61,6 @@ TEST(HttpLive, AConnectionBecomesAWebSocket) {
   ASSERT_NE(live, nullptr);
   EXPECT_EQ(drink(*live, door.now), "\x81\x07{\"t\":0}\x8a\x01p");
   EXPECT_FALSE(live->finished());
-}
-
-TEST(HttpLive, WhoOnlyAsksIsToldHow) {
-  TestDoor door;
-  TestReply reply = door.ask(get("/console/live"));
-  EXPECT_EQ(reply.status, 426);
-  EXPECT_EQ(reply.fields["upgrade"], "websocket");
-  EXPECT_EQ(reply.fields["sec-websocket-version"], "13");
-  reply = door.ask(get("/console/live",
-                       "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                       "Sec-WebSocket-Key: short\r\n"));
-  EXPECT_EQ(reply.status, 400);
-  EXPECT_EQ(door.ask(post("/console/live", "")).status, 405);
-}
-
-TEST(HttpLive, IsForThoseWhoMayUseTheAdminRoutes) {
-  TestDoor local(with(Use::kOn));
-  EXPECT_EQ(upgrade(local, ""), 101) << "a program on this machine";
-  EXPECT_EQ(upgrade(local, kOwnOrigin), 101) << "the console";
-  EXPECT_EQ(upgrade(local, kForeign), 403);
-  EXPECT_EQ(upgrade(local, "Origin: http://localhost:3000\r\n"), 403);
-  EXPECT_EQ(upgrade(local, kOwnOrigin + "Sec-Fetch-Site: cross-site\r\n"), 403);
-  EXPECT_EQ(poll(local, ""), 200);
-  EXPECT_EQ(poll(local, kPage), 200);
-  EXPECT_EQ(poll(local, kForeign), 403);
-
-  TestDoor guarded(with(Use::kOn, kToken));
-  const std::string cookie = cookie_of(guarded);
-  EXPECT_EQ(upgrade(guarded, kOwnOrigin), 401);
-  EXPECT_EQ(upgrade(guarded, cookie + kOwnOrigin), 101);
-  EXPECT_EQ(upgrade(guarded, cookie), 401) << "no browser";
-  EXPECT_EQ(upgrade(guarded, cookie + kForeign), 401);
-  EXPECT_EQ(upgrade(guarded, "Authorization: Bearer a secret of admins\r\n"), 101);
-  EXPECT_EQ(poll(guarded, cookie + kPage), 200);
-  EXPECT_EQ(poll(guarded, cookie), 401);
-  EXPECT_EQ(upgrade(guarded, "Authorization: Bearer guess\r\n"), 401);
-  EXPECT_EQ(guarded.logins.figures().failed, 1u);
-}
-
-TEST(HttpLive, ThePublicSeesFigures) {
-  for (const HttpAccess& access : {kToken, HttpAccess{.exposure = Exposure::kNetwork}}) {
-    TestDoor door(with(Use::kPublic, access));
-    EXPECT_EQ(upgrade(door, kOwnOrigin), 101);
-    EXPECT_EQ(upgrade(door, ""), 101);
-    EXPECT_EQ(upgrade(door, kForeign), 403);
-    EXPECT_EQ(poll(door, ""), 200);
-    EXPECT_NE(door.ask(get("/admin/stats", kPage)).status, 200);
-  }
-  TestDoor closed(with(Use::kOn, {.exposure = Exposure::kNetwork}));
-  EXPECT_EQ(upgrade(closed, kOwnOrigin), 403);
-  EXPECT_EQ(poll(closed, ""), 403);
-  TestDoor off(with(Use::kOff));
-  EXPECT_EQ(upgrade(off, ""), 404);
-  EXPECT_EQ(poll(off, ""), 404);
 }
 
 TEST(HttpLive, SoManyMayListenAndNoMore) {
@@ -166,17 +108,6 @@ TEST(HttpLive, StrangersFromOneNetworkHaveSomePlaces) {
   sessions.clear();
   EXPECT_EQ(door.live.consoles(), 0);
   fill("");
-}
-
-TEST(HttpLive, TheSecondsAreThoseOfTheLastMinutes) {
-  TestDoor door;
-  EXPECT_EQ(door.ask(get("/console/live.json?seconds=600")).body, R"({"seconds":[]})");
-  for (const std::string_view bad : {"0", "-1", "x", "", "99999999999999999999"}) {
-    EXPECT_EQ(door.ask(get("/console/live.json?seconds=" + std::string(bad))).status, 400) << bad;
-  }
-  TestReply now = door.ask(get("/console/live.json"));
-  EXPECT_EQ(now.body, R"({"t":0})");
-  EXPECT_EQ(now.fields["cache-control"], "no-store");
 }
 
 TEST(HttpLive, WhoLeavesTheHandshakeLeavesItsPlace) {
