@@ -3,6 +3,7 @@
 
     ./dev fleet [--port 8080] [arguments of weir serve]
 
+A part that is killed is named and left dead until Enter, or SIGHUP, starts it again.
 nginx answers on the port, the nodes on the three after it. The configuration of nginx is
 deploy/fleet/nginx.conf with these addresses, and that of the nodes deploy/fleet/weir.yaml
 unless the arguments have another --config.
@@ -12,6 +13,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -29,7 +31,7 @@ LOOK_EVERY_S = 0.05
 
 
 class Failed(Exception):
-    """The fleet cannot run, or has lost a part."""
+    """The fleet cannot run."""
 
 
 def main():
@@ -54,24 +56,41 @@ def run(port, for_nodes):
         if not any(word.startswith("--config") for word in for_nodes):
             for_nodes = ["--config", ROOT / "deploy" / "fleet" / "weir.yaml", *for_nodes]
         redis = pathlib.Path(folder, "redis.sock")
-        parts = [start(stack, "redis", ["redis-server", "--port", 0, "--unixsocket", redis,
-                                        "--save", "", "--dir", folder, "--loglevel", "warning"])]
+        parts = [Part(stack, "redis", ["redis-server", "--port", 0, "--unixsocket", redis,
+                                       "--save", "", "--dir", folder, "--loglevel", "warning"])]
         for number in range(1, NODES + 1):
-            parts.append(start(stack, f"node {number}", [
+            parts.append(Part(stack, f"node {number}", [
                 WEIR, "serve", "--http", f"127.0.0.1:{port + number}", "--threads", 1,
                 "--redis", f"unix://{redis}", *for_nodes]))
         for number in range(1, NODES + 1):  # nginx leaves those alone that refuse at first
             wait_until_listening(port + number, parts)
         config = pathlib.Path(folder, "nginx.conf")
         config.write_text(nginx_config(port), encoding="utf-8")
-        parts.append(start(stack, "nginx", [
+        parts.append(Part(stack, "nginx", [
             "nginx", "-c", config, "-p", folder, "-e", "stderr",
             "-g", f"daemon off; pid {folder}/nginx.pid;"]))
         wait_until_listening(port, parts)
-        announce(port)
-        while True:
-            check(parts)
-            time.sleep(LOOK_EVERY_S)  # check:allow(sleep): a program that waits for Ctrl-C
+        announce(port, parts)
+        watch(parts)
+
+
+def watch(parts):
+    """Says which parts end, and starts them again when somebody asks for it."""
+    asked = []
+    signal.signal(signal.SIGHUP, lambda *_: asked.append("by signal"))
+    inputs = [sys.stdin]
+    while True:
+        for part in parts:
+            part.say_if_it_ends()
+        if select.select(inputs, [], [], LOOK_EVERY_S)[0]:
+            if sys.stdin.readline():
+                asked.append("by Enter")
+            else:
+                inputs = []  # nobody types there
+        if asked:
+            asked.clear()
+            for part in parts:
+                part.revive()
 
 
 def nginx_config(port):
@@ -82,15 +101,35 @@ def nginx_config(port):
     return text
 
 
-def start(stack, name, command):
-    program = shutil.which(str(command[0]), path=os.environ["PATH"] + ":/usr/sbin")
-    if program is None:
-        raise Failed(f"{command[0]} is not there")
-    # A group of its own: Ctrl-C is ours to hear, and the order of stopping ours to choose.
-    process = subprocess.Popen([program, *map(str, command[1:])], start_new_session=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    stack.callback(end, process)
-    return name, process
+class Part:
+    """A program of the fleet, which may end and begin again."""
+
+    def __init__(self, stack, name, command):
+        self.name = name
+        program = shutil.which(str(command[0]), path=os.environ["PATH"] + ":/usr/sbin")
+        if program is None:
+            raise Failed(f"{command[0]} is not there")
+        self._command = [program, *map(str, command[1:])]
+        self._is_dead = False
+        self.start()
+        stack.callback(lambda: end(self.process))
+
+    def start(self):
+        # A group of its own: Ctrl-C is ours to hear, and the order of stopping ours to choose.
+        self.process = subprocess.Popen(self._command, start_new_session=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def say_if_it_ends(self):
+        if not self._is_dead and self.process.poll() is not None:
+            self._is_dead = True
+            print(f"{self.name} has ended with {self.process.returncode}; the others go on. "
+                  f"Enter starts it again, as does kill -HUP {os.getpid()}.", flush=True)
+
+    def revive(self):
+        if self._is_dead:
+            self._is_dead = False
+            self.start()
+            print(f"{self.name} is process {self.process.pid} now.", flush=True)
 
 
 def end(process):
@@ -103,9 +142,9 @@ def end(process):
 
 
 def check(parts):
-    for name, process in parts:
-        if process.poll() is not None:
-            raise Failed(f"{name} has ended with {process.returncode}")
+    for part in parts:
+        if part.process.poll() is not None:
+            raise Failed(f"{part.name} has ended with {part.process.returncode}")
 
 
 def wait_until_listening(port, parts):
@@ -118,12 +157,14 @@ def wait_until_listening(port, parts):
     raise Failed(f"nobody listens on port {port}")
 
 
-def announce(port):
+def announce(port, parts):
     nodes = ", ".join(f"http://127.0.0.1:{port + number}" for number in range(1, NODES + 1))
     body = '{"key":"user_123","limit":100,"window":60}'
     print(f"The fleet answers at http://127.0.0.1:{port}, its nodes at {nodes}. Try:\n"
           f"  curl -d '{body}' 127.0.0.1:{port}/check\n"
           f"  curl 127.0.0.1:{port + 1}/health\n"
+          f"Kill a part and watch the others: "
+          f"{', '.join(f'{part.name} is process {part.process.pid}' for part in parts)}.\n"
           f"Ctrl-C stops all of it.", flush=True)
 
 

@@ -1,5 +1,8 @@
 """`./dev fleet`: three nodes behind nginx count together, and go when they are told."""
 
+import contextlib
+import os
+import re
 import signal
 import subprocess
 import unittest
@@ -13,7 +16,7 @@ class DevFleet(unittest.TestCase):
         self.port = free_ports(4)
         self.fleet = subprocess.Popen(
             ["/usr/bin/python3", ROOT / "scripts" / "fleet.py", "--port", str(self.port),
-             "--redis-deadline", "2s"], stdout=subprocess.PIPE, text=True)
+             "--redis-deadline", "2s"], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
         self.addCleanup(self.end)
 
     def end(self):
@@ -21,6 +24,7 @@ class DevFleet(unittest.TestCase):
             self.fleet.terminate()
         self.fleet.wait(DEADLINE_S)
         self.fleet.stdout.close()
+        self.fleet.stdin.close()
 
     def is_shared(self, port):
         with Connection(port) as connection:
@@ -45,6 +49,32 @@ class DevFleet(unittest.TestCase):
         for number in range(4):
             with self.assertRaises(OSError, msg="it has stopped"):
                 Connection(self.port + number)
+
+    def line_with(self, text):
+        while text not in (line := self.fleet.stdout.readline()):
+            self.assertTrue(line, f"it says {text}")
+        return line
+
+    def test_a_node_that_is_killed_is_named_and_starts_again_on_request(self):
+        said = self.line_with("Kill a part")
+        for ask in (lambda: self.fleet.send_signal(signal.SIGHUP),
+                    lambda: self.fleet.stdin.write("\n") and self.fleet.stdin.flush()):
+            os.kill(int(re.search(r"node 2 is process (\d+)", said)[1]), signal.SIGKILL)
+            self.assertIn("has ended with -9; the others go on", self.line_with("node 2"))
+            with self.assertRaises(OSError, msg="it is dead"):
+                Connection(self.port + 2)
+            for number in (0, 1, 3):  # nginx passes the dead one over
+                with Connection(self.port + number) as connection:
+                    self.assertTrue(connection.check(key="a", limit=1000, window=60)["allowed"])
+            ask()
+            said = self.line_with("node 2 is process")
+            wait_until(lambda: self.is_there(self.port + 2), "it answers again")
+        self.assertIsNone(self.fleet.poll())
+
+    def is_there(self, port):
+        with contextlib.suppress(OSError), Connection(port) as connection:
+            return connection.ask(get("/health")).status == 200
+        return False
 
 
 if __name__ == "__main__":
