@@ -54,6 +54,10 @@ std::string count_rules_in(const ValidateOptions& options) {
   const auto warnings = config_warnings(config, options.file);
   if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
   for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';
+  for (auto note : spelling_notes(config, options.file)) {
+    note.message.insert(0, "note: ");
+    std::cout << note.to_string() << '\n';
+  }
   std::ranges::for_each(config.rules, print_bound);
   return rules;
 }

@@ -394,7 +394,47 @@ class Warnings {
   MatchCover cover_;
 };
 
+std::string in_capitals(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return text;
+}
+
+// "/LOGIN" and "/login/" for "/login", as far as the rule leaves open how they are compared.
+std::optional<std::string> spelling_note(const std::string& path, const RulePlaces& places) {
+  std::string spellings;
+  std::string words;
+  const auto add = [&](const std::string& other, std::string_view field, std::string_view word) {
+    if (other == path || places.fields.contains("match." + std::string(field))) return;
+    spellings += (spellings.empty() ? "'" : " and '") + printable(other) + "'";
+    words += (words.empty() ? "'" : " and '") + std::string(field) + ": " + std::string(word) + "'";
+  };
+  const bool has_slash = path.ends_with('/');
+  add(in_capitals(path), "case", "insensitive");
+  add(has_slash ? path.substr(0, path.size() - 1) : path + "/", "trailing_slash", "same");
+  if (spellings.empty()) return std::nullopt;
+  return "a request for " + spellings + " passes this rule for '" + printable(path) +
+         "'; if that is the same to your origin, add " + words +
+         ", else say 'sensitive' and 'distinct' there";
+}
+
 }  // namespace
+
+ConfigErrors spelling_notes(const Config& config, const std::string& file) {
+  Mistakes found(file);
+  for (std::size_t i = 0; i < config.rules.size() && !found.full(); ++i) {
+    const Rule& rule = config.rules[i];
+    if (!rule.match || !rule.enabled) continue;
+    const auto exact = std::ranges::find_if(rule.match->paths, [](const TextPattern& path) {
+      return path.is_exact && path.text != "/";
+    });
+    if (exact == rule.match->paths.end()) continue;
+    const RulePlaces& places = config.rule_places[i];
+    if (auto note = spelling_note(exact->text, places)) found.add(places.of("match"), *note);
+  }
+  return found.empty() ? ConfigErrors() : found.take();
+}
 
 ConfigErrors config_warnings(const Config& config, const std::string& file) {
   return Warnings(config, MatchCover::kStepsMax, file).all();

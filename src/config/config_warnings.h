@@ -23,4 +23,8 @@ ConfigErrors config_warnings(const Config& config, const std::string& file);
 // other rules without their lines. REQUIRES: `config` is as it was read, but for the rule's places
 ConfigErrors rule_warnings(const Config& config, std::size_t index);
 
+// What is no mistake and yet surprises: other spellings of a path pass a rule that does not say how
+// they are compared. Without kWarningMark.
+ConfigErrors spelling_notes(const Config& config, const std::string& file);
+
 }  // namespace weir

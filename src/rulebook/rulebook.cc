@@ -427,6 +427,8 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   }
   add_findings(probe.as_written(std::move(together.warnings)), RuleFinding::Weight::kWarning,
                verdict);
+  add_findings(probe.as_written(spelling_notes(*parsed, "rule")), RuleFinding::Weight::kWarning,
+               verdict);
   verdict.changes = changes_by(draft.rules, std::move(together.rules));
   verdict.json = *draft.edit.json;
 }
@@ -437,6 +439,7 @@ void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
   if (!parsed) return add_findings(parsed.error(), RuleFinding::Weight::kMistake, verdict);
   auto& config = *parsed;
   add_findings(config_warnings(config, "file"), RuleFinding::Weight::kWarning, verdict);
+  add_findings(spelling_notes(config, "file"), RuleFinding::Weight::kWarning, verdict);
   auto rules = std::move(config.rules);
   rules.insert(rules.end(), state_.envoy->begin(), state_.envoy->end());
   if (auto conflict = descriptor_conflict(rules)) throw Refusal{kConflict, *std::move(conflict)};

@@ -75,7 +75,7 @@ class Validate(unittest.TestCase):
         ("rules:\n  - {id: a, limit: 1, window: 1m}\n", (), 0, "FILE: ok, 1 rule\n"),
         ("rules:\n  - id: a\n    limt: 5\n    window: 1m\nthreads: none\n", (), 1,
          "FILE:3:5: unknown key 'limt'; did you mean 'limit'?\nFILE:5:10: "),
-        ("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n", (), 0,
+        ("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /}}\n", (), 0,
          "FILE:2:20: warning: all clients share this limit; for one each add 'key: client'\n"
          "FILE: ok, 1 rule\n"),
         ("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n", ("--strict",), 1,
@@ -90,6 +90,18 @@ class Validate(unittest.TestCase):
          "     overrides: [{key: 192.0.2.1, limit: 200, window: 1m}]}\n", ("--gateway",), 0,
          "rule 'tokens': at most 6 requests of a key pass at once; they cost at most as many times "
          "what the dearest costs\nFILE: ok, 1 rule\n"),
+        ("rules: [{id: a, limit: 1, window: 1m, match: {path: /Login/}, key: client}]\n",
+         ("--strict",), 0,
+         "FILE:1:46: note: a request for '/LOGIN/' and '/Login' passes this rule for '/Login/'; if "
+         "that is the same to your origin, add 'case: insensitive' and 'trailing_slash: same', "
+         "else say 'sensitive' and 'distinct' there\nFILE: ok, 1 rule\n"),
+        ("rules: [{id: a, limit: 1, window: 1m, key: client,\n"
+         "         match: {path: /login, case: sensitive}}]\n", (), 0,
+         "note: a request for '/login/' passes this rule for '/login'; if that is the same to "
+         "your origin, add 'trailing_slash: same',"),
+        ("rules: [{id: a, limit: 1, window: 1m, key: client,\n"
+         "         match: {path: /a, case: sensitive, trailing_slash: distinct}}]\n", (), 0,
+         "FILE: ok, 1 rule\n"),
     )
 
     def test_files(self):
@@ -106,7 +118,7 @@ class Validate(unittest.TestCase):
 
     def test_the_example(self):
         path = str(ROOT / "examples" / "quickstart.yaml")
-        self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 4 rules\n", ""))
+        self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 5 rules\n", ""))
 
 
 class Schema(unittest.TestCase):

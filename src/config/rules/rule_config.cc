@@ -151,6 +151,10 @@ RulePlaces places_in(const SectionReader& reader) {
   for (const Field& field : kRuleSection.fields) {
     if (reader.is_set(field.name)) places.fields.emplace(field.name, reader.place_of(field.name));
   }
+  const auto match = reader.get<const YamlNode*>("match");
+  for (const auto& [key, value] : match ? (*match)->entries : std::vector<YamlNode::Entry>()) {
+    places.fields.emplace("match." + key->text, key->place);
+  }
   return places;
 }
 
