@@ -70,6 +70,18 @@ export function span(seconds: number | undefined): string {
   return said.slice(0, 2).join(" ");
 }
 
+/** A wait, never shorter than it is, as the command line has it: 350 ms, 36 s, 1 h 2 min 5 s. */
+export function wait(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 1) return `${Math.ceil(seconds * 1e3 - 1e-6)} ms`;
+  let rest = Math.ceil(seconds - 1e-6);
+  return SPANS.flatMap(([size, name]) => {
+    const amount = Math.floor(rest / size);
+    rest -= amount * size;
+    return amount > 0 ? [`${amount} ${name}`] : [];
+  }).join(" ");
+}
+
 /** A span by its largest unit alone, never shorter than it is: 45 min. */
 export function briefSpan(seconds: number | undefined): string {
   if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;

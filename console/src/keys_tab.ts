@@ -2,7 +2,7 @@
 
 import { type Ask, UNASKED, ask, query } from "./api";
 import { badge, button, field, fill, h, keepFocus, offer, row, say, table } from "./dom";
-import { about, algorithm, count, exact, share, span } from "./format";
+import { about, algorithm, count, exact, share, span, wait } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
@@ -136,8 +136,8 @@ export class KeysTab extends Tab {
     if (!ok) return this.say("bad", problem);
     const left = `${count(json.number(body.remaining))} of ${count(json.number(body.limit))} left`;
     const by = `by ${algorithm(json.text(body.algorithm))}`;
-    const wait = json.number(body.retry_after);
-    const again = wait === undefined ? "waiting does not help" : `it fits again in ${span(wait)}`;
+    const after = json.number(body.retry_after);
+    const again = after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
     this.say(body.allowed === true ? "good" : "bad", body.allowed === true
       ? `${chosen.key} would be allowed: ${left}, ${by}.`
       : `${chosen.key} would be denied: ${left}, ${by}; ${again}.`);

@@ -1,7 +1,7 @@
 // Simulator: real requests of this browser, and each answer.
 
 import { button, field, fill, h, icon, say } from "./dom";
-import { briefSpan, count, latency, span } from "./format";
+import { briefSpan, count, latency, wait } from "./format";
 import { feed } from "./live";
 import type { Second } from "./message";
 import { KEYS_MAX, RATE_MAX, SECONDS_MAX, ownRun, requestsOf } from "./plan";
@@ -150,7 +150,7 @@ function words(answer: Answer): [string, "check" | "cross" | "alert", string, st
     const left = count(answer.remaining);
     return ["good", "check", left, `allowed, ${left} remaining`];
   }
-  const again = answer.retryAfter === undefined ? "never" : span(answer.retryAfter);
+  const again = answer.retryAfter === undefined ? "never" : wait(answer.retryAfter);
   const left = count(answer.remaining);
   const brief = answer.retryAfter === undefined ? again : briefSpan(answer.retryAfter);
   return ["bad", "cross", brief, `denied, ${left} remaining, retry after ${again}`];

@@ -1,6 +1,6 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
-import { algorithm, count, exact, plural, ratio, share, span } from "./format";
+import { algorithm, count, exact, plural, ratio, share, span, wait } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -89,7 +89,7 @@ function needed(explained: json.Fields): string[] {
 
 /** Why one rule answers as it does, a sentence each. */
 export function because(rule: json.Fields): string[] {
-  const said = [decision(rule), ...missing(rule), ...following(rule)];
+  const said = [decision(rule), ...fields(rule), ...missing(rule), ...following(rule)];
   if (rule.shadow === true) {
     said.push(rule.over === true
       ? "The rule is in shadow: it would deny this, and lets it pass."
@@ -148,8 +148,17 @@ function counter(rule: json.Fields): string {
 }
 
 function again(rule: json.Fields): string {
-  const wait = json.number(rule.retry_after);
-  return wait === undefined ? "waiting does not help" : `it fits again in ${span(wait)}`;
+  const after = json.number(rule.retry_after);
+  return after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
+}
+
+/** What clients read in the answer, where two fields say two times. */
+function fields(rule: json.Fields): string[] {
+  const after = json.number(rule.retry_after);
+  const reset = json.number(rule.reset_after);
+  if (rule.would !== "deny" || !after || !reset || wait(after) === wait(reset)) return [];
+  return [`Retry-After and t of RateLimit are when something fits again, ${wait(after)}; ` +
+    `X-RateLimit-Reset is when all of the limit is back, ${wait(reset)}.`];
 }
 
 function following(rule: json.Fields): string[] {

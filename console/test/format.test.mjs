@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { briefSpan, clock, count, latency, plural, ratio, share, span } from "../src/format.ts";
+import {
+  about, briefSpan, clock, count, latency, plural, ratio, share, span, wait,
+} from "../src/format.ts";
 import { toYaml } from "../src/yaml.ts";
 
 function table(read, rows) {
@@ -25,6 +27,9 @@ test("latencies and spans have units", () => {
     [97200, "1 d 3 h"], [undefined, "–"]]);
   table(briefSpan,
     [[0.25, "0.3 s"], [45, "45 s"], [2641, "45 min"], [3600, "1 h"], [90000, "2 d"]]);
+  table(about, [[0, "0"], [100, "about 100"], [undefined, "–"]]);
+  table(wait, [[0.35, "350 ms"], [0.0001, "1 ms"], [1.001, "2 s"], [36, "36 s"], [36.4, "37 s"],
+    [3724.2, "1 h 2 min 5 s"], [86401, "1 d 1 s"], [undefined, "–"]]);
   table(ratio, [[5, "5.0"], [undefined, "–"]]);
 });
 

@@ -60,6 +60,12 @@ test("other reasons than the counter", () => {
   assert.doesNotThrow(() => because({}));
 });
 
+test("fields that say two times are told apart", () => {
+  assert.match(because({ ...DENIED, reset_after: 3600 }).join(" "),
+    /fits again, 36 s; X-RateLimit-Reset is when all of the limit is back, 1 h\./);
+  assert.equal(because({ ...DENIED, reset_after: 36 }).length, 2);
+});
+
 test("what nobody can say", () => {
   const unknown = [{ rule: "a", needs: "client" }, { rule: "b", needs: "client" }];
   assert.deepEqual(verdict({ applies: [], would: "unknown", unknown }),

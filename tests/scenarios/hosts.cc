@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/decimal.h"
 #include "engine/asks/asks.h"
 #include "gate/header_settings.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/grpc/grpc_test_door.h"
 #include "server/http/http_test_door.h"
 #include "server/resp/resp_test_door.h"
@@ -80,7 +82,7 @@ class EngineHost final : public Host {
                                             "blocked", "under_way",   "store_failed"};
     return {.allowed = answer.allowed(),
             .left = answer.decision.remaining,
-            .retry = answer.decision.retry_after,
+            .retry = wait_of(answer.decision),
             .never = answer.decision.verdict == Verdict::kNever,
             .because = std::string(kCauses[static_cast<std::size_t>(answer.cause)])};
   }
@@ -149,7 +151,16 @@ class HttpHost final : public Host {
   boost::json::value reply(std::string_view path, const boost::json::value& body, Instant now) {
     const std::string reply = converse(door_, post(path, boost::json::serialize(body)), now);
     EXPECT_TRUE(reply.starts_with("HTTP/1.1 200 ")) << reply;
-    return boost::json::parse(reply.substr(reply.find("\r\n\r\n") + 4));
+    const auto said = boost::json::parse(reply.substr(reply.find("\r\n\r\n") + 4));
+    expect_one_wait(reply, said);
+    return said;
+  }
+  // A denial says when to come back in a field and in the body: the same, but for whole seconds.
+  static void expect_one_wait(const std::string& reply, const boost::json::value& said) {
+    const auto field = reply.find("Retry-After: ");
+    const auto* const retry = said.as_object().if_contains("retry_after");
+    if (field == std::string::npos || retry == nullptr) return;
+    EXPECT_EQ(std::stoll(reply.substr(field + 13)), std::ceil(retry->to_number<double>())) << reply;
   }
   static Outcome told(const boost::json::value& result) {
     const auto& retry = result.at("retry_after");
@@ -347,7 +358,7 @@ class LibraryHost final : public Host {
     const Decision decision = *decide(limiter, question, options);
     return {{.allowed = decision.allowed(),
              .left = decision.remaining,
-             .retry = decision.retry_after,
+             .retry = wait_of(decision),
              .never = decision.verdict == Verdict::kNever}};
   }
 

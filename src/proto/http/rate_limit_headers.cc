@@ -182,9 +182,7 @@ void put_fields(Out& out, const RateLimit& limit) {
     out.end();
   }
   if (decision.verdict != Verdict::kDenied) return;
-  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
-  const std::int64_t retry_s =
-      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
+  const std::int64_t retry_s = std::max(std::int64_t{1}, whole_seconds(wait_of(decision)));
   said.seconds.put(out.begin("Retry-After", "retry-after"), retry_s);
   out.end();
 }

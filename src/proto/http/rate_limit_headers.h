@@ -28,6 +28,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,6 +59,13 @@ struct RateLimitStyle {
   bool x_reset = true;
   Reset reset = Reset::kSeconds;  // what X-RateLimit-Reset is
 };
+
+// When a denied request may come back, in fields and bodies alike. A key that owes more than its
+// limit has nothing to spend yet when a look is OK again.
+constexpr Duration wait_of(const Decision& decision) {
+  const bool can_wait = decision.verdict == Verdict::kDenied;
+  return can_wait ? std::max(decision.retry_after, decision.more_after) : Duration{0};
+}
 
 // What a reply says of a limit.
 struct RateLimit {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/resp/commands.h"
 #include "server/resp/rehearsal.h"
 
@@ -54,7 +55,7 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
     return form == ReplyForm::kCell ? cell_seconds(duration) : whole_seconds(duration);
   };
   const bool can_wait = decision.verdict == Verdict::kDenied;
-  std::int64_t retry = can_wait ? seconds(decision.retry_after) : -1;
+  std::int64_t retry = can_wait ? seconds(wait_of(decision)) : -1;
   const std::int64_t reset = seconds(decision.reset_after);
   if (form == ReplyForm::kThrottlecrab) {
     if (decision.allowed()) retry = 0;

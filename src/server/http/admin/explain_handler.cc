@@ -13,6 +13,7 @@
 #include "base/pool.h"
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
+#include "proto/http/rate_limit_headers.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
@@ -122,7 +123,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
     json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
   }
   json.field("remaining", answer.decision.remaining);
-  json.field("retry_after", answer.decision.retry_after);
+  json.field("retry_after", wait_of(answer.decision));
   json.field("reset_after", answer.decision.reset_after);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();

@@ -1,5 +1,7 @@
 #include "server/http/check/check_reply.h"
 
+#include "proto/http/rate_limit_headers.h"
+
 namespace weir {
 
 void write_decision_json(TextWriter& writer, std::string_view key_json, const Answer& answer) {
@@ -16,7 +18,7 @@ void write_decision_json(TextWriter& writer, std::string_view key_json, const An
   if (decision.verdict == Verdict::kNever) {
     writer.put("null");
   } else {
-    writer.seconds(decision.retry_after);
+    writer.seconds(wait_of(decision));
   }
   writer.put(",\"backoff_level\":").number(static_cast<int>(decision.backoff_level));
   writer.put(",\"limit\":").number(decision.limit);
