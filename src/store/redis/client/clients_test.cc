@@ -26,8 +26,10 @@ class World {
       make_masters();
     } else if (kOfAServer.contains(verb)) {
       serve(verb, place, rest);
-    } else if (verb == "send") {
-      send(rest);
+    } else if (verb == "send" || verb == "send2") {
+      send(verb == "send" ? call_ : other_, rest);
+    } else if (verb == "patience") {
+      patience_ = parse_duration(rest).value();
     } else if (verb == "advance") {
       const auto named = kTimes.find(rest);
       reactor_.advance(named != kTimes.end() ? named->second : parse_duration(rest).value());
@@ -41,8 +43,8 @@ class World {
   }
 
  private:
-  inline static const std::set<std::string> kOfAServer = {"join",     "refuse", "hang_up",
-                                                          "finished", "hears",  "says"};
+  inline static const std::set<std::string> kOfAServer = {"accept", "break", "finished", "hang_up",
+                                                          "hears",  "join",  "refuse",   "says"};
   inline static const std::map<std::string, Duration> kTimes = {
       {"maps_apart", ClusterClient::kMapsApart},
       {"try_again", ClusterClient::kTryAgain},
@@ -66,41 +68,44 @@ class World {
     for (const char* master : {"a:1", "b:2"}) serve("join", master, "cluster");
   }
   void serve(const std::string& verb, const std::string& place, const std::string& rest) {
+    if (verb == "join" || verb == "accept") {
+      servers_.erase(place);
+      servers_.emplace(place, Server(dialer_.accept(place), reactor_));
+    }
+    if (verb == "accept") return;
+    if (verb == "refuse") return dialer_.refuse(place);
+    Server& server = servers_.at(place);
     if (verb == "join") {
       std::istringstream words(rest);
       std::string mode, role;
       words >> mode >> role;
-      servers_.erase(place);
-      servers_.emplace(place, Server(dialer_.accept(place), reactor_))
-          .first->second.welcome(mode, role.empty() ? "master" : role);
-      return;
-    }
-    if (verb == "refuse") return dialer_.refuse(place);
-    Server& server = servers_.at(place);
-    if (verb == "hears") {
+      server.welcome(mode, role.empty() ? "master" : role);
+    } else if (verb == "hears") {
       EXPECT_EQ(server.hear(), rest);
     } else if (verb == "says") {
       server.say(split(rest));
     } else if (verb == "hang_up") {
       server.hang_up();
+    } else if (verb == "break") {
+      server.break_down();
     } else {
       EXPECT_TRUE(server.is_finished());
     }
   }
-  void send(const std::string& text) {
+  void send(NotedCall& call, const std::string& text) {
     static const std::vector<std::string_view> words = {"GET", "k"};
     std::istringstream how(text);
     std::uint16_t slot = 0;
     std::string refusal;
     how >> slot >> refusal;
     const Instant now = reactor_.now();
-    const auto refused =
-        client_->send(words, slot, now + std::chrono::milliseconds(20), call_, now);
+    const auto refused = client_->send(words, slot, now + patience_, call, now);
     EXPECT_EQ(refused ? failure_name(*refused) : "", refusal);
   }
   std::string shown(const std::string& verb) const {
     if (verb == "wants") return dialer_.wanted();
     if (verb == "outcome") return call_.outcome;
+    if (verb == "outcome2") return other_.outcome;
     if (verb == "reason") return client_->state().reason;
     EXPECT_EQ(verb, "said");
     std::string text;
@@ -121,6 +126,8 @@ class World {
   FakeDialer dialer_{reactor_};
   NotedStates states_;
   NotedCall call_;
+  NotedCall other_;
+  Duration patience_ = std::chrono::milliseconds(20);
   std::unique_ptr<RedisClient> client_;
   std::map<std::string, Server> servers_;
 };

@@ -37,36 +37,6 @@ class ConversationTest : public testing::Test, public ConversationListener {
   Conversation& conversation;
 };
 
-TEST_F(ConversationTest, AnswersCommandsInTheirOrder) {
-  EXPECT_EQ(send(kPing, first), RedisFailure::kDisconnected);  // not before the handshake
-  server.welcome("standalone", "master");
-  EXPECT_THAT(events, ElementsAre("opened"));
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  EXPECT_EQ(send(kGet, second), std::nullopt);
-  EXPECT_EQ(server.hear(), "PING|GET k");
-  server.say_bytes("+PONG\r\n$1");
-  EXPECT_EQ(first.outcome, "PONG");
-  EXPECT_EQ(second.outcome, "");
-  server.say_bytes("\r\nv\r\n");
-  EXPECT_EQ(second.outcome, "v");
-}
-
-TEST_F(ConversationTest, AnswersATimeoutAtOnceAndDropsTheLateReply) {
-  server.welcome("standalone", "master");
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  EXPECT_EQ(send(kGet, second, milliseconds(50)), std::nullopt);
-  reactor.advance(milliseconds(19));
-  EXPECT_EQ(first.outcome, "");
-  reactor.advance(milliseconds(1));
-  EXPECT_EQ(first.outcome, "timed_out");
-  EXPECT_EQ(second.outcome, "");
-  // Free to be sent again while the reply to the first try is still on its way.
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  server.say({"+LATE", "+V", "+PONG"});
-  EXPECT_EQ(first.outcome, "timed_out, PONG");
-  EXPECT_EQ(second.outcome, "V");
-}
-
 TEST_F(ConversationTest, SendsAgainFromWithinACallback) {
   server.welcome("standalone", "master");
   first.then = [&](Instant now) {
@@ -76,36 +46,6 @@ TEST_F(ConversationTest, SendsAgainFromWithinACallback) {
   EXPECT_EQ(send(kPing, first), std::nullopt);
   server.say({"-NOSCRIPT no", "+V"});
   EXPECT_EQ(first.outcome, "NOSCRIPT no, V");
-}
-
-TEST_F(ConversationTest, ForgetsACallWhoseOwnerHasGone) {
-  server.welcome("standalone", "master");
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  EXPECT_EQ(send(kGet, second), std::nullopt);
-  Conversation::forget(first);
-  Conversation::forget(first);
-  server.say({"+PONG", "+V"});
-  EXPECT_EQ(first.outcome, "");
-  EXPECT_EQ(second.outcome, "V");
-}
-
-TEST_F(ConversationTest, GivesUpAPeerThatFallsSilent) {
-  server.welcome("standalone", "master");
-  reactor.advance(std::chrono::hours(1));  // nothing is waited for
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  reactor.advance(Conversation::kSilenceMax - milliseconds(1));
-  EXPECT_THAT(events, ElementsAre("opened"));
-  EXPECT_EQ(send(kPing, second), std::nullopt);
-  reactor.advance(milliseconds(1));
-  EXPECT_THAT(events, ElementsAre("opened", "it has stopped answering"));
-  EXPECT_EQ(first.outcome, "timed_out");
-  EXPECT_EQ(second.outcome, "disconnected");
-  EXPECT_TRUE(server.is_finished());
-}
-
-TEST_F(ConversationTest, GivesUpAPeerThatSaysNothingAtFirst) {
-  reactor.advance(Conversation::kHandshakeMax);
-  EXPECT_THAT(events, ElementsAre("it has accepted the connection, and says nothing"));
 }
 
 TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionEnds) {
@@ -118,27 +58,6 @@ TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionEnds) {
   EXPECT_EQ(first.outcome, "disconnected");
   EXPECT_EQ(second.outcome, "disconnected");
   EXPECT_THAT(events, ElementsAre("opened", "it has closed the connection"));
-}
-
-TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionBreaks) {
-  server.welcome("standalone", "master");
-  EXPECT_EQ(send(kPing, first), std::nullopt);
-  server.break_down();
-  EXPECT_EQ(first.outcome, "disconnected");
-  EXPECT_THAT(events, ElementsAre("opened", "the connection broke"));
-}
-
-TEST_F(ConversationTest, EndsWhenThePeerIsNotARedis) {
-  server.say_bytes("HTTP/1.1 400 Bad Request\r\n\r\n");
-  EXPECT_THAT(events, ElementsAre("what answers is not a Redis"));
-  EXPECT_TRUE(server.is_finished());
-  EXPECT_TRUE(server.session().output().empty());
-}
-
-TEST_F(ConversationTest, EndsWhenItIsToldMoreThanItAsked) {
-  server.welcome("standalone", "master");
-  server.say({"+WHAT"});
-  EXPECT_THAT(events, ElementsAre("opened", "it has answered what was not asked"));
 }
 
 TEST_F(ConversationTest, LeavesAPeerThatCanServeNoMore) {

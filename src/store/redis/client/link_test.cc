@@ -40,21 +40,6 @@ class LinkTest : public testing::Test {
   const Destination b{.host = "b", .port = 2};
 };
 
-TEST_F(LinkTest, ConnectsAndCarriesCommands) {
-  EXPECT_EQ(dialer.wanted(), "");
-  link.move_to({a}, reactor.now());
-  EXPECT_EQ(dialer.wanted(), "a:1");
-  EXPECT_EQ(link.state().phase, Phase::kConnecting);
-  EXPECT_EQ(ping(call), RedisFailure::kDisconnected);
-  auto server = accept("a:1");
-  EXPECT_EQ(ping(call), RedisFailure::kDisconnected);
-  server.welcome("standalone", "master");
-  EXPECT_THAT(changes, ElementsAre("connected"));
-  EXPECT_EQ(ping(call), std::nullopt);
-  server.say({"+PONG"});
-  EXPECT_EQ(call.outcome, "PONG");
-}
-
 TEST_F(LinkTest, WaitsTwiceAsLongAfterEachFailureUpToABound) {
   link.move_to({a}, reactor.now());
   Duration expected = Link::kBackoffMin;
@@ -106,21 +91,6 @@ TEST_F(LinkTest, TriesAWrongPasswordAgainMuchLater) {
   wait_for_dial();
   accept("a:1").welcome("standalone", "master");
   EXPECT_EQ(changes.back(), "a:1: the connection broke");
-}
-
-TEST_F(LinkTest, GuessesWhyAPeerGoesWithoutAWord) {
-  link.move_to({a}, reactor.now());
-  accept("a:1").hang_up();
-  EXPECT_EQ(link.state().reason,
-            "a:1: it has closed the connection, as happens at a port for TLS (rediss://)");
-  link.move_to({{.host = "b", .port = 2, .encryption = Encryption::kTls}}, reactor.now());
-  accept("b:2").break_down();
-  EXPECT_EQ(link.state().reason,
-            "b:2: the connection broke, "
-            "as happens where a certificate of ours is wanted (cert_file, key_file)");
-  link.move_to({{.path = "/c"}}, reactor.now());
-  accept("unix:/c").hang_up();
-  EXPECT_EQ(link.state().reason, "unix:/c: it has closed the connection");
 }
 
 TEST_F(LinkTest, AnnouncesTheSameTroubleOnce) {
