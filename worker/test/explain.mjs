@@ -14,6 +14,9 @@ export function askWorker(matching, question) {
   return matches === undefined ? "400 path" : found(matches);
 }
 
+/** Of what a server says: the rules that depend on a client, where the question names none. */
+export const UNKNOWN = Symbol("unknown");
+
 /** Asks a server whose `country_header` is CF-IPCountry. A text where it refuses the request. */
 export async function askServer(url, { country, headers, ...request }) {
   const told = { ...headers, ...(country === undefined ? {} : { "CF-IPCountry": country }) };
@@ -21,5 +24,6 @@ export async function askServer(url, { country, headers, ...request }) {
   const reply = await fetch(`${url}/v1/explain`, { method: "POST", body: JSON.stringify(asked) });
   const text = await reply.text();
   if (reply.status !== 200) return `${reply.status} ${text}`;
-  return found(JSON.parse(text).applies);
+  const { applies, unknown = [] } = JSON.parse(text);
+  return { ...found(applies), [UNKNOWN]: unknown.map(({ rule }) => rule) };
 }

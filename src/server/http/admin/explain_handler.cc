@@ -237,7 +237,8 @@ bool lacks_client(const Rule& rule, const Request& request) {
   if (request.client) return false;
   bool asks = !rule.allow.networks.empty() || !rule.deny.networks.empty();
   for_each_match(*rule.match, [&](const RequestMatch& match) {
-    asks = asks || !match.clients.empty() || !match.countries.empty();
+    const bool asks_country = !match.countries.empty() && request.country.empty();
+    asks = asks || asks_country || !match.clients.empty();
   });
   if (asks || refuses(rule, request) || skips(rule, request)) return asks;
   Request somebodys = request;
