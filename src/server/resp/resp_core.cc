@@ -55,7 +55,9 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
     return form == ReplyForm::kCell ? cell_seconds(duration) : whole_seconds(duration);
   };
   const bool can_wait = decision.verdict == Verdict::kDenied;
-  std::int64_t retry = can_wait ? seconds(wait_of(decision)) : -1;
+  // Others' commands answer as theirs do, also of a key that owes more than its limit.
+  const Duration wait = form == ReplyForm::kWeir ? wait_of(decision) : decision.retry_after;
+  std::int64_t retry = can_wait ? seconds(wait) : -1;
   const std::int64_t reset = seconds(decision.reset_after);
   if (form == ReplyForm::kThrottlecrab) {
     if (decision.allowed()) retry = 0;
