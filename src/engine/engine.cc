@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/assert.h"
+#include "algo/quota_share.h"
 
 namespace weir {
 
@@ -12,14 +12,13 @@ void Check::begin(Operation operation, void (*on_done)(Check&) noexcept) {
   size_ = 0;
 }
 
-void Check::add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag,
-                OnFull on_full) {
-  WEIR_ASSERT(size_ < Batch::kChargesMax);
-  WEIR_ASSERT(cost >= -kCostMax && cost <= kCostMax);
-  quotas_[size_] = quota;
-  charges_[size_] = {
-      .key = key, .quota = &quotas_[size_], .cost = cost, .tag = tag, .on_full = on_full};
-  ++size_;
+void Check::share_among(std::int64_t nodes) {
+  if (nodes == 1) return;
+  shares_.resize(Batch::kChargesMax);
+  for (std::size_t i = 0; i < size_; ++i) {
+    shares_[i] = share_of(*charges_[i].quota, nodes);
+    charges_[i].quota = &shares_[i];
+  }
 }
 
 void Check::decide(Store& store, Instant now, Instant give_up_at) noexcept {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "engine/fleet.h"
@@ -29,17 +30,24 @@
 
 namespace weir {
 
-// The charges of one request, with room for their quotas and decisions. Lives in its
-// session and is reused, so that deciding allocates nothing.
+// The charges of one request, with room for their decisions. Lives in its session and is reused,
+// so that deciding allocates nothing.
 class Check {
  public:
   // Starts over. `on_done` is called exactly once per decide(), on the same core.
   void begin(Operation operation, void (*on_done)(Check&) noexcept);
 
-  // Charges of one tag are kept together (weir/store.h).
+  // Charges of one tag are kept together (weir/store.h). The quota must live until on_done.
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
   void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0,
-           OnFull on_full = OnFull::kAllow);
+           OnFull on_full = OnFull::kAllow) {
+    WEIR_ASSERT(size_ < Batch::kChargesMax);
+    WEIR_ASSERT(cost >= -kCostMax && cost <= kCostMax);
+    charges_[size_++] = {.key = key, .quota = &quota, .cost = cost, .tag = tag, .on_full = on_full};
+  }
+
+  // Each charge is by its quota's share, which one of so many nodes has.
+  void share_among(std::int64_t nodes);
 
   // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
   // Nothing changes until then.
@@ -55,9 +63,9 @@ class Check {
   static void finish(Batch& batch) noexcept;
 
   Batch batch_;
-  std::array<Quota, Batch::kChargesMax> quotas_;
   std::array<Charge, Batch::kChargesMax> charges_;
   std::array<Decision, Batch::kChargesMax> decisions_;
+  std::vector<Quota> shares_;  // of the charges, if there are any
   std::size_t size_ = 0;
   void (*on_done_)(Check&) noexcept = nullptr;
 };

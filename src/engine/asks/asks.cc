@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "algo/quota_share.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
@@ -15,23 +14,17 @@
 namespace weir {
 namespace {
 
-// How items are entered: by what share of their limits, and what becomes of their costs.
-struct Entry {
-  std::int64_t nodes = 1;  // that share each limit
-  enum class Sign : std::uint8_t { kSpend, kGiveBack } sign = Sign::kSpend;
-};
+// What becomes of the costs of items.
+enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
-void fill(Check& check, const Round& round, Members items, Entry entry) {
+void fill(Check& check, const Round& round, Members items, Sign sign = Sign::kSpend) {
   for (const std::uint8_t index : items) {
     const Round::Item& item = round[index];
     const std::int64_t asked = item.ask.cost;
-    const std::int64_t cost =
-        entry.sign == Entry::Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
+    const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      const Quota& limit = item.limits[i];
-      check.add(item.hashes[i], entry.nodes > 1 ? share_of(limit, entry.nodes) : limit, cost,
-                item.tag(), on_full);
+      check.add(item.hashes[i], item.limits[i], cost, item.tag(), on_full);
     }
   }
 }
@@ -132,21 +125,22 @@ Asks::Progress Asks::decide(Instant now) {
   plan_.clear();
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   settle(round_, engine_, blocks_, now);
-  const bool is_one_here = size() == 1 && round_[0].mode == Mode::kLocal && !round_[0].is_apart();
-  if (!is_one_here) {
+  const bool is_joint = round_.operation() == Operation::kSpendAll && size() > 1;
+  if (is_joint || !round_.is_plain()) {
     plan_ = plan(round_);
-  } else if (!round_[0].is_settled) {
-    decide_one_here(now);
+  } else {
+    decide_each_here(now);
   }
   return run(now);
 }
 
-// What most requests ask: one thing, of this node's memory. There are no steps then.
-void Asks::decide_one_here(Instant now) {
-  static constexpr std::uint8_t kOnly = 0;
-  const Operation operation = round_.operation();
-  decide_here({&kOnly, 1}, operation == Operation::kSpendEach ? Operation::kSpendAll : operation,
-              now);
+// What most requests ask: each thing by itself, of this node's memory. There are no steps then.
+void Asks::decide_each_here(Instant now) {
+  Group counted;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!round_[i].is_settled) counted.add(i);
+  }
+  ask_each(counted, round_.operation(), now);
 }
 
 Asks::Progress Asks::run(Instant now) {
@@ -216,7 +210,7 @@ void Asks::give_back(Members items, Instant now) {
       });
   if (!are_charged || !round_.is_denied()) return;
   check_.begin(Operation::kSpendEach);
-  fill(check_, round_, items, {.sign = Entry::Sign::kGiveBack});
+  fill(check_, round_, items, Sign::kGiveBack);
   decide_check(items, now);
 }
 
@@ -281,16 +275,17 @@ Asks::Part& Asks::next_part(Members items, Mode mode, Operation operation) {
   make_room_for_a_part();
   Part& part = *parts_[parts_used_++];
   part.begin(items, mode, operation);
-  fill(part, round_, items, {});
+  fill(part, round_, items);
   return part;
 }
 
 // By this node's own counters. Where they stand in for a store that has failed, by its share.
 void Asks::decide_here(Members items, Operation operation, Instant now) {
   if (items.empty()) return;
-  const bool stands_in = round_[items.front()].mode != Mode::kLocal;
   check_.begin(operation);
-  fill(check_, round_, items, {.nodes = stands_in ? engine_.fleet()->live_nodes() : 1});
+  fill(check_, round_, items);
+  const bool stands_in = round_[items.front()].mode != Mode::kLocal;
+  if (stands_in) check_.share_among(engine_.fleet()->live_nodes());
   decide_check(items, now);
 }
 

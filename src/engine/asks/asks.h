@@ -105,7 +105,7 @@ class Asks final : Engine::Asker {
   void keep_rules();
   void answered(Instant now) override;
 
-  void decide_one_here(Instant now);
+  void decide_each_here(Instant now);
   void ask_step(const Step& step, Instant now);
   void ask_together(const Step& step, Operation operation, Instant now);
   void give_back(Members items, Instant now);

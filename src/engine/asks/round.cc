@@ -18,6 +18,7 @@ void Round::begin(Operation operation) {
   size_ = 0;
   joint_limits_ = 0;
   modes_ = {};
+  is_plain_ = true;
 }
 
 Round::Item& Round::next_item() {
@@ -59,6 +60,7 @@ bool Round::add(const Ask& ask) {
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
+  is_plain_ = is_plain_ && item.mode == Mode::kLocal && !item.is_apart();
   ++size_;
   return true;
 }

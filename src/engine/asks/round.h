@@ -76,6 +76,8 @@ class Round {
   const Item& operator[](std::size_t index) const { return *items_[index]; }
   std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
   const Modes& modes() const { return modes_; }
+  // All are asked of this node's memory, and alike.
+  bool is_plain() const { return is_plain_; }
 
   // Whether an answer that is there denies the request; an ask in shadow never does.
   bool is_denied() const;
@@ -96,6 +98,7 @@ class Round {
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
   Modes modes_;                   // of all items
+  bool is_plain_ = true;
 };
 
 }  // namespace weir

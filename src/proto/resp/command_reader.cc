@@ -206,6 +206,12 @@ CommandReader::Status CommandReader::read_array(std::string_view input, const Co
 
 CommandReader::Status CommandReader::read_count(std::string_view input,
                                                 const CommandLimits& limits) {
+  const bool has_one_digit = input.size() >= 4 && is_line_end(input.data() + 2);
+  if (has_one_digit && input[1] >= '1' && input[1] <= '9') {
+    expected_ = static_cast<std::size_t>(input[1] - '0');
+    at_ = 4;
+    return Status::kCommand;
+  }
   const NumberLine line = number_line(input.substr(1));
   if (line.status == LineStatus::kNeedMore) return Status::kNeedMore;
   if (line.status == LineStatus::kBroken) return refuse("invalid multibulk length");

@@ -81,15 +81,6 @@ void RespCore::use_rules(RuleSetPtr rules) {
   asks_.use_rules(std::move(rules));
 }
 
-Result<const Quota*> RespCore::make_quota(const QuotaSpec& spec) {
-  if (spec == last_spec_) return &last_quota_;
-  const auto made = Quota::make(spec);
-  if (!made) return made.error();
-  last_spec_ = spec;
-  last_quota_ = *made;
-  return &last_quota_;
-}
-
 resp::Lookup RespCore::find_command(const RespRequest& request) {
   if (request.arguments[0] == last_name_) return {.command = last_command_};
   const resp::Lookup found = resp::find_command(request.arguments);

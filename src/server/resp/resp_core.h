@@ -11,6 +11,9 @@
 
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +34,6 @@
 #include "server/resp/resp_node.h"
 #include "server/resp/transaction.h"
 #include "weir/quota.h"
-#include "weir/result.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -94,6 +96,20 @@ enum class ReplyForm : std::uint8_t {
 inline constexpr std::string_view kStoreUnavailable =
     "ERR the store did not answer; nothing was decided";
 
+// What the numbers of a throttle command make. Clients say the same ones again and again, so that
+// the last ones mostly are the next ones.
+struct Throttle {
+  ReplyForm form = ReplyForm::kWeir;  // of the command; at first of none
+  std::array<std::string, 4> numbers{};
+  std::size_t count = 0;
+  Quota quota{};
+  std::int64_t quantity = 1;
+
+  bool is_said_by(std::span<const std::string_view> words, ReplyForm by) const {
+    return form == by && std::ranges::equal(words, std::span(numbers).first(count));
+  }
+};
+
 class RespCore {
  public:
   RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
@@ -106,9 +122,8 @@ class RespCore {
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
-  // As Quota::make. Clients ask with the same numbers again and again, so that the last
-  // quota mostly is the next one, and need not be made. Valid until the next call.
-  Result<const Quota*> make_quota(const QuotaSpec& spec);
+  // The last throttle command that was in order.
+  Throttle& last_throttle() { return last_throttle_; }
 
   // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
   // happened, if it has to wait until those before it are answered: what is no check may change
@@ -162,8 +177,7 @@ class RespCore {
   RespCounts::Core& counts_;
   AsksPool asks_;
   resp::Arguments arguments_;
-  QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
-  Quota last_quota_;
+  Throttle last_throttle_;
   std::string last_name_;  // of a command without subcommands; empty: none yet
   const resp::Command* last_command_ = nullptr;
 

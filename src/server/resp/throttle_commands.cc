@@ -38,17 +38,16 @@ std::optional<std::size_t> read_numbers(std::span<const std::string_view> argume
 enum class CountName : std::uint8_t { kCount, kCountPerPeriod };
 
 // The error, if these numbers are beyond what can be enforced.
-std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
-                                      const ThrottleNumbers& numbers, CountName name,
-                                      const Quota*& quota) {
+std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbers& numbers,
+                                      CountName name, Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
   // Less than the largest cost, so that a reply can say that a quantity is beyond any bucket.
   if (capacity >= kCostMax) return "max_burst: expected less than 999999999999";
-  const auto made = core.make_quota({.algorithm = Algorithm::kTokenBucket,
-                                     .limit = numbers.count,
-                                     .window = std::chrono::seconds(numbers.period_s),
-                                     .burst = capacity});
+  const auto made = Quota::make({.algorithm = Algorithm::kTokenBucket,
+                                 .limit = numbers.count,
+                                 .window = std::chrono::seconds(numbers.period_s),
+                                 .burst = capacity});
   if (made) {
     quota = *made;
     return std::nullopt;
@@ -58,23 +57,39 @@ std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
   return field + ": expected " + std::string(made.error().expected);
 }
 
-void queue_throttle(RespCore& core, const RespRequest& request, const Quota* quota,
-                    std::int64_t quantity, ReplyForm form) {
-  core.queue(request,
-             {.quota = *quota,
-              .key = request.arguments[1],
-              .cost = std::clamp(quantity, -kCostMax, kCostMax)},
-             form);
+void queue_last(RespCore& core, const RespRequest& request) {
+  const Throttle& last = core.last_throttle();
+  core.queue(request, {.quota = last.quota, .key = request.arguments[1], .cost = last.quantity},
+             last.form);
 }
 
-constexpr std::string_view kAtLeastOne = ": expected at least 1";
+// False, and nothing has happened, if the last command had other numbers.
+bool queue_as_last(RespCore& core, const RespRequest& request, ReplyForm form) {
+  const auto& arguments = request.arguments;
+  if (arguments.size() <= kNumbersAt) return false;
+  if (!core.last_throttle().is_said_by(arguments.subspan(kNumbersAt), form)) return false;
+  queue_last(core, request);
+  return true;
+}
+
+void queue_new(RespCore& core, const RespRequest& request, const Quota& quota,
+               std::int64_t quantity, ReplyForm form) {
+  Throttle& last = core.last_throttle();
+  const auto words = request.arguments.subspan(kNumbersAt);
+  std::ranges::copy(words, last.numbers.begin());
+  last.form = form;
+  last.count = words.size();
+  last.quota = quota;
+  last.quantity = std::clamp(quantity, -kCostMax, kCostMax);
+  queue_last(core, request);
+}
 
 // Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
 // of more than one a nanosecond.
-std::string zero_rate(const ThrottleNumbers& numbers) {
+std::string_view zero_rate(const ThrottleNumbers& numbers) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
-  if (numbers.count <= 0) return "count" + std::string(kAtLeastOne);
-  if (numbers.period_s <= 0) return "period" + std::string(kAtLeastOne);
+  if (numbers.count <= 0) return "count: expected at least 1";
+  if (numbers.period_s <= 0) return "period: expected at least 1";
   const bool is_faster =
       numbers.count / kNanoseconds > numbers.period_s ||
       (numbers.count / kNanoseconds == numbers.period_s && numbers.count % kNanoseconds > 0);
@@ -91,6 +106,7 @@ void reply_without_bucket(RespCore& core, const RespRequest& request, std::int64
 }  // namespace
 
 void handle_cl_throttle(RespCore& core, RespRequest& request) {
+  if (queue_as_last(core, request, ReplyForm::kCell)) return;
   const auto& arguments = request.arguments;
   const auto refuse = [&](const std::string& why) {
     core.reply(request).error("Cell error: " + why);
@@ -102,20 +118,21 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
   if (const auto wrong = read_numbers(arguments, numbers)) {
     return refuse("Couldn't parse as integer: " + std::string(arguments[*wrong].substr(0, 128)));
   }
-  const std::string zero = zero_rate(numbers);
-  if (!zero.empty()) return refuse("Zero rates are not supported: " + zero);
+  const std::string_view zero = zero_rate(numbers);
+  if (!zero.empty()) return refuse("Zero rates are not supported: " + std::string(zero));
   if (numbers.max_burst < 0) {
     return reply_without_bucket(core, request, numbers.max_burst + 1, numbers.quantity);
   }
   const bool overflows = numbers.max_burst >= kCostMax;
-  const Quota* quota = nullptr;
-  const auto wrong = make_quota(core, overflows ? kCostMax : numbers.max_burst + 1, numbers,
-                                CountName::kCount, quota);
+  Quota quota;
+  const auto wrong =
+      make_quota(overflows ? kCostMax : numbers.max_burst + 1, numbers, CountName::kCount, quota);
   if (wrong) return refuse(*wrong);
-  queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kCell);
+  queue_new(core, request, quota, numbers.quantity, ReplyForm::kCell);
 }
 
 void handle_throttle(RespCore& core, RespRequest& request) {
+  if (queue_as_last(core, request, ReplyForm::kThrottlecrab)) return;
   constexpr std::array<std::string_view, 4> kNames = {"max_burst", "count_per_period", "period",
                                                       "quantity"};
   const auto& arguments = request.arguments;
@@ -133,13 +150,12 @@ void handle_throttle(RespCore& core, RespRequest& request) {
   for (std::size_t i = 0; i < at_least_one.size(); ++i) {
     if (at_least_one[i] > 0) continue;
     return refuse("invalid rate limit parameters: " + std::string(kNames[i]) +
-                  std::string(kAtLeastOne));
+                  ": expected at least 1");
   }
-  const Quota* quota = nullptr;
-  const auto wrong =
-      make_quota(core, numbers.max_burst, numbers, CountName::kCountPerPeriod, quota);
+  Quota quota;
+  const auto wrong = make_quota(numbers.max_burst, numbers, CountName::kCountPerPeriod, quota);
   if (wrong) return refuse(*wrong);
-  queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kThrottlecrab);
+  queue_new(core, request, quota, numbers.quantity, ReplyForm::kThrottlecrab);
 }
 
 }  // namespace weir::resp

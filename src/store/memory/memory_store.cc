@@ -218,7 +218,7 @@ class MemoryStoreImpl final : public MemoryStore {
     return look(charge, now);
   }
 
-  void decide_each(Batch& batch, Operation operation, Instant now) noexcept {
+  [[gnu::flatten]] void decide_each(Batch& batch, Operation operation, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
       batch.decisions[index] = decide(operation, batch.charges[index], now);
     }
