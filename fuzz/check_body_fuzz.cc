@@ -1,5 +1,5 @@
-// Feeds bytes to the reader of check bodies. What it accepts is valid JSON to Boost.JSON
-// too, with the same keys; what it refuses it explains.
+// Feeds bytes to the reader of check bodies. Its own way and simdjson's say the same of each. What
+// it accepts is valid JSON to Boost.JSON too, with the same keys; what it refuses it explains.
 
 #include <boost/json.hpp>
 
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "proto/input_buffer.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/check_body.h"
+#include "server/http/check/check_body_testing.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
@@ -83,6 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::fill_n(bytes.get() + size, InputBuffer::kPadding, padding);
   const std::string_view text(bytes.get(), size);
   for (const CheckForm form : {CheckForm::kSingle, CheckForm::kSingleOrList}) {
+    WEIR_ASSERT(said_of(reader, std::string(text), form, padding) ==
+                said_by_simdjson(reader, text, form, padding));
     if (reader.read({.text = bytes.get(), .size = size, .readable = readable}, form)) {
       check_body(reader.body(), text);
     } else {

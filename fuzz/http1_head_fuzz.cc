@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RequestHead judged;
   Refusal refusal;
   Refusal judgement;
-  const HeadStatus status = parse_head(arrived, head, refusal);
+  std::vector<NameValue> fields;
+  const HeadStatus status = parse_head(arrived, head, fields, refusal);
   const HeadStatus judged_status = judge_by_beast(arrived, judged, judgement);
   if (refusal.detail == "A header field is folded.") {
     WEIR_ASSERT(judged_status != HeadStatus::kComplete);

@@ -1,50 +1,53 @@
-// find_byte: where the first byte of a kind stands, eight bytes at a time.
+// find_byte: where the first byte of a kind stands, sixteen bytes at a time.
 //
-//   find_byte(at, end, [](std::uint64_t word) { return bytes_below(word, ' '); })
+//   find_byte(at, end, [](ByteGroup bytes) { return bytes < ' '; })
 //
-// A kind marks bytes of a word by their highest bits. The lowest mark is right; one above it may
-// be wrong, because the subtractions borrow.
+// A kind marks bytes: all bits of a byte that is of the kind, and none of another.
 //
 // Thread rule: pure. Tested by byte_search_test.cc.
 
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace weir {
 
-inline constexpr std::uint64_t kByteOnes = 0x0101010101010101;
-inline constexpr std::uint64_t kByteHighs = kByteOnes << 7;
+using ByteGroup [[gnu::vector_size(16)]] = unsigned char;
 
-// REQUIRES: bound <= 128
-constexpr std::uint64_t bytes_below(std::uint64_t word, unsigned char bound) {
-  return (word - kByteOnes * bound) & ~word & kByteHighs;
+// The first of a group that is marked; its size if none is.
+template <typename Marks>
+std::ptrdiff_t first_marked(Marks marks) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(marks);
+  if (halves[0] != 0) return std::countr_zero(halves[0]) / 8;
+  return 8 + std::countr_zero(halves[1]) / 8;
 }
 
-constexpr std::uint64_t bytes_equal(std::uint64_t word, unsigned char byte) {
-  return bytes_below(word ^ kByteOnes * byte, 1);
-}
-
-// Exact: no mark is wrong. REQUIRES: first and last are below 128
-constexpr std::uint64_t bytes_within(std::uint64_t word, unsigned char first, unsigned char last) {
-  const std::uint64_t low = word & ~kByteHighs;
-  return (low + kByteOnes * (128U - first)) & ~(low + kByteOnes * (127U - last)) & ~word &
-         kByteHighs;
+// The same as find_byte(), where less than a group is left.
+template <typename Kind>
+[[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
+  if (at == end) return end;
+  ByteGroup rest{};
+  std::memcpy(&rest, at, static_cast<std::size_t>(end - at));
+  return at + std::min(first_marked(kind(rest)), end - at);
 }
 
 // `end` if there is none.
 template <typename Kind>
 const char* find_byte(const char* at, const char* end, Kind kind) {
-  static_assert(std::endian::native == std::endian::little);
-  for (std::uint64_t word = 0; end - at >= 8; at += sizeof word) {
-    std::memcpy(&word, at, sizeof word);
-    const std::uint64_t marks = kind(word);
-    if (marks != 0) return at + std::countr_zero(marks) / 8;
+  constexpr std::ptrdiff_t kSize = sizeof(ByteGroup);
+  ByteGroup bytes{};
+  for (; end - at >= kSize; at += kSize) {
+    std::memcpy(&bytes, at, kSize);
+    const std::ptrdiff_t first = first_marked(kind(bytes));
+    if (first < kSize) return at + first;
   }
-  while (at != end && kind(kByteOnes * static_cast<unsigned char>(*at)) == 0) ++at;
-  return at;
+  return find_byte_in_rest(at, end, kind);
 }
 
 }  // namespace weir

@@ -41,8 +41,14 @@ class TextWriter {
   }
 
   // Any other text. Empty is fine.
-  TextWriter& text(std::string_view text) {
-    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
+  [[gnu::always_inline]] TextWriter& text(std::string_view text) {
+    if (text.size() - 8 <= 8) {
+      copy_ends<8>(text);
+    } else if (text.size() - 16 <= 16) {
+      copy_ends<16>(text);
+    } else if (!text.empty()) {
+      std::memcpy(at_, text.data(), text.size());
+    }
     at_ += text.size();
     return *this;
   }
@@ -73,12 +79,10 @@ class TextWriter {
     constexpr std::int64_t kSecondUs = 1'000'000;
     constexpr int kDecimals = 6;
     number(duration.count() / kSecondUs);
-    auto fraction_us = static_cast<std::uint32_t>(duration.count() % kSecondUs);
+    const auto fraction_us = static_cast<std::uint64_t>(duration.count() % kSecondUs);
     if (fraction_us == 0) return *this;
     *at_ = '.';
-    for (int i = kDecimals; i > 0; --i, fraction_us /= 10) {
-      at_[i] = static_cast<char>('0' + fraction_us % 10);
-    }
+    write_eight_digits(at_ + 1, 100 * fraction_us);
     at_ += 1 + kDecimals;
     while (at_[-1] == '0') --at_;
     return *this;
@@ -92,6 +96,17 @@ class TextWriter {
   }
 
  private:
+  // Two moves, which may overlap, instead of a call. REQUIRES: kSize <= text.size() <= 2 * kSize
+  template <std::size_t kSize>
+  void copy_ends(std::string_view text) {
+    std::array<char, kSize> first;
+    std::array<char, kSize> last;
+    std::memcpy(first.data(), text.data(), kSize);
+    std::memcpy(last.data(), text.data() + text.size() - kSize, kSize);
+    std::memcpy(at_, first.data(), kSize);
+    std::memcpy(at_ + text.size() - kSize, last.data(), kSize);
+  }
+
   char* at_;
   char* const limit_;
 };

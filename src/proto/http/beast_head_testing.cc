@@ -195,7 +195,6 @@ HeadStatus judge_by_beast(std::string_view arrived, RequestHead& head, Refusal& 
     return HeadStatus::kRefused;
   }
   head.size = parsed;
-  head.text = arrived.substr(0, parsed);
   return HeadStatus::kComplete;
 }
 

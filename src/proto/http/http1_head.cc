@@ -32,9 +32,9 @@ constexpr auto kIsOfToken = [] {
 
 const char* token_end(const char* at, const char* end) {
   // Nearly all names are letters and hyphens.
-  at = find_byte(at, end, [](std::uint64_t word) {
-    return kByteHighs ^
-           (bytes_within(word | kByteOnes * 0x20, 'a', 'z') | bytes_within(word, '-', '-'));
+  at = find_byte(at, end, [](ByteGroup bytes) {
+    const ByteGroup letters = (bytes | 0x20) - 'a';
+    return (letters >= 26) & (bytes != '-');
   });
   while (at != end && kIsOfToken[static_cast<unsigned char>(*at)]) ++at;
   return at;
@@ -43,9 +43,7 @@ const char* token_end(const char* at, const char* end) {
 // Where the first byte below kLeast, or a DEL, stands.
 template <unsigned char kLeast>
 const char* find_control(const char* at, const char* end) {
-  return find_byte(at, end, [](std::uint64_t word) {
-    return bytes_below(word, kLeast) | bytes_equal(word, 0x7f);
-  });
+  return find_byte(at, end, [](ByteGroup bytes) { return (bytes < kLeast) | (bytes == 0x7f); });
 }
 
 // The bytes of a head, line by line. A step that is not complete ends the reading.
@@ -130,8 +128,8 @@ class Lines {
 // What the fields say, as far as we want to know it.
 class HeadReader {
  public:
-  HeadReader(std::string_view arrived, RequestHead& head)
-      : arrived_(arrived), head_(head), lines_(arrived) {}
+  HeadReader(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
+      : arrived_(arrived), head_(head), fields_(fields), lines_(arrived) {}
 
   const Refusal& refusal() const { return lines_.refusal(); }
 
@@ -139,7 +137,9 @@ class HeadReader {
     HeadStatus status = lines_.read_request(head_);
     for (NameValue field; status == HeadStatus::kComplete && !lines_.is_at_end();) {
       status = lines_.read_field(field);
-      if (status == HeadStatus::kComplete) status = take(field.name, field.value);
+      if (status != HeadStatus::kComplete) break;
+      fields_.push_back(field);
+      status = take(field.name, field.value);
     }
     if (status == HeadStatus::kComplete) status = lines_.end_line();
     return status == HeadStatus::kComplete ? finish() : status;
@@ -157,7 +157,6 @@ class HeadReader {
     head_.keep_alive = head_.http_1_0 ? keeps_alive_ : !closes_;
     head_.method = method_from_name(head_.method_text);
     head_.size = static_cast<std::size_t>(lines_.at() - arrived_.data());
-    head_.text = arrived_.substr(0, head_.size);
     return HeadStatus::kComplete;
   }
 
@@ -231,6 +230,7 @@ class HeadReader {
 
   std::string_view arrived_;
   RequestHead& head_;
+  std::vector<NameValue>& fields_;
   Lines lines_;
   int hosts_ = 0;
   int authorizations_ = 0;
@@ -256,13 +256,15 @@ Method method_from_name(std::string_view name) {
   return Method::kOther;
 }
 
-HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal) {
+HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields,
+                      Refusal& refusal) {
   arrived = arrived.substr(0, kHeadMax);
   head = {};
+  fields.clear();
   // Each piece of it would be read from the beginning.
   const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
   if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
-  HeadReader reader(arrived, head);
+  HeadReader reader(arrived, head, fields);
   const HeadStatus status = reader.read();
   if (status == HeadStatus::kRefused) refusal = reader.refusal();
   if (status != HeadStatus::kNeedMore || arrived.size() < kHeadMax) return status;
@@ -281,12 +283,6 @@ RequestHead head_of(std::string_view method, std::string_view target,
   }
   head.repeats_authorization = is_repeated(fields, "authorization");
   return head;
-}
-
-void read_header_fields(std::string_view head, std::vector<NameValue>& fields) {
-  head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);  // the request line
-  Lines lines(head);
-  for (NameValue field; lines.read_field(field) == HeadStatus::kComplete;) fields.push_back(field);
 }
 
 }  // namespace weir::http1

@@ -42,7 +42,6 @@ struct RequestHead {
   bool chunked = false;
   bool expects_continue = false;
   std::uint64_t content_length = 0;
-  std::string_view text;  // all of it; read_header_fields() takes it apart
   std::string_view target;
   std::string_view host;
   std::string_view accept;
@@ -63,16 +62,14 @@ struct Refusal {
 
 enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 
-// `head` is set if the head is complete, `refusal` if it is refused. Nothing
-// is certain about a refused request, least of all where the next one starts.
-HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal);
+// `head` is set if the head is complete, and `fields` holds all header fields, in the order sent,
+// values without the blanks around them. `refusal` is set if it is refused. Nothing is certain
+// about a refused request, least of all where the next one starts.
+HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields,
+                      Refusal& refusal);
 
 // The head of a request whose parts another protocol, or another server, has taken apart.
 RequestHead head_of(std::string_view method, std::string_view target,
                     std::span<const NameValue> fields);
-
-// For the few requests that need all fields: appends those of a complete head's text, in the
-// order sent, values without the blanks around them.
-void read_header_fields(std::string_view head, std::vector<NameValue>& fields);
 
 }  // namespace weir::http1

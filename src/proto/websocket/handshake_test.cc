@@ -15,9 +15,9 @@ Handshake shake(const std::string& fields, const std::string& line = "GET / HTTP
   const std::string request = line + "\r\nHost: localhost\r\n" + fields + "\r\n";
   http1::RequestHead head;
   http1::Refusal refusal;
-  EXPECT_EQ(http1::parse_head(request, head, refusal), http1::HeadStatus::kComplete) << request;
   std::vector<NameValue> all;
-  http1::read_header_fields(head.text, all);
+  EXPECT_EQ(http1::parse_head(request, head, all, refusal), http1::HeadStatus::kComplete)
+      << request;
   return shake_hands(head, all);
 }
 

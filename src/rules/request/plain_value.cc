@@ -55,9 +55,8 @@ bool is_plain_text(std::string_view text) {
 
 bool is_plain_value(std::string_view value) {
   const char* const end = value.data() + value.size();
-  const char* const odd = find_byte(value.data(), end, [](std::uint64_t word) {
-    return bytes_below(word, ' ') | bytes_equal(word, 0x7F) | (word & kByteHighs);
-  });
+  const char* const odd =
+      find_byte(value.data(), end, [](ByteGroup bytes) { return (bytes < ' ') | (bytes >= 0x7F); });
   return odd == end || is_plain_text(value);
 }
 

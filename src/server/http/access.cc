@@ -149,9 +149,7 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
 }
 
 AccessClaim claim_of(const Exchange& exchange) {
-  // A core's, so that a reset allocates nothing.
-  static thread_local std::vector<NameValue> room;
-  return read_claim(exchange.head, headers_of(exchange, room));
+  return read_claim(exchange.head, exchange.headers);
 }
 
 std::optional<SessionHash> session_of(HttpNode& node, const AccessClaim& claim, Instant now) {
@@ -200,9 +198,7 @@ LoginGuard::Verdict judge_token(HttpCore& core, Exchange& exchange,
 }
 
 Caller caller_of(HttpCore& core, const Exchange& exchange) {
-  std::vector<NameValue> room;
-  return caller_of(exchange.peer, headers_of(exchange, room),
-                   core.node().options().trusted_proxies);
+  return caller_of(exchange.peer, exchange.headers, core.node().options().trusted_proxies);
 }
 
 }  // namespace weir

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
@@ -37,12 +36,16 @@ struct Exchange : Recipient {
       : Recipient{.out = &to, .now = arrived, .after = then}, line(to), head(of), body(sent) {}
 
   bool only_reads() const { return http1::only_reads(head.method); }
+  // The value of a header field; empty if there is none.
+  std::string_view field(std::string_view name) const {
+    return find_header(headers, name).value_or(std::string_view());
+  }
 
   ReplyLine& line;
   const http1::RequestHead& head;
   RequestBody body;
   std::optional<IpAddress> peer{};
-  std::span<const NameValue> headers{};  // if the protocol has them apart from `head`
+  std::span<const NameValue> headers{};  // all of them, until the next request of the core
   // Set by a handler whose reply is the last of HTTP: who goes on with the connection.
   std::unique_ptr<Session> successor{};
 
@@ -51,11 +54,5 @@ struct Exchange : Recipient {
   std::string_view query{};  // without the '?'
   std::string_view id{};     // what stands in place of a route's "{id}"
 };
-
-// All header fields of the request; in `room`, if they have to be taken apart.
-std::span<const NameValue> headers_of(const Exchange& exchange, std::vector<NameValue>& room);
-
-// The value of one; empty if there is none.
-std::string_view field_of(const Exchange& exchange, std::string_view name);
 
 }  // namespace weir

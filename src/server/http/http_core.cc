@@ -56,18 +56,6 @@ bool is_refused(HttpCore& core, Exchange& exchange, const Route& route) {
 
 }  // namespace
 
-std::span<const NameValue> headers_of(const Exchange& exchange, std::vector<NameValue>& room) {
-  if (!exchange.headers.empty()) return exchange.headers;
-  room.clear();
-  http1::read_header_fields(exchange.head.text, room);
-  return room;
-}
-
-std::string_view field_of(const Exchange& exchange, std::string_view name) {
-  std::vector<NameValue> room;
-  return find_header(headers_of(exchange, room), name).value_or(std::string_view());
-}
-
 HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
       engine_(engine),

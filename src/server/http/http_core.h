@@ -18,6 +18,7 @@
 #include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/name_value.h"
 #include "engine/asks/asks_pool.h"
@@ -41,7 +42,7 @@ class AnswerWriter {
   virtual ~AnswerWriter() = default;
   virtual void write_answer(const Recipient& to, const Asks& asks, std::size_t index) = 0;
 };
-
+// check:allow(methods): what the handlers of all routes share
 class HttpCore {
  public:
   HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
@@ -76,6 +77,9 @@ class HttpCore {
   void queue(const Exchange& exchange, const Ask& ask, AnswerWriter& writer);
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(ReplyLine& line, Instant now);
+
+  // Memory for the header fields of the request that is being handled.
+  std::vector<NameValue>& fields() { return fields_; }
 
   // A connection that goes away in the middle of its turn takes its checks along.
   void forget_queued() { queue_.clear(); }
@@ -130,6 +134,7 @@ class HttpCore {
   AsksPool asks_;
   GateVoice voice_;
   Queue queue_{asks_};
+  std::vector<NameValue> fields_;
   Post post_ = [](const std::function<void()>& action) { action(); };
   HttpDate date_{};
   std::int64_t date_epoch_s_ = -1;

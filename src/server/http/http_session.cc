@@ -61,7 +61,7 @@ HttpSession::Step HttpSession::handle_one(Instant now) {
 
   RequestHead head;
   Refusal refusal;
-  switch (http1::parse_head(arrived, head, refusal)) {
+  switch (http1::parse_head(arrived, head, core_.fields(), refusal)) {
     case HeadStatus::kNeedMore: return Step::kNeedMore;
     case HeadStatus::kRefused: return refuse(refusal, now);
     case HeadStatus::kComplete: break;
@@ -117,6 +117,7 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
                      .size = body_size,
                      .readable = body_size + InputBuffer::kPadding});
   exchange.peer = peer_;
+  exchange.headers = core_.fields();
   if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();

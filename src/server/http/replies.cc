@@ -121,8 +121,10 @@ void Replies::append(const Replies& waiting) {
 void Replies::add_continue() { out_.append("HTTP/1.1 100 Continue\r\n\r\n"); }
 
 void Replies::stamp(Duration elapsed) {
+  Duration waited{0};
+  auto text = process_time(elapsed);
   for (const Unstamped& unstamped : unstamped_) {
-    const auto text = process_time(elapsed + unstamped.waited);
+    if (unstamped.waited != waited) text = process_time(elapsed + (waited = unstamped.waited));
     std::memcpy(out_.at(unstamped.position), text.data(), text.size());
   }
   unstamped_.clear();

@@ -81,10 +81,10 @@ bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version
 
 // What the request wants to change, or why that cannot be known.
 std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
-  if (!read_if_match(field_of(exchange, "if-match"), change.if_version)) {
+  if (!read_if_match(exchange.field("if-match"), change.if_version)) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
   }
-  const std::string_view if_none = field_of(exchange, "if-none-match");
+  const std::string_view if_none = exchange.field("if-none-match");
   change.if_new = if_none == "*";
   if (!if_none.empty() && !change.if_new) {
     return http_problem(412, "If-None-Match must be *: only if there is no such rule yet.");

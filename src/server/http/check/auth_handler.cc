@@ -70,10 +70,11 @@ void answer(HttpCore& core, Pool<DescribedRequest>& pool, const Exchange& exchan
     return core.reply_problem(exchange, *problem);
   }
   DescribedPtr described = pool.take();
+  described->headers.assign(exchange.headers.begin(), exchange.headers.end());
   const AuthCall call{.method = exchange.head.method_text,
                       .path = exchange.path,
                       .query = exchange.query,
-                      .headers = headers_of(exchange, described->headers),
+                      .headers = described->headers,
                       .peer = exchange.peer};
   const TrustedProxies& trusted = core.node().options().trusted_proxies;
   if (const auto problem = read_forwarded_request(call, *proxy, trusted, *described)) {

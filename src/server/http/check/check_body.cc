@@ -188,19 +188,22 @@ const char* read_plain(const char* at, const char* end, Value& value) {
   constexpr std::ptrdiff_t kDigitsMax = 15;
   if (at >= end) return nullptr;
   if (*at == '"') {
-    const char* const quote = find_byte(at + 1, end, [](std::uint64_t word) {
-      return bytes_below(word, ' ') | bytes_equal(word, '"') | bytes_equal(word, '\\') |
-             (word & kByteHighs);
+    const char* const quote = find_byte(at + 1, end, [](ByteGroup bytes) {
+      return (bytes < ' ') | (bytes == '"') | (bytes == '\\') | (bytes >= 0x80);
     });
     if (quote == end || *quote != '"') return nullptr;
-    value = {.kind = Value::Kind::kText, .text = {at + 1, quote}, .json = {at, quote + 1}};
+    value.kind = Value::Kind::kText;
+    value.text = {at + 1, quote};
+    value.json = {at, quote + 1};
     return quote + 1;
   }
   const char* const first = at;
   std::int64_t number = 0;
   for (; *at >= '0' && *at <= '9' && at - first < kDigitsMax; ++at)
     number = 10 * number + (*at - '0');
-  value = {.kind = Value::Kind::kInteger, .integer = number};
+  value.kind = Value::Kind::kInteger;
+  value.text = {};
+  value.integer = number;
   const bool is_number = at != first && (*first != '0' || at == first + 1);
   return is_number ? at : nullptr;
 }
@@ -218,13 +221,13 @@ bool read_plain_check(const char* at, const char* end, CheckSpec& spec) {
   spec = {};
   if (*at != '{') return false;
   ++at;
+  Value value;
   do {
     if (at >= end || !take('"')) return false;
     const auto field = field_at(at);
     if (!field || !mark(*field, spec)) return false;
     at += kCheckFieldNames[static_cast<std::size_t>(*field)].size() + 1;
     if (!take(':')) return false;
-    Value value;
     at = read_plain(at + (*at == ' '), end, value);
     if (at == nullptr || !set_field(*field, value, spec)) return false;
   } while (take(','));
@@ -400,6 +403,10 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
 
 // A check brings its quota or the rule that has one, not both.
 bool CheckReader::Pass::require_all(const CheckSpec& spec) {
+  constexpr unsigned kLeast =
+      bit(CheckField::kKey) | bit(CheckField::kLimit) | bit(CheckField::kWindow);
+  constexpr unsigned kOfRules = bit(CheckField::kRule) | bit(CheckField::kTier);
+  if ((spec.present & (kLeast | kOfRules)) == kLeast) return true;
   if (!require(CheckField::kKey, spec)) return false;
   if (spec.has(CheckField::kRule)) {
     return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&

@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "proto/input_buffer.h"
+#include "server/http/check/check_body_testing.h"
 
 namespace weir {
 namespace {
@@ -19,37 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 using enum CheckForm;
 
-// What a reader says of a body behind which there is `behind`.
-std::string said_of(CheckReader& reader, std::string text, CheckForm form, char behind) {
-  const std::size_t size = text.size();
-  text.append(InputBuffer::kPadding, behind);
-  if (!reader.read({.text = text.data(), .size = size, .readable = text.size()}, form)) {
-    return to_json(reader.problem());
-  }
-  const CheckBody& body = reader.body();
-  std::string said = body.is_list ? "list" : "one";
-  for (const CheckSpec& check : body.checks) {
-    for (const std::string_view part :
-         {check.key, check.key_json, check.bucket, check.rule, check.tier}) {
-      said.append("|").append(part);
-    }
-    for (const std::int64_t part :
-         {check.limit, check.window.count(), check.cost, check.burst,
-          static_cast<std::int64_t>(check.algorithm),
-          check.mode ? static_cast<std::int64_t>(*check.mode) : -1,
-          static_cast<std::int64_t>(check.counting), std::int64_t{check.resets},
-          std::int64_t{check.present}, std::int64_t{body.atomic}}) {
-      said.append("|").append(std::to_string(part));
-    }
-  }
-  return said;
-}
-
-// What this file asks of bodies, it asks of both readers: a line's end in front, which means
-// nothing, leaves a body to simdjson. True if the body is accepted.
+// What this file asks of bodies, it asks of both readers. True if the body is accepted.
 bool expect_agreement(std::string_view text, CheckForm form, char behind = '}') {
   static CheckReader reader;
-  const std::string by_simdjson = said_of(reader, "\n" + std::string(text), form, behind);
+  const std::string by_simdjson = said_by_simdjson(reader, text, form, behind);
   EXPECT_EQ(said_of(reader, std::string(text), form, behind), by_simdjson) << text;
   return by_simdjson.front() != '{';
 }

@@ -146,9 +146,7 @@ void upgrade(const Console& console, Exchange& exchange, const AccessClaim& clai
 
 void open_live(const Console& console, Exchange& exchange) {
   HttpCore& core = console.core;
-  std::vector<NameValue> room;
-  const auto fields = headers_of(exchange, room);
-  const auto handshake = websocket::shake_hands(exchange.head, fields);
+  const auto handshake = websocket::shake_hands(exchange.head, exchange.headers);
   if (const auto* refusal = std::get_if<http1::Refusal>(&handshake)) {
     const bool lacks_upgrade = refusal->status == 426;
     return core.reply_problem(
@@ -156,7 +154,7 @@ void open_live(const Console& console, Exchange& exchange) {
         lacks_upgrade ? std::span<const NameValue>(kHowToUpgrade) : std::span<const NameValue>());
   }
   if (refuse_figures(console, exchange)) return;
-  const AccessClaim claim = read_claim(exchange.head, fields);
+  const AccessClaim claim = read_claim(exchange.head, exchange.headers);
   if (is_of_other_page(claim)) {
     return core.reply_problem(exchange,
                               http_problem(403, "A page of another origin may not listen here."));
@@ -228,9 +226,7 @@ bool has_tag(std::string_view if_none_match, std::string_view tag) {
 }
 
 void send_asset(HttpCore& core, const Exchange& exchange, const ConsoleAsset& asset, Keep keep) {
-  std::vector<NameValue> room;
-  const auto sent = headers_of(exchange, room);
-  const Coded form = coded(asset, find_header(sent, "accept-encoding").value_or(""));
+  const Coded form = coded(asset, exchange.field("accept-encoding"));
   // Weak, as all codings of a file have it.
   const std::string etag = "W/" + std::string(asset.etag);
   const bool is_page = keep == Keep::kUntilAsked;
@@ -243,7 +239,7 @@ void send_asset(HttpCore& core, const Exchange& exchange, const ConsoleAsset& as
     fields.push_back({"Content-Security-Policy", kContentSecurityPolicy});
     fields.push_back({"Referrer-Policy", "no-referrer"});
   }
-  if (has_tag(find_header(sent, "if-none-match").value_or(""), asset.etag)) {
+  if (has_tag(exchange.field("if-none-match"), asset.etag)) {
     return core.reply(exchange, {.status = 304, .content_type = {}, .fields = fields});
   }
   if (!form.coding.empty()) fields.push_back({"Content-Encoding", form.coding});
