@@ -62,6 +62,14 @@ def keep(folder, suite, rows, machine_facts, order):
     (folder / "latest.md").write_text(markdown(suites))
 
 
+def seconds_of(folder, names):
+    """How long these suites took the last time; None if that is not known of all."""
+    path = folder / "latest.json"
+    suites = json.loads(path.read_text()) if path.exists() else {}
+    seconds = [suites.get(name, {}).get("machine", {}).get("seconds") for name in names]
+    return None if None in seconds else sum(seconds)
+
+
 def markdown(suites):
     lines = ["# Benchmark results", "",
              "Written by `./dev bench`; "

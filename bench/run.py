@@ -33,11 +33,16 @@ def main():
     arguments = parse_arguments()
     bench = harness.Bench(build=arguments.build, quick=arguments.quick)
     folder = ROOT / ("build/bench-quick" if arguments.quick else "bench/results")
-    for name in arguments.suites or [name for name in SUITES if name not in ON_REQUEST]:
+    names = arguments.suites or [name for name in SUITES if name not in ON_REQUEST]
+    for number, name in enumerate(names, 1):
+        left = results.seconds_of(folder, names[number - 1:])
+        print(f"{name}: suite {number} of {len(names)}"
+              + (f", all in about {left / 60:.0f} min" if left else ""), file=sys.stderr)
         started = time.monotonic()
         machine = results.machine(ROOT)  # its load before we add ours
         rows = SUITES[name].run(bench)
-        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+        machine["seconds"] = round(time.monotonic() - started)
+        print(f"{name}: {machine['seconds']} s", file=sys.stderr)
         results.keep(folder, name, rows, machine, order=list(SUITES))
     print((folder / "latest.md").read_text())
 

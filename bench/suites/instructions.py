@@ -9,6 +9,7 @@ import json
 import pathlib
 import socket
 import subprocess
+import sys
 import tempfile
 
 import clients
@@ -38,8 +39,11 @@ def run(bench):
             ("installed library", LIBRARY_GOALS, installed_library()),
             ("installed library, optimized with the program", {}, installed_library("-flto")),
             ("serve's build", SERVE_GOALS, bench.weir.parent / "bench/counted/counted")):
+        print(f"instructions: {kind}", file=sys.stderr)
         rows += rows_of(kind, goals, program)
-    rows += [door_row(bench, *door) for door in doors(bench)]
+    for number, door in enumerate(doors(bench), 1):
+        print(f"instructions: {door[0]}, door {number} of {len(doors(bench))}", file=sys.stderr)
+        rows.append(door_row(bench, *door))
     rows += nginx_rows(bench)
     for row in rows:
         row.yardstick = ", ".join(filter(None, [row.yardstick, before.get(row.what)]))
