@@ -17,6 +17,10 @@ const EVENTS_SHOWN = 50;
 const LINES_MAX = 100;
 /** A badge that changed so recently pulses, also on a page that was just opened. */
 const PULSE_S = 6;
+/** Rows move so seldom that a reader can follow them. */
+const SORT_EVERY_S = 5;
+/** What is left after a second of what was denied before: half after 35 s. */
+const KEPT = 0.98;
 const COLUMNS = ["Rule", "Algorithm", "Requests/s", "", "Denied of them", "Burst ratio"];
 
 interface Line {
@@ -28,6 +32,8 @@ interface Line {
   readonly burst: HTMLElement;
   readonly spark: Sparkline;
   said: string;
+  /** Of late: the newer, the more it counts. */
+  deniedLately: number;
 }
 
 export class LiveTab extends Tab {
@@ -49,6 +55,7 @@ export class LiveTab extends Tab {
   private readonly runs = new RunsBar("compact");
   private lastEvent = -1;
   private drawnT = 0;
+  private sortedT = 0;
 
   protected build(): void {
     const none = h("li", { class: "empty" }, "Nothing unusual so far.");
@@ -134,6 +141,16 @@ export class LiveTab extends Tab {
       if (this.lines.size > LINES_MAX) this.dropLine(name, line);
       else this.showRates({ requests: 0, denied: 0, denyRate: 0, burstRatio: 0 }, line);
     }
+    if (Math.abs(live.t - this.sortedT) >= SORT_EVERY_S) this.sortRows(live.t);
+  }
+
+  /** Those that deny most come first. Nobody who is on one loses it. */
+  private sortRows(now: number): void {
+    this.sortedT = now;
+    const rows = [...this.lines].sort(([a, one], [b, other]) =>
+      other.deniedLately - one.deniedLately || (a < b ? -1 : 1)).map(([, line]) => line.row);
+    const isSame = rows.every((row, at) => this.rows.children[at] === row);
+    if (!isSame && !this.rows.contains(document.activeElement)) this.rows.append(...rows);
   }
 
   private showRule(rule: RuleLine, now: number): void {
@@ -150,6 +167,7 @@ export class LiveTab extends Tab {
 
   private showRates(rates: Rates, line: Line): void {
     line.spark.add(rates.requests ?? 0);
+    line.deniedLately = line.deniedLately * KEPT + (rates.denied ?? 0);
     say(line.requests, count(rates.requests));
     say(line.denied, share(rates.denyRate));
     line.share.value = rates.denyRate ?? 0;
@@ -167,15 +185,14 @@ export class LiveTab extends Tab {
     const line: Line = {
       row: h("tr"), algorithm: h("span"), requests: h("span"), denied: h("span"), share,
       burst: h("span"), spark: new Sparkline(), said: "",
+      deniedLately: 0,
     };
     const link = name === "" ? h("span", {}, "checks without a rule")
       : h("a", { href: address("rules", { rule: name }) }, name);
     const cells = [link, line.algorithm, line.requests, line.spark.element,
       h("span", { class: "with-meter" }, line.denied, share), line.burst];
     line.row.append(...cells.map((cell, at) => h("td", { "data-column": COLUMNS[at]! }, cell)));
-    const after = [...this.lines.entries()].filter(([other]) => other > name)
-      .sort(([a], [b]) => (a < b ? -1 : 1))[0];
-    this.rows.insertBefore(line.row, after ? after[1].row : null);
+    this.rows.append(line.row);
     this.lines.set(name, line);
     return line;
   }

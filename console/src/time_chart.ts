@@ -6,7 +6,7 @@ import {
 
 import { h, option, say } from "./dom";
 import { clock } from "./format";
-import { HISTORY_S } from "./live";
+import { HISTORY_S, feed } from "./live";
 import { colour, theme } from "./theme";
 
 Chart.register(LineController, LineElement, PointElement, LinearScale, Filler, Tooltip);
@@ -127,7 +127,8 @@ export class TimeChart<T extends { readonly t: number }> {
         x: {
           type: "linear", min: -spanS, max: 0,
           grid: { display: false, borderColor: colour("line") },
-          ticks: { ...ticks, stepSize: spanS / 4, callback: ago },
+          ticks: { ...ticks, stepSize: spanS / 4, callback: (value: number) =>
+            value === 0 && feed.isOld() ? clock(this.now) : ago(value) },
         },
         y: {
           min: 0, max: most, suggestedMax: least, stacked: stacked === true,

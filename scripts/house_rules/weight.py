@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 48_022),
     ("laboratory", ("lab/", "bench/"), 4_400),
-    ("console", ("console/",), 3_595),
+    ("console", ("console/",), 3_605),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_465),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 52_905
+TESTS_MAX = 52_920
 
 
 def weigh(tree):

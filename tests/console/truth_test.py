@@ -204,6 +204,18 @@ class Truth(unittest.TestCase):
               .map((each) => each.placeholder).filter((text) => /[0-9:/]/.test(text))""")
             self.assertEqual(empty, [], "no placeholder looks like a value")
 
+    def test_the_rule_that_denies_most_comes_first(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            server.check(key="x", rule="api")
+            page.open(server.url)
+            page.find("#live td", "api")
+            for _ in range(6):
+                server.check(key="x", rule="login")
+            first = "#live tbody tr:first-child td"
+            page.wait(lambda _: page.text(first) == "login", "it moves up")
+            self.assertEqual(page.text("#live tbody tr:last-child td"), "api")
+
     def test_estimates_look_like_estimates(self):
         page = self.page
         with Weir("--threads", "1", config=CONFIG) as server:
