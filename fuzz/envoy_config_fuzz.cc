@@ -10,7 +10,6 @@
 
 #include "base/assert.h"
 #include "config/envoy/envoy_config.h"
-#include "rules/rule_conflicts.h"
 #include "rules/rule_key.h"
 #include "rules/rule_set.h"
 

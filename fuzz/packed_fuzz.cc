@@ -12,8 +12,8 @@
 #include "engine/block_bytes.h"
 #include "engine/block_list.h"
 #include "rules/packed/packed_rules.h"
-#include "store/redis/fleet/busiest_word.h"
-#include "store/redis/fleet/traffic_word.h"
+#include "store/redis/fleet/busiest_field.h"
+#include "store/redis/fleet/traffic_field.h"
 
 namespace weir {
 namespace {

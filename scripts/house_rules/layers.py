@@ -43,10 +43,6 @@ OUTSIDE = [
      "base and algo have no threads, so that they compile to WebAssembly"),
 ]
 
-# Folders that still include each other: none may be added. Each pair wants one direction.
-OPEN_PAIRS = {
-    ("observe", "observe/keys"),
-}
 TESTS = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
@@ -104,15 +100,10 @@ def check_pairs(tree):
                    if folder in row and target in row):
                 yield Finding(path, line, "layer", f"{folder} is below {target}")
     pairs = {pair for pair in includes if pair[0] < pair[1] and pair[::-1] in includes}
-    for pair in sorted(pairs - OPEN_PAIRS):
+    for pair in sorted(pairs):
         path, line = includes[pair[::-1]]
         yield Finding(path, line, "pair", f"{pair[0]} and {pair[1]} include each other: "
                       "let one point to the other")
-    if not pairs:
-        return
-    for pair in sorted(OPEN_PAIRS - pairs):
-        yield Finding("scripts/house_rules/layers.py", 1, "pair",
-                      f"{pair[0]} and {pair[1]} point one way now: take them out of OPEN_PAIRS")
 
 
 def include_fault(path, quote, included):

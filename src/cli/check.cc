@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "cli/check_answer.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
 #include "cli/http/http_client.h"

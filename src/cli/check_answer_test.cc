@@ -1,4 +1,4 @@
-#include "cli/check_answer.h"
+#include "cli/check_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,8 @@
-// The options that say what a check asks for: of `weir check` and `weir-bench http`.
+// The options that say what a check asks for, of `weir check` and `weir-bench http`; and what the
+// answer says.
 //
-// Thread rule: main's thread. Tested by check_options_test.cc and tests/e2e/commands_test.py.
+// Thread rule: main's thread. Tested by check_options_test.cc, check_answer_test.cc and
+// tests/e2e/commands_test.py.
 
 #pragma once
 
@@ -36,5 +38,26 @@ void add_check_options(CLI::App& command, CheckFields& fields);
 
 // Why an option refuses a text; empty: it is a duration above 0.
 std::string mistake_in_duration(const std::string& text);
+
+// The answer of a server to one check, in words.
+//
+//   allowed, 4 of 5 left, full again in 60 s
+//   denied, retry after 12 s
+//   denied, more than 5 are never allowed at once
+//
+// Times are rounded up, so that a client that waits for as long does not come too early.
+struct CheckAnswer {
+  bool allowed = false;
+  std::string text;
+};
+
+// From the body of a 200. Nothing if it is not what /check answers.
+std::optional<CheckAnswer> read_answer(std::string_view json);
+
+// "12 s", or "250 ms" below one second.
+std::string in_words(double seconds);
+
+// From the body of any other status: the server's explanation, if there is one.
+std::optional<std::string> read_problem(std::string_view json);
 
 }  // namespace weir

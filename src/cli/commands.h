@@ -9,6 +9,12 @@
 
 #pragma once
 
+#include <ostream>
+#include <utility>
+
+#include "config/config.h"
+#include "weir/result.h"
+
 namespace CLI {
 class App;
 }
@@ -26,5 +32,19 @@ void add_export_command(CLI::App& app);
 void add_gateway_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
+
+// The mistakes in what a command reads, and the end of the command.
+// Tested by tests/e2e/refused_settings_test.py.
+[[noreturn]] void refuse(const ConfigErrors& errors, std::ostream& out);
+
+template <typename Value>
+Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
+  if (!result) refuse(result.error(), out);
+  return *std::move(result);
+}
+
+// Sets up the log of commands that run until they are stopped: one line an event, on standard
+// error. Tested by tests/e2e/serve_test.py.
+void set_up_log();
 
 }  // namespace weir

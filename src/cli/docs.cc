@@ -21,7 +21,6 @@
 #include "base/ascii.h"
 #include "base/duration_text.h"
 #include "cli/commands.h"
-#include "cli/value_or_refuse.h"
 #include "config/config.h"
 #include "config/rules/rule_config.h"
 

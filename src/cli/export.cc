@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/value_or_refuse.h"
 #include "config/config.h"
-#include "config/config_file.h"
 #include "rules/packed/packed_rules.h"
 
 namespace weir {

@@ -1,5 +1,6 @@
 // weir serve: the server.
 
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,6 @@
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
-#include "cli/log.h"
 #include "cli/node/config_files.h"
 #include "cli/node/node.h"
 #include "cli/node/settings.h"
@@ -333,6 +333,13 @@ void serve(const ServeOptions& options) {
 }
 
 }  // namespace
+
+// UTC, so that the logs of machines in several places can be merged by sorting.
+void set_up_log() {
+  auto logger = spdlog::stderr_logger_mt("weir");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  spdlog::set_default_logger(std::move(logger));
+}
 
 void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Run the server");

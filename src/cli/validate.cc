@@ -11,7 +11,6 @@
 
 #include "cli/commands.h"
 #include "cli/node/config_files.h"
-#include "cli/value_or_refuse.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
@@ -63,6 +62,12 @@ std::string count_rules_in(const ValidateOptions& options) {
 }
 
 }  // namespace
+
+void refuse(const ConfigErrors& errors, std::ostream& out) {
+  for (const auto& error : errors) out << error.to_string() << '\n';
+  out << "see " WEIR_DOCS "reference/settings.md#mistakes\n";
+  throw CLI::RuntimeError(1);
+}
 
 void add_validate_command(CLI::App& app) {
   auto* command = app.add_subcommand("validate", "Check a configuration file, as serve would");

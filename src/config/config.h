@@ -21,11 +21,13 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-#include "config/fields/config_error.h"
+#include "config/fields/fields.h"
 #include "config/rules/rule_context.h"
 #include "config/setting_values.h"
 #include "rules/rule_set.h"
@@ -54,5 +56,14 @@ Result<Config, ConfigErrors> load_config(const std::string& path,
 
 // The JSON Schema (draft 2020-12) of the file, pretty-printed.
 std::string config_schema();
+
+// ---- files, read into memory: bounded, and never waiting for ever ----
+
+// All bytes of the file, and of a longer one `bytes_max` and one more. A FIFO is read to its
+// end, or is an error if it is silent for ten seconds; one that nobody writes to is empty.
+Result<std::string, std::error_code> read_file(const std::string& path, std::size_t bytes_max);
+
+// A configuration. The parser refuses one that is longer than a YAML document may be.
+Result<std::string, ConfigErrors> read_config_file(const std::string& path);
 
 }  // namespace weir

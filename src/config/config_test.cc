@@ -20,7 +20,6 @@
 
 #include "base/duration_text.h"
 #include "base/expected_file_testing.h"
-#include "config/config_file.h"
 #include "config/fields/field_value.h"
 #include "config/fields/fields.h"
 #include "rules/request/country_file_testing.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "config/config.h"
-#include "config/config_file.h"
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {

@@ -14,12 +14,25 @@
 #include <string>
 #include <vector>
 
-#include "config/switch_thresholds.h"
 #include "rules/mode.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
+
+// When rules that are adaptive switch (engine/switching/traffic_switch.h). setting_fields.cc says
+// what each means. Tested by src/engine/switching/traffic_switch_test.cc.
+struct SwitchThresholds {
+  double burst_ratio = 3;
+  double burst_ratio_leave = 2;
+  double denied_share = 0.5;
+  double denied_share_leave = 0.3;
+  double rate_min = 20;  // requests a second
+  double rate_leave = 10;
+  Duration dwell = std::chrono::seconds(5);
+
+  friend bool operator==(const SwitchThresholds&, const SwitchThresholds&) = default;
+};
 
 using Texts = std::vector<std::string>;
 

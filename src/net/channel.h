@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "net/tls/tls_stream.h"
+#include "net/tls/tls_context.h"
 
 namespace weir {
 

@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "proto/connection_figures.h"
+#include "proto/session.h"
 
 namespace weir {
 

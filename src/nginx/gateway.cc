@@ -8,7 +8,7 @@
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
 #include "gate/header_settings.h"
-#include "store/redis/fleet/fleet_settings.h"
+#include "store/redis/fleet/node_fleet.h"
 
 namespace weir::nginx {
 namespace {

@@ -29,7 +29,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "observe/rule_outcome.h"
+#include "observe/keys/key_report.h"
 #include "weir/time.h"
 
 namespace weir {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "observe/own_count.h"
+#include "base/own_count.h"
 #include "weir/time.h"
 
 namespace weir {

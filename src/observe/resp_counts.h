@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "observe/core_counters.h"
+#include "observe/core_slots.h"
 
 namespace weir {
 

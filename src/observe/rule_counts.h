@@ -26,13 +26,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/own_count.h"
 #include "base/text_hash.h"
 #include "observe/key_sketch.h"
 #include "observe/keys/busiest_keys.h"
 #include "observe/keys/key_report.h"
 #include "observe/latency_counts.h"
-#include "observe/own_count.h"
-#include "observe/rule_outcome.h"
 #include "weir/time.h"
 
 namespace weir {

@@ -18,9 +18,9 @@
 #include <span>
 #include <string_view>
 
+#include "base/own_count.h"
 #include "observe/core_slots.h"
 #include "observe/denials.h"
-#include "observe/own_count.h"
 #include "observe/rule_counts.h"
 #include "weir/decision.h"
 #include "weir/quota.h"

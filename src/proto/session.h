@@ -18,13 +18,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "base/waker.h"
+#include "base/late_reply.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -99,6 +100,26 @@ class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
   virtual std::unique_ptr<Session> make_session(const Peer& peer, Instant now) = 0;
+};
+
+// From where a listening socket can be reached. What a door may do for clients that have shown no
+// credentials depends on it. Tested by src/server/http/http_access_test.cc.
+enum class Exposure : std::uint8_t { kLoopback, kNetwork };
+
+// What became of the connections of all doors, for metrics. Counted by net/connection_budget.h,
+// tested by src/net/server_test.cc and src/server/http/admin/http_pages_test.cc.
+struct ConnectionFigures {
+  std::uint64_t open = 0;
+  std::uint64_t max = 0;
+  std::uint64_t accepted = 0;           // since the start
+  std::uint64_t refused = 0;            // beyond max: reset at once
+  std::uint64_t stalled = 0;            // dropped because the peer did not read its replies
+  std::uint64_t failed_handshakes = 0;  // of TLS, those that took too long among them
+  std::uint64_t refused_headers = 0;    // of the PROXY protocol, likewise
+  std::uint64_t buffered = 0;           // bytes that they hold
+  std::uint64_t buffered_max = 0;
+  std::uint64_t shed = 0;     // reset because all held too much, and they most
+  std::uint64_t flooded = 0;  // closed because the peer only made work
 };
 
 }  // namespace weir

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "base/nearest_name.h"
-#include "config/config_file.h"
+#include "config/config.h"
 #include "config/config_warnings.h"
 #include "proto/repeated_name.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_probe.h"
 #include "rulebook/rule_text.h"
-#include "rules/rule_conflicts.h"
+#include "rules/rule_set.h"
 
 namespace weir {
 namespace {

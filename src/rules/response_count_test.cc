@@ -1,4 +1,4 @@
-#include "rules/response_count.h"
+#include "rules/rule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,11 @@
 #include "rules/rule_set.h"
 
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/nearest_name.h"
+#include "rules/rule.h"
 
 namespace weir {
 
@@ -47,6 +49,45 @@ std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id) {
   std::vector<std::string_view> ids;
   for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
   return nearest_name(id, ids);
+}
+
+std::vector<std::string> descriptor_path(const DescriptorMatch& match) {
+  std::vector<std::string> path = {match.domain};
+  for (const DescriptorEntry& entry : match.entries) {
+    path.push_back(entry.key);
+    path.push_back(entry.value ? "=" + entry.value->text : "");
+  }
+  return path;
+}
+
+std::optional<std::string> descriptor_conflict(std::span<const Rule> rules) {
+  std::map<std::vector<std::string>, const Rule*> seen;
+  for (const Rule& rule : rules) {
+    if (!rule.descriptor || rule.descriptor->entries.empty()) continue;
+    const auto [first, fresh] = seen.emplace(descriptor_path(*rule.descriptor), &rule);
+    if (fresh) continue;
+    return "the rules '" + first->second->id + "' and '" + rule.id +
+           "' are for the same descriptor; remove one of them";
+  }
+  return std::nullopt;
+}
+
+bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& address) const {
+  return keys.contains(key) || (address && contain(networks, *address));
+}
+
+std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {
+  if (!overrides.empty()) {
+    if (const auto found = overrides.find(key); found != overrides.end()) return found->second;
+  }
+  return limits_for_tier(tier_name);
+}
+
+std::span<const Quota> Rule::limits_for_tier(std::string_view tier_name) const {
+  if (!tiers.empty()) {
+    if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;
+  }
+  return own_limits();
 }
 
 }  // namespace weir

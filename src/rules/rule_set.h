@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ class RuleSet {
  public:
   RuleSet() = default;
 
-  // REQUIRES: what rules/rule_conflicts.h checks (the loader has refused the file
+  // REQUIRES: what descriptor_conflict() and the loader check (which has refused the file
   // otherwise): unique ids, unique descriptors, at most kGroupsMax groups.
   explicit RuleSet(std::vector<Rule> rules, RequestSources sources = {});
   RuleSet(const RuleSet&) = delete;
@@ -103,5 +104,13 @@ bool RuleSet::for_each_match(Request& request, MatchScratch& scratch, Instant wa
 std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id);
 
 using RuleSetPtr = std::shared_ptr<const RuleSet>;
+
+// The domain, and each entry's key and value: the same for two matches if no descriptor
+// could tell them apart.
+std::vector<std::string> descriptor_path(const DescriptorMatch& match);
+
+// Two rules for one descriptor, as a sentence; nothing if there are none. Each is right by itself.
+// Tested by src/config/envoy/envoy_config_test.cc.
+std::optional<std::string> descriptor_conflict(std::span<const Rule> rules);
 
 }  // namespace weir

@@ -113,7 +113,7 @@ class ThreeNodes(unittest.TestCase):
         spend(nodes[0], 3, "alice")
         alice = busiest(nodes[0])["keys"][0]["hash"]
         seconds = int(self.redis.ask("TIME")[0])
-        # 900 times alice (busiest_word.h).
+        # 900 times alice (busiest_field.h).
         lie = (b" 1\x03api\x84\x07\0\x01\x01" + int(alice, 16).to_bytes(8, "little") +
                b"\x84\x07\x84\x07\0" b"\0\0\x01\0")
         soon, now = b"%d" % (seconds + 5), b"%d" % seconds

@@ -10,7 +10,7 @@
 #include "base/decimal.h"
 #include "base/duration_text.h"
 #include "config/fields/section_reader.h"
-#include "config/yaml/yaml_json.h"
+#include "config/yaml/yaml_document.h"
 
 namespace weir::scenarios {
 namespace {

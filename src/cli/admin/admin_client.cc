@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
@@ -9,7 +11,8 @@
 #include <utility>
 
 #include "base/percent.h"
-#include "cli/check_answer.h"
+#include "cli/check_options.h"
+#include "config/yaml/yaml_text.h"
 
 namespace weir {
 namespace {
@@ -37,8 +40,9 @@ std::string AdminClient::ask(HttpQuestion question) const {
   fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
 }
 
-void AdminClient::show(const HttpQuestion& question,
-                       const std::function<std::string(std::string_view reply)>& text_of) const {
+void AdminClient::show(
+    const HttpQuestion& question,
+    const std::function<std::string(const boost::json::value&)>& in_words) const {
   const auto reply = ask(question);
   if (json) {
     std::cout << reply << '\n';
@@ -46,7 +50,7 @@ void AdminClient::show(const HttpQuestion& question,
   }
   auto text = std::string();
   try {
-    text = text_of(reply);
+    text = in_words(boost::json::parse(reply));
   } catch (const std::exception&) {  // not JSON, or a field missing or of another type
     fail(server + " does not answer like weir; is it another program?");
   }
@@ -56,6 +60,12 @@ void AdminClient::show(const HttpQuestion& question,
 void AdminClient::fail(const std::string& message) const {
   std::cerr << "weir " << command << ": " << message << '\n';
   throw CLI::RuntimeError(kExitError);
+}
+
+std::string text_of(const boost::json::value& value) {
+  if (value.is_null()) return "-";
+  if (!value.is_string()) return boost::json::serialize(value);
+  return printable(std::string_view(value.get_string()));
 }
 
 std::string escaped(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,15 +25,19 @@ struct AdminClient {
   // --server and --json.
   void add_options(CLI::App& app);
 
-  // The body of the reply, as it is with --json, else as `text_of` says it. Ends the command with
-  // exit code 2 if there is none, or none of success. The token comes from the environment, as
-  // command lines are seen by others.
+  // The body of the reply. show() prints it, as it is with --json, else as `in_words` says it. Ends
+  // the command with exit code 2 if there is none, or none of success. The token comes from the
+  // environment, as command lines are seen by others.
   std::string ask(HttpQuestion question) const;
   void show(const HttpQuestion& question,
-            const std::function<std::string(std::string_view reply)>& text_of) const;
+            const std::function<std::string(const boost::json::value& said)>& in_words) const;
 
   [[noreturn]] void fail(const std::string& message) const;
 };
+
+// A value of a reply, "-" if it is null. Keys are what clients have sent, so nothing of them may
+// control the terminal.
+std::string text_of(const boost::json::value& value);
 
 // For a query: all but letters and digits as %XX.
 std::string escaped(std::string_view text);

@@ -52,16 +52,14 @@ std::string body_of(std::initializer_list<std::pair<const char*, std::string>> f
   return json::serialize(body);
 }
 
-std::string text_in(const json::object& from, const char* field) {
-  const json::value* const value = from.if_contains(field);
-  if (value == nullptr || !value->is_string()) return {};
-  const json::string& text = value->get_string();
-  return printable({text.data(), text.size()});
+// Empty if there is no such field.
+std::string text_in(const json::value& from, const char* field) {
+  const json::value* const value = from.as_object().if_contains(field);
+  return value == nullptr ? "" : text_of(*value);
 }
 
-std::string rule_in(const json::object& block) {
-  const auto rule = text_in(block, "rule");
-  return rule.empty() ? "all rules" : rule;
+std::string rule_in(const json::value& block) {
+  return block.at("rule").is_null() ? "all rules" : text_of(block.at("rule"));
 }
 
 std::string span_text(double seconds) {
@@ -76,10 +74,8 @@ void block(const BlockOptions& options) {
                                                       {"rule", options.rule},
                                                       {"why", options.reason},
                                                       {"by", who()}})};
-  options.client.show(question, [](std::string_view reply) {
-    const auto said = json::parse(json::string_view(reply.data(), reply.size()));
-    const auto& made = said.as_object();
-    return text_in(made, "key") + " is blocked for " +
+  options.client.show(question, [](const json::value& made) {
+    return text_of(made.at("key")) + " is blocked for " +
            span_text(made.at("ends_in_seconds").to_number<double>()) + ", by " + rule_in(made) +
            "\n";
   });
@@ -90,20 +86,17 @@ void unblock(const BlockOptions& options) {
       HttpQuestion{.url = kPath,
                    .method = "DELETE",
                    .body = body_of({{"key", options.key}, {"rule", options.rule}, {"by", who()}})};
-  options.client.show(question, [&](std::string_view) {
+  options.client.show(question, [&](const json::value&) {
     return printable(options.key) + " is no longer blocked by " +
            (options.rule.empty() ? "any rule" : options.rule) + "\n";
   });
 }
 
-// Keys are what clients have sent, so nothing of them may control the terminal.
-std::string table_of(std::string_view reply) {
-  const auto said = json::parse(json::string_view(reply.data(), reply.size()));
+std::string table_of(const json::value& said) {
   std::string table = "   ends in  rule              key\n";
-  for (const json::value& each : said.at("blocks").as_array()) {
-    const json::object& one = each.as_object();
+  for (const json::value& one : said.at("blocks").as_array()) {
     table += right(span_text(one.at("ends_in_seconds").to_number<double>()), 10) + "  ";
-    table += left(rule_in(one), 16) + "  " + text_in(one, "key");
+    table += left(rule_in(one), 16) + "  " + text_of(one.at("key"));
     const auto by = text_in(one, "by");
     const auto why = text_in(one, "why");
     if (text_in(one, "reason") == "denied") table += "  (by the rule)";

@@ -5,11 +5,9 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "cli/admin/admin_client.h"
 #include "cli/commands.h"
-#include "config/yaml/yaml_text.h"
 
 namespace weir {
 namespace {
@@ -24,21 +22,17 @@ struct BusiestOptions {
   AdminClient client;
 };
 
-// A key is what a client has sent, so nothing of it may control the terminal.
-std::string table_of(std::string_view reply) {
+std::string table_of(const json::value& said) {
   std::string table = "   requests  share  key\n";
-  const json::value said = json::parse(json::string_view(reply.data(), reply.size()));
   for (const json::value& each : said.at("keys").as_array()) {
     const json::object& key = each.as_object();
     const auto count = std::to_string(key.at("count").to_number<std::uint64_t>());
     const auto share = std::to_string(std::lround(100 * key.at("share").to_number<double>()));
-    const json::string& name = key.at(key.contains("key") ? "key" : "hash").as_string();
     table += right(count, 11) + right(share, 5) + " %  ";
-    table += printable({name.data(), name.size()}) + '\n';
+    table += text_of(key.at(key.contains("key") ? "key" : "hash")) + '\n';
   }
   if (const json::value* const trouble = said.as_object().if_contains("trouble")) {
-    const json::string& why = trouble->as_string();
-    table += "of this node only: " + printable({why.data(), why.size()}) + '\n';
+    table += "of this node only: " + text_of(*trouble) + '\n';
   }
   return table;
 }

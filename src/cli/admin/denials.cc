@@ -9,10 +9,8 @@
 #include <thread>
 
 #include "cli/admin/admin_client.h"
-#include "cli/check_answer.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
-#include "config/yaml/yaml_text.h"
 
 namespace weir {
 namespace {
@@ -38,14 +36,6 @@ std::string path_of(const DenialOptions& options, std::int64_t after) {
   return path;
 }
 
-std::string text_of(const json::value& value) {
-  if (value.is_null()) return "-";
-  if (!value.is_string()) return json::serialize(value);
-  const auto& text = value.get_string();
-  return printable({text.data(), text.size()});
-}
-
-// A key is what a client has sent, so nothing of it may control the terminal.
 std::string line_of(const json::object& denial) {
   const auto field = [&](const char* name) { return text_of(denial.at(name)); };
   auto line =
@@ -61,8 +51,7 @@ std::string line_of(const json::object& denial) {
 }
 
 // The earliest first.
-std::string lines_of(std::string_view reply, std::int64_t& next) {
-  const auto said = json::parse(json::string_view(reply.data(), reply.size()));
+std::string lines_of(const json::value& said, std::int64_t& next) {
   const auto& denials = said.at("denials").as_array();
   std::string lines;
   for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
@@ -83,7 +72,7 @@ void show_denials(const DenialOptions& options) {
   std::int64_t next = 0;
   for (;;) {
     options.client.show({.url = path_of(options, next)},
-                        [&](std::string_view reply) { return lines_of(reply, next); });
+                        [&](const json::value& said) { return lines_of(said, next); });
     if (!options.follow) return;
     std::cout.flush();
     std::this_thread::sleep_for(kFollowEvery);

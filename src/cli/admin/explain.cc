@@ -13,7 +13,6 @@
 
 #include "base/duration_text.h"
 #include "cli/admin/admin_client.h"
-#include "cli/check_answer.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
 #include "config/yaml/yaml_text.h"
@@ -69,11 +68,6 @@ Explanation explanation(const ExplainOptions& options, std::string_view rule) {
       ask(options.client, "/admin/denials?limit=100&since=" + options.since + "&" + query);
   return {.counter = counter.at("applies").at(0).as_object(),
           .denials = denials.at("denials").as_array()};
-}
-
-std::string text_of(const json::value& value) {
-  if (!value.is_string()) return json::serialize(value);
-  return printable(std::string_view(value.get_string()));
 }
 
 std::string window_of(const json::object& counter) {

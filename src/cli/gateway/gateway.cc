@@ -1,11 +1,15 @@
 // weir gateway: nginx, with Weir in its workers, in front of an origin.
 
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -23,10 +27,7 @@
 #include "base/duration_text.h"
 #include "cli/commands.h"
 #include "cli/gateway/nginx_config.h"
-#include "cli/gateway/nginx_process.h"
-#include "cli/log.h"
 #include "cli/node/config_files.h"
-#include "cli/value_or_refuse.h"
 #include "config/config.h"
 #include "net/loop/file_watch.h"
 #include "net/loop/gate.h"
@@ -38,6 +39,89 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+
+constexpr int kExitNotStarted = 127;  // as a shell says
+
+// An nginx that runs in the foreground, and ends when its owner does.
+class NginxProcess {
+ public:
+  // What to start, from which folder, by which configuration.
+  struct Command {
+    std::string program;
+    std::string folder;
+    std::string config;
+  };
+
+  // Starts it, out of reach of the terminal's Ctrl-C, which its owner passes on as it sees fit.
+  // Throws std::system_error if there can be no further process.
+  explicit NginxProcess(const Command& command);
+  NginxProcess(const NginxProcess&) = delete;
+  NginxProcess& operator=(const NginxProcess&) = delete;
+  ~NginxProcess();  // ends it
+
+  // Does nothing once exit_code() has returned one.
+  void signal(int number) const;
+
+  // The exit code of an nginx that has ended, workers too; after a signal 128 and its number.
+  std::optional<int> exit_code();
+
+ private:
+  void end_orphans() const;
+
+  pid_t pid_ = -1;
+};
+
+// In the child: with the signals that every program starts with.
+[[noreturn]] void become(const NginxProcess::Command& command) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::setpgid(0, 0);
+  ::signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const auto words = std::array{command.program.c_str(),
+                                "-p",
+                                command.folder.c_str(),
+                                "-c",
+                                command.config.c_str(),
+                                "-e",
+                                "stderr",
+                                static_cast<const char*>(nullptr)};
+  ::execv(command.program.c_str(), const_cast<char* const*>(words.data()));
+  ::_exit(kExitNotStarted);
+}
+
+NginxProcess::NginxProcess(const Command& command) : pid_(::fork()) {
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (pid_ == 0) become(command);
+}
+
+NginxProcess::~NginxProcess() {
+  if (pid_ < 0) return;
+  signal(SIGTERM);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void NginxProcess::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);  // -1 would be everybody
+}
+
+std::optional<int> NginxProcess::exit_code() {
+  end_orphans();
+  int status = 0;
+  if (pid_ < 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// nginx's workers outlive a master that is killed, and keep its port. Until it is waited for, no
+// other group of processes has its number.
+void NginxProcess::end_orphans() const {
+  siginfo_t ended{};
+  const auto id = static_cast<id_t>(pid_);
+  if (pid_ < 0 || ::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+  if (ended.si_pid == pid_) ::kill(-pid_, SIGTERM);
+}
 
 constexpr int kExitFailed = 1;
 constexpr Duration kQuiet = 200ms;               // files that have not changed for as long are read

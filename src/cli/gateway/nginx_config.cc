@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/http/http_url.h"
+#include "cli/http/http_client.h"
 #include "weir/version.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "cli/http/http_url.h"
+#include "cli/http/http_client.h"
 
 #include <gtest/gtest.h>
 

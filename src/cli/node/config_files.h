@@ -1,7 +1,8 @@
 // The files that a server reads: its own configuration and those of Envoy's reference
-// rate limit service, whose rules join its own.
+// rate limit service, whose rules join its own. And what keeps a server from running with them.
 //
-// Thread rule: one thread. Tested by config_files_test.cc.
+// Thread rule: one thread. Tested by config_files_test.cc and
+// tests/e2e/refused_settings_test.py.
 
 #pragma once
 
@@ -19,8 +20,8 @@ namespace weir {
 Result<Config, ConfigErrors> load_whole_config(const std::string& file,
                                                ServedBy served_by = ServedBy::kServer);
 
-// The configuration with all rules and settings in it; the command line wins over the file. It
-// has no setting_mistakes().
+// The configuration with all rules and settings in it; the command line wins over the file. A
+// server can run with it.
 Result<Config, ConfigErrors> load_config_files(const ServeOptions& options);
 
 // Changes with the text of any of these files, or of the files in these folders.

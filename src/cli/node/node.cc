@@ -413,11 +413,10 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
   fleet_ = std::make_unique<NodeFleet>(
       std::move(fleet), cores_.size(),
       NodeFleet::World{
-          .blocks = blocks_,
-          .traffic = recent_traffic_,
-          .switches = switches_,
-          .rule_counts = traffic_.rules(),
-          .keys = fleet_keys_,
+          .topics = {.blocks = blocks_,
+                     .traffic = recent_traffic_,
+                     .switches = switches_,
+                     .keys = fleet_keys_},
           .post = [this](std::size_t core,
                          std::function<void()> action) { server_->post(core, std::move(action)); },
           .say = log_of_fleet,

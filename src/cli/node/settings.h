@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/fault.h"
-#include "cli/http/http_url.h"
+#include "cli/http/http_client.h"
 #include "config/setting_values.h"
 #include "net/doorway.h"
 #include "net/sockets/address.h"
 #include "net/tls/tls_context.h"
-#include "proto/exposure.h"
+#include "proto/session.h"
 #include "rules/request/client_address.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/result.h"

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/config_file.h"
+#include "config/config.h"
 #include "engine/block_bytes.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_text.h"

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/http/http_url.h"
+#include "cli/http/http_client.h"
 #include "weir/time.h"
 
 namespace weir {

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "base/duration_text.h"
-#include "rules/rule_conflicts.h"
 #include "rules/rule_set.h"
 
 namespace weir {

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/fields/config_error.h"
 #include "config/fields/field_value.h"
 #include "config/fields/fields.h"
 #include "config/yaml/yaml_document.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rules/rule_conflicts.h"
+#include "rules/rule_set.h"
 #include "rules/traffic_rules.h"
 #include "weir/store.h"
 

@@ -9,7 +9,6 @@
 #include <boost/json/serialize.hpp>
 
 #include "config/yaml/yaml_document.h"
-#include "config/yaml/yaml_json.h"
 
 namespace weir {
 namespace {

@@ -5,6 +5,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
 #include <new>
 #include <sstream>
 #include <utility>
@@ -30,6 +34,38 @@ TextPlace place_of(const YAML::Mark& mark) {
   // A null mark has -1 everywhere.
   return {static_cast<std::size_t>(std::max(mark.line, 0)) + 1,
           static_cast<std::size_t>(std::max(mark.column, 0)) + 1};
+}
+
+namespace json = boost::json;
+
+json::value scalar(const YamlNode& node) {
+  if (node.style == YamlNode::Style::kPlain) {
+    boost::system::error_code error;
+    const json::value value = json::parse(node.text, error);
+    if (!error && !value.is_structured()) return value;
+  }
+  return json::value(json::string_view(node.text.data(), node.text.size()));
+}
+
+// As deep as the document, which is bounded (kYamlDepthMax). `left` counts nodes down;
+// below zero the result is of no use.
+json::value tree(const YamlNode& node, std::int64_t& left) {
+  if (--left < 0) return nullptr;
+  switch (node.kind) {
+    case YamlNode::Kind::kEmpty: return nullptr;
+    case YamlNode::Kind::kText: return scalar(node);
+    case YamlNode::Kind::kList: {
+      json::array array;
+      for (const YamlNode* item : node.items) array.push_back(tree(*item, left));
+      return array;
+    }
+    case YamlNode::Kind::kMap: {
+      json::object object;
+      for (const auto& entry : node.entries) object[entry.key->text] = tree(*entry.value, left);
+      return object;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -188,6 +224,12 @@ Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
     return YamlError{{}, std::string("cannot be read as YAML: ") + error.what()};
   }
   return builder.take();
+}
+
+std::optional<std::string> to_json(const YamlNode& node) {
+  std::int64_t left = kJsonNodesMax;
+  const json::value value = tree(node, left);
+  return left < 0 ? std::nullopt : std::optional(json::serialize(value));
 }
 
 }  // namespace weir

@@ -21,7 +21,7 @@
 #include <span>
 #include <string>
 
-#include "config/switch_thresholds.h"
+#include "config/settings.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 

@@ -4,24 +4,78 @@
 //
 // TLS 1.2 and 1.3, without renegotiation and compression.
 //
-// Thread rule: immutable; OpenSSL counts the references to it. Tested by src/net/tls_test.cc
+// Thread rule: immutable, but for a TlsStream, which is its connection's core's; OpenSSL counts the
+// references to contexts. Tested by src/net/tls_test.cc
 // and src/net/socket_dialer_test.cc.
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/fault.h"
 #include "net/sockets/address.h"
-#include "net/tls/tls_stream.h"
 #include "proto/dialer.h"
 #include "weir/result.h"
 
 struct ssl_ctx_st;
+struct ssl_st;
 
 namespace weir {
+
+// What came of reading from or writing to a connection, in clear or through TLS.
+struct IoResult {
+  enum class Status : std::uint8_t {
+    kDone,         // `size` bytes were moved
+    kWantsInput,   // try again when the socket is readable
+    kWantsOutput,  // try again when it is writable
+    kEnd,          // the peer has sent all it will
+    kBroken,       // nothing will come of this connection any more
+  };
+  Status status;
+  std::size_t size = 0;  // also if a write could not take everything
+};
+
+// One connection's TLS, straight on its socket. OpenSSL writes to the socket without MSG_NOSIGNAL,
+// so the process ignores SIGPIPE.
+class TlsStream {
+ public:
+  explicit TlsStream(ssl_st* ssl) : ssl_(ssl) {}  // owns it
+  ~TlsStream();
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // kDone when both sides have what they need. If kBroken, TLS has sent the peer the reason,
+  // as far as TLS has words for it.
+  IoResult handshake();
+
+  // Why a handshake is kBroken, in a few words.
+  std::string refusal() const;
+
+  // What follows is for after the handshake. A read takes at most one record's bytes,
+  // and the socket may be empty although more of the record waits: see has_unread().
+  IoResult read(std::span<char> space);
+  bool has_unread() const;
+
+  // Takes as much as the socket does. What it could not take is to be offered again, and
+  // may be longer then, not shorter.
+  IoResult write(std::string_view output);
+
+  // Tells the peer that nothing more will be written, if the socket has room for that.
+  void say_goodbye();
+
+ private:
+  IoResult result_of(int returned);
+
+  ssl_st* ssl_;
+  unsigned long error_ = 0;  // OpenSSL's, of a handshake
+  bool broken_ = false;      // OpenSSL must not be called any more but to free
+};
 
 struct SslContextDeleter {
   void operator()(ssl_ctx_st* context) const;

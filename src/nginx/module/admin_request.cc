@@ -1,4 +1,5 @@
-#include "nginx/module/admin_request.h"
+// A place that has `weir_admin`: hands the request to the pages, and their reply to nginx.
+// Tested by tests/nginx/admin_test.py.
 
 #include <exception>
 #include <memory>
@@ -10,10 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/waker.h"
+#include "base/late_reply.h"
 #include "nginx/admin.h"
 #include "nginx/module/decided.h"
-#include "nginx/module/parked_request.h"
 #include "nginx/module/request.h"
 #include "nginx/module/settings.h"
 #include "proto/input_buffer.h"

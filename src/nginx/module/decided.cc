@@ -1,5 +1,6 @@
 #include "nginx/module/decided.h"
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <new>
@@ -65,6 +66,25 @@ void settle(void* data) {
   if (stay != nullptr && stay->owes()) charge(*stay, {.is_known = false}, ngx_cycle->log);
 }
 
+void go_on(ngx_http_request_t* request) noexcept {
+  ngx_connection_t* const connection = request->connection;
+  if (connection->write->delayed != 0) {  // something else has happened
+    if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
+      ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+    return;
+  }
+  Decided& decided = *find_decided(request);
+  decided.is_delayed = false;
+  if (decided.stay != nullptr) decided.stay->go_on();
+  if (ngx_handle_read_event(connection->read, 0) != NGX_OK) {
+    return ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
+  }
+  request->read_event_handler = ngx_http_block_reading;
+  request->write_event_handler = ngx_http_core_run_phases;
+  ngx_http_core_run_phases(request);
+}
+
 }  // namespace
 
 Decided* find_decided(const ngx_http_request_t* request) {
@@ -94,5 +114,38 @@ ngx_int_t count_response(ngx_http_request_t* request) noexcept {
 }
 
 void count_responses_before(ngx_http_output_header_filter_pt next) { next_filter = next; }
+
+ClientWatch::ClientWatch(WorkerLoop& loop, ngx_http_request_t* request) : loop_(loop) {
+  loop_.begin_waiting();
+  request->read_event_handler = ngx_http_test_reading;
+  request->write_event_handler = ngx_http_request_empty_handler;
+}
+
+// The handler, which runs again, destroys this; the request may end with it.
+void ParkedRequest::resume() {
+  ngx_http_request_t* const request = request_;
+  ngx_connection_t* const connection = request->connection;
+  ngx_http_set_log_request(connection->log, request);
+  if (ngx_handle_read_event(connection->read, 0) == NGX_OK) {
+    request->read_event_handler = ngx_http_block_reading;
+    request->write_event_handler = ngx_http_core_run_phases;
+    ngx_http_core_run_phases(request);
+  } else {
+    ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
+  }
+  ngx_http_run_posted_requests(connection);
+}
+
+ngx_int_t delay_request(ngx_http_request_t* request, Decided& decided, Duration wait) {
+  ngx_connection_t* const connection = request->connection;
+  if (ngx_handle_read_event(connection->read, 0) != NGX_OK) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  decided.is_delayed = true;
+  request->read_event_handler = ngx_http_test_reading;
+  request->write_event_handler = go_on;
+  connection->write->delayed = 1;
+  const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
+  ngx_add_timer(connection->write, static_cast<ngx_msec_t>(wait_ms));
+  return NGX_AGAIN;
+}
 
 }  // namespace weir::nginx

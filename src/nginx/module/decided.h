@@ -1,19 +1,49 @@
-// Decided: what became of a request, kept from its decision to its end.
+// Decided: what became of a request, kept from its decision to its end, and how a request waits.
 //
 // Redirects within nginx clear what its modules keep for a request, but not its cleanups: so it
 // lies in one, and is found again through all of them.
 //
-// Thread rule: a worker's only thread. Tested by tests/nginx/redirect_test.py.
+// Thread rule: a worker's only thread. Tested by tests/nginx/redirect_test.py,
+// tests/nginx/fleet_test.py and tests/nginx/delay_test.py.
 
 #pragma once
 
 #include <cstdint>
 
 #include "nginx/abi/nginx_api.h"
-#include "nginx/module/parked_request.h"
+#include "nginx/judge.h"
+#include "nginx/module/worker_loop.h"
 #include "nginx/stay.h"
+#include "weir/time.h"
 
 namespace weir::nginx {
+
+// While it lives, the worker does not end, and nginx looks whether the client leaves.
+class ClientWatch {
+ public:
+  ClientWatch(WorkerLoop& loop, ngx_http_request_t* request);
+  ~ClientWatch() { loop_.end_waiting(); }
+  ClientWatch(const ClientWatch&) = delete;
+  ClientWatch& operator=(const ClientWatch&) = delete;
+
+ private:
+  WorkerLoop& loop_;
+};
+
+// A request that waits until a Redis has answered, as limit_req lets its delayed ones wait: its
+// phases stop, nginx looks whether its client leaves, and they go on where they have stopped.
+class ParkedRequest final : public Pending {
+ public:
+  // REQUIRES: what the judge judged last is about `request`, and waits
+  ParkedRequest(Judge& judge, WorkerLoop& loop, ngx_http_request_t* request)
+      : Pending(judge), watch_(loop, request), request_(request) {}
+
+ private:
+  void resume() override;
+
+  const ClientWatch watch_;
+  ngx_http_request_t* const request_;
+};
 
 // What decides this worker's requests.
 struct Deciders {
@@ -51,5 +81,9 @@ ngx_int_t count_response(ngx_http_request_t* request) noexcept;
 
 // From now on count_response() hands on to this filter.
 void count_responses_before(ngx_http_output_header_filter_pt next);
+
+// Lets a request wait for its turn, as limit_req does: a timer lets its phases go on. A worker that
+// is to quit waits for it. Returns what a handler of a phase does then; the handler runs again.
+ngx_int_t delay_request(ngx_http_request_t* request, Decided& decided, Duration wait);
 
 }  // namespace weir::nginx

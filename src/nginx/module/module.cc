@@ -13,7 +13,6 @@
 #include "nginx/admin.h"
 #include "nginx/fleet_member.h"
 #include "nginx/judge.h"
-#include "nginx/module/admin_request.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/request.h"
 #include "nginx/module/settings.h"

@@ -14,7 +14,6 @@
 
 #include "base/ascii.h"
 #include "nginx/module/decided.h"
-#include "nginx/module/delay.h"
 #include "nginx/module/settings.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"

@@ -22,6 +22,8 @@
 
 namespace weir::nginx {
 
+class Admin;
+
 // From now on this judge decides this worker's requests. Null: none does. `loop`: of the Redis for
 // which requests may wait; null: there is none.
 void use_judge(Judge* judge, WorkerLoop* loop);
@@ -47,6 +49,16 @@ bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit);
 // Sends the response, whose type and text live as long as the request; without data they are for
 // want of memory. Returns what to finalize the request with.
 ngx_int_t send_text(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text);
+
+// ---- a place that has `weir_admin` (admin_request.cc) ----
+
+// From now on these pages are shown. Null: none are.
+void use_admin(Admin* admin);
+
+// The content of such a place: hands the request to the pages, and their reply to nginx.
+ngx_int_t show_admin(ngx_http_request_t* request) noexcept;
+
+// ---- variables ----
 
 // Adds $weir_decision and the others.
 ngx_int_t add_variables(ngx_conf_t* conf) noexcept;

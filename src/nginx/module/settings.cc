@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nginx/module/admin_request.h"
+#include "nginx/module/request.h"
 #include "nginx/zone/concurrency.h"
 #include "nginx/zone/zone.h"
 #include "observe/traffic.h"

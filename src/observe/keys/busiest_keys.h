@@ -41,10 +41,9 @@
 #include <optional>
 #include <string_view>
 
+#include "base/own_count.h"
 #include "base/prng.h"
 #include "observe/keys/key_report.h"
-#include "observe/own_count.h"
-#include "observe/rule_outcome.h"
 #include "weir/time.h"
 
 namespace weir {

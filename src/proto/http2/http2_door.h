@@ -20,7 +20,6 @@
 #include "base/pool.h"
 #include "base/prng.h"
 #include "proto/http2/block_pool.h"
-#include "proto/http2/http2_service.h"
 #include "proto/http2/http2_stream.h"
 #include "proto/session.h"
 

@@ -41,7 +41,6 @@
 #include <string_view>
 
 #include "proto/http2/http2_door.h"
-#include "proto/http2/http2_service.h"
 #include "proto/http2/http2_stream.h"
 #include "proto/output_buffer.h"
 #include "proto/session.h"

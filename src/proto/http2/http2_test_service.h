@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
 
 namespace weir {
 

@@ -21,7 +21,7 @@
 #include "base/fault.h"
 #include "base/name_value.h"
 #include "base/text_hash.h"
-#include "rules/request/token_verdict.h"
+#include "rules/request/request.h"
 #include "weir/result.h"
 #include "weir/time.h"
 

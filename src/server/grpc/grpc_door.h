@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
 #include "server/grpc/grpc_method.h"
 #include "server/grpc/health.h"
 #include "server/grpc/reflection.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
 #include "server/grpc/grpc_message.h"
 
 namespace weir::grpc {

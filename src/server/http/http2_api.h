@@ -11,7 +11,7 @@
 #include <array>
 #include <cstddef>
 
-#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
 #include "server/http/http_core.h"
 
 namespace weir {

@@ -28,7 +28,6 @@
 #include "proto/http/http1_head.h"
 #include "rules/rule_set.h"
 #include "server/http/exchange.h"
-#include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
 #include "server/http/reply.h"

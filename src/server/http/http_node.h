@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "engine/login_guard.h"
-#include "proto/exposure.h"
 #include "proto/http/rate_limit_headers.h"
+#include "proto/session.h"
 #include "rules/request/client_address.h"
 #include "server/http/console_sessions.h"
-#include "server/http/http_counts.h"
+#include "server/http/reply.h"
 
 namespace weir {
 

@@ -19,7 +19,7 @@
 #include "observe/traffic.h"
 #include "observe/unusual/traffic_events.h"
 #include "observe/unusual/unusual_rules.h"
-#include "proto/connection_figures.h"
+#include "proto/session.h"
 #include "weir/memory_store.h"
 #include "weir/time.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "proto/http/http1_head.h"
-#include "server/http/http_counts.h"
+#include "server/http/reply.h"
 
 namespace weir {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/exposure.h"
+#include "proto/session.h"
 
 namespace weir {
 

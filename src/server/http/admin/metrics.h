@@ -1,7 +1,7 @@
 // Metrics: every figure that this node shows, one row each.
 //
 // A row names the figure, says what it means, and reads it. From it come the sample and the
-// help text for Prometheus (metrics_text.h), the field of /admin/stats (page_handlers.cc)
+// help text in Prometheus's format, version 0.0.4, the field of /admin/stats (page_handlers.cc)
 // and the line of the table in docs/reference/metrics.md, which metrics_test.cc compares.
 //
 // To show another figure, add a row to kRows in metrics.cc and nothing else.
@@ -13,15 +13,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "observe/traffic.h"
+#include "proto/json_writer.h"
 #include "rules/rule.h"
-#include "server/http/http_counts.h"
 #include "server/http/node_view.h"
+#include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "weir/time.h"
 
@@ -98,5 +100,20 @@ struct Metric {
 
 // In the order of Prometheus's text.
 std::span<const Metric> metrics();
+
+// ---- as text ----
+
+inline constexpr std::string_view kPrometheusContentType =
+    "text/plain; version=0.0.4; charset=utf-8";
+
+std::string prometheus_text(const Figures& figures);
+
+// Writes the fields of a section into the object that `json` is in: for "totals" those of all
+// metrics whose Metric::json is "totals.FIELD". The section "" has those without a section.
+void write_section(JsonWriter& json, std::string_view section, const Figures& figures);
+
+// Writes every section that is not in `written`, an object each.
+void write_other_sections(JsonWriter& json, std::initializer_list<std::string_view> written,
+                          const Figures& figures);
 
 }  // namespace weir

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/admin/metrics_text.h"
+#include "server/http/admin/metrics.h"
 
 namespace weir {
 namespace {

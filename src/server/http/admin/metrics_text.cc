@@ -1,4 +1,4 @@
-#include "server/http/admin/metrics_text.h"
+#include "server/http/admin/metrics.h"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>

@@ -8,7 +8,7 @@
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/media_range.h"
-#include "server/http/admin/metrics_text.h"
+#include "server/http/admin/metrics.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "observe/fleet_counts.h"
+#include "observe/shared_store.h"
 #include "proto/json_writer.h"
 #include "server/http/query.h"
 

@@ -52,7 +52,7 @@
 #include <array>
 #include <cstdint>
 
-#include "observe/fleet_counts.h"
+#include "observe/shared_store.h"
 #include "store/redis/async/syncs.h"
 #include "weir/store.h"
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "observe/fleet_counts.h"
+#include "observe/shared_store.h"
 #include "proto/reactor.h"
 #include "store/redis/async/async_key.h"
 #include "store/redis/async/owed_units.h"

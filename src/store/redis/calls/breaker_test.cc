@@ -1,4 +1,4 @@
-#include "store/redis/calls/breaker.h"
+#include "store/redis/calls/redis_troubles.h"
 
 #include <gtest/gtest.h>
 

@@ -80,7 +80,7 @@ end
 -- Seconds are those of Redis's clock. What a node says counts for the last whole second; it is
 -- read when that one is over, too, and nobody writes to it any more.
 --
--- Says   this node's name, its counts (traffic_word.h; empty: none), the last second it has read
+-- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read
 -- Hears  the time in microseconds; 1 if Redis has taken the counts, 0 if it had some for that
 --        second; then for each second since: which, and names and counts of nodes
 --        In place of that or the 1: what is wrong, in words. Whatever others have written there

@@ -4,7 +4,6 @@
 
 #include "observe/traffic.h"
 #include "proto/resp/reply_reader.h"
-#include "store/redis/fleet/busiest_word.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/redis/fleet/busiest_word.h"
+#include "store/redis/fleet/busiest_field.h"
 
 #include <gtest/gtest.h>
 

@@ -24,12 +24,12 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       tag_(options.prefix + "{fleet}:"),
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
-      blocks_(options.node, world.blocks, options.blocks_read),
-      traffic_(options.node, world.traffic, world.listener),
-      switches_(tag_ + "switches", world.switches, world.listener),
-      busiest_(options.node, world.rule_counts, world.keys),
+      blocks_(options.node, world.topics.blocks, options.blocks_read),
+      traffic_(options.node, world.topics.traffic, world.listener),
+      switches_(tag_ + "switches", world.topics.switches, world.listener),
+      busiest_(options.node, world.topics.traffic.rules(), world.topics.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
-  world.blocks.share(BlockList::Audience::kFleet);
+  world.topics.blocks.share(BlockList::Audience::kFleet);
   alarm_->set(now);
 }
 

@@ -24,7 +24,6 @@
 #include "engine/switching/rule_switches.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
-#include "observe/rule_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
@@ -35,6 +34,14 @@
 #include "weir/key.h"
 
 namespace weir {
+
+// What the nodes of a fleet tell each other about. All outlive the fleet.
+struct FleetTopics {
+  BlockList& blocks;
+  RecentTraffic& traffic;
+  RuleSwitches& switches;
+  FleetKeys& keys;  // the others' busiest
+};
 
 class FleetBeat final : RedisCall {
  public:
@@ -55,11 +62,7 @@ class FleetBeat final : RedisCall {
   struct World {
     RedisClient& client;
     Reactor& reactor;
-    BlockList& blocks;
-    RecentTraffic& traffic;
-    RuleSwitches& switches;
-    const RuleCounts& rule_counts;
-    FleetKeys& keys;          // the others' busiest
+    FleetTopics topics;
     FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };

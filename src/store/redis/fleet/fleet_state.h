@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "observe/fleet_counts.h"
 #include "observe/recent_traffic.h"
 #include "observe/shared_store.h"
 #include "rules/mode.h"

@@ -44,11 +44,7 @@ struct FleetNode : Switching {
   FleetBeat::World world(RedisClient& client, Reactor& reactor) {
     return {.client = client,
             .reactor = reactor,
-            .blocks = blocks,
-            .traffic = recent_traffic,
-            .switches = switches,
-            .rule_counts = traffic.rules(),
-            .keys = keys,
+            .topics = {blocks, recent_traffic, switches, keys},
             .state = state,
             .listener = listener};
   }

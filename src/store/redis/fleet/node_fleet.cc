@@ -1,6 +1,7 @@
 #include "store/redis/fleet/node_fleet.h"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace weir {
@@ -16,11 +17,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer
   seed += world_.salt + static_cast<std::uint32_t>(core);
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = reactor, .dialer = dialer, .seed = seed},
-                               .blocks = world_.blocks,
-                               .traffic = world_.traffic,
-                               .switches = world_.switches,
-                               .rule_counts = world_.rule_counts,
-                               .keys = world_.keys,
+                               .topics = world_.topics,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local(),
@@ -39,7 +36,7 @@ void NodeFleet::end(std::size_t core) {
 }
 
 SharedStoreFigures NodeFleet::figures() const {
-  return state_.shown(options_.mode, *world_.traffic.snapshot());
+  return state_.shown(options_.mode, *world_.topics.traffic.snapshot());
 }
 
 // Runs on the first core. The hashers stay, since each core changes in its own time.
@@ -76,6 +73,30 @@ void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
 
 void NodeFleet::about_to_beat(Instant now) {
   if (world_.before_beat) world_.before_beat(now);
+}
+
+Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
+    const SettingValues& values) {
+  using Shared = std::optional<RedisFleetOptions>;
+  const StoreSettings& store = values->store;
+  if (store.redis.empty()) {
+    if (!values.is_set<&StoreSettings::mode>()) return Shared();
+    return SettingMistake{
+        setting_name<&StoreSettings::mode>(),
+        "--mode is about a store that is shared: give --redis, or 'store:' in the file"};
+  }
+  auto url = RedisUrl::parse(store.redis);
+  if (!url) {
+    return SettingMistake{setting_name<&StoreSettings::redis>(),
+                          "the URL of the Redis: " + url.error().message};
+  }
+  return Shared({.url = *std::move(url),
+                 .mode = store.mode,
+                 .deadline = store.deadline,
+                 .sync_interval = store.sync_interval,
+                 .prefix = store.prefix,
+                 .node = {},
+                 .secret = {}});
 }
 
 }  // namespace weir

@@ -15,16 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/block_list.h"
+#include "config/setting_values.h"
 #include "engine/engine.h"
-#include "engine/switching/rule_switches.h"
-#include "observe/keys/fleet_keys.h"
-#include "observe/recent_traffic.h"
-#include "observe/rule_counts.h"
 #include "observe/shared_store.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/key.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -34,11 +31,7 @@ class NodeFleet final : FleetListener {
 
   // What the cores share with the rest of the process, which outlives this.
   struct World {
-    BlockList& blocks;
-    RecentTraffic& traffic;
-    RuleSwitches& switches;
-    const RuleCounts& rule_counts;
-    FleetKeys& keys;
+    FleetTopics topics;
     // Runs something on a core's thread, soon.
     std::function<void(std::size_t core, std::function<void()> action)> post;
     // For the log: one sentence without its stop.
@@ -90,5 +83,13 @@ class NodeFleet final : FleetListener {
   std::optional<HashSecret> secret_;
   std::deque<KeyHasher> hashers_;  // of the secrets that were found
 };
+
+// What `store:` says: whether a node shares a Redis with others, and how.
+//
+// Thread rule: values. Tested by src/cli/node/settings_test.cc and src/nginx/gateway_test.cc.
+
+// Nothing: it is alone. Neither its name nor its secret is among the settings.
+Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
+    const SettingValues& values);
 
 }  // namespace weir

@@ -66,11 +66,7 @@ void RedisFleet::begin_beat(const Known& known, Instant now) {
                                    .blocks_read = known.blocks_read},
                 FleetBeat::World{.client = *client_,
                                  .reactor = core_.surroundings.reactor,
-                                 .blocks = core_.blocks,
-                                 .traffic = core_.traffic,
-                                 .switches = core_.switches,
-                                 .rule_counts = core_.rule_counts,
-                                 .keys = core_.keys,
+                                 .topics = core_.topics,
                                  .state = core_.state,
                                  .listener = core_.listener},
                 now);

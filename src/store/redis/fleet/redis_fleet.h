@@ -15,12 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/block_list.h"
 #include "engine/fleet.h"
-#include "engine/switching/rule_switches.h"
-#include "observe/keys/fleet_keys.h"
-#include "observe/recent_traffic.h"
-#include "observe/rule_counts.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/calls/redis_sender.h"
 #include "store/redis/client/link.h"
@@ -57,11 +52,7 @@ class RedisFleet final : public Fleet, RedisListener {
   struct Core {
     std::size_t number;
     RedisSurroundings surroundings;
-    BlockList& blocks;
-    RecentTraffic& traffic;
-    RuleSwitches& switches;
-    const RuleCounts& rule_counts;  // of the node
-    FleetKeys& keys;
+    FleetTopics topics;
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;        // this node's, in memory

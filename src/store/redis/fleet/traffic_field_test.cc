@@ -10,7 +10,6 @@
 
 #include "proto/resp/reply_reader.h"
 #include "store/redis/fleet/fleet_testing.h"
-#include "store/redis/fleet/traffic_word.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/redis/fleet/traffic_word.h"
+#include "store/redis/fleet/traffic_field.h"
 
 #include <gtest/gtest.h>
 

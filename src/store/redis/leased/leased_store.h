@@ -53,7 +53,7 @@
 #include <span>
 #include <vector>
 
-#include "observe/fleet_counts.h"
+#include "observe/shared_store.h"
 #include "store/redis/keys/denial_memory.h"
 #include "store/redis/leased/leases.h"
 #include "weir/store.h"

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "observe/fleet_counts.h"
+#include "observe/shared_store.h"
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_sender.h"
 #include "store/redis/keys/denial_memory.h"

@@ -4,7 +4,7 @@
 // and a reader sees the old figure or the new one.
 //
 // Thread rule: add() and clear() on the owning core; read() from any thread.
-// Tested by traffic_test.cc.
+// Tested by src/observe/traffic_test.cc.
 
 #pragma once
 
