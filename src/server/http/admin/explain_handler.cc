@@ -315,6 +315,8 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
   read_request(body, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
+  const auto repeated = core.rules().repeated_header(described->request);
+  if (!repeated.empty()) return core.reply_problem(exchange, repeated_field(repeated));
   const Instant wall_time = core.engine().wall_time(exchange.now);
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   std::vector<std::string> missing;
