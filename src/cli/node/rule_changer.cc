@@ -10,7 +10,8 @@
 
 namespace weir {
 
-RuleChanger::RuleChanger(Rulebook& book) : book_(book), thread_([this] { work_off(); }) {}
+RuleChanger::RuleChanger(Rulebook& book)
+    : book_(book), thread_([this](const std::stop_token& stop) { work_off(stop); }) {}
 
 void RuleChanger::change(RuleChange change, Done done, Instant now) {
   run(
@@ -43,7 +44,7 @@ void RuleChanger::run(Work work, Done done) {
   const char* why = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    if (is_stopping_) {
+    if (thread_.get_stop_token().stop_requested()) {
       why = "The server is stopping.";
     } else if (waiting_.size() == kWaitingMax) {
       why = "Too many changes wait for their turn.";
@@ -56,22 +57,17 @@ void RuleChanger::run(Work work, Done done) {
 }
 
 void RuleChanger::stop() {
-  {
-    const std::scoped_lock lock(mutex_);
-    is_stopping_ = true;
-  }
-  wake_.notify_one();
+  thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 
-void RuleChanger::work_off() {
+void RuleChanger::work_off(const std::stop_token& stop) {
   for (;;) {
     auto lock = std::unique_lock(mutex_);
-    wake_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
+    if (!wake_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
     const auto job = std::move(waiting_.front());
     waiting_.pop_front();
-    const bool is_late = is_stopping_;
+    const bool is_late = stop.stop_requested();
     lock.unlock();
     // The change is made or refused; without memory the message to the client's core is lost.
     has_memory_for([&] { job.done(is_late ? refusal("The server is stopping.") : reply_to(job)); });

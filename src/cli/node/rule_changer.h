@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -56,14 +57,13 @@ class RuleChanger final : public RuleDesk {
 
   RuleReply refusal(std::string detail) const;
   RuleReply reply_to(const Job& job) const;
-  void work_off();
+  void work_off(const std::stop_token& stop);
 
   Rulebook& book_;
-  std::mutex mutex_;  // guards waiting_ and is_stopping_
-  std::condition_variable wake_;
+  std::mutex mutex_;  // guards waiting_
+  std::condition_variable_any wake_;
   std::deque<Job> waiting_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace weir

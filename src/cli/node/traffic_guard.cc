@@ -3,14 +3,13 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
-#include <new>
 #include <string>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "config/yaml/yaml_text.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/shared_json.h"
-#include "server/http/query.h"
 
 namespace weir {
 namespace {
@@ -60,16 +59,11 @@ TrafficGuard::TrafficGuard(const Options& options, const RecentTraffic& traffic,
 }
 
 void TrafficGuard::start() {
-  thread_ = std::thread([this] { watch(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 void TrafficGuard::stop() {
-  {
-    const std::scoped_lock lock(mutex_);
-    is_stopping_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_ = {};  // which waits for its end
   if (webhook_ != nullptr) webhook_->stop();
 }
 
@@ -77,20 +71,14 @@ Webhook::Figures TrafficGuard::webhook_figures() const {
   return webhook_ == nullptr ? Webhook::Figures{} : webhook_->figures();
 }
 
-void TrafficGuard::watch() {
+void TrafficGuard::watch(const std::stop_token& stop) {
   std::shared_ptr<const TrafficSnapshot> seen;
-  auto lock = std::unique_lock(mutex_);
-  while (!wake_.wait_for(lock, kLookEvery, [this] { return is_stopping_; })) {
+  while (pause(stop, kLookEvery)) {
     auto snapshot = traffic_.snapshot();
     if (snapshot == seen) continue;
     seen = std::move(snapshot);
-    lock.unlock();
-    try {
-      look(*seen);
-    } catch (const std::bad_alloc&) {
-      // Checks go on; what these seconds showed may be missing from the list.
-    }
-    lock.lock();
+    // Checks go on without memory; what these seconds showed may be missing from the list.
+    has_memory_for([&] { look(*seen); });
   }
 }
 

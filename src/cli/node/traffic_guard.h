@@ -13,12 +13,11 @@
 
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -63,7 +62,7 @@ class TrafficGuard {
   Webhook::Figures webhook_figures() const;
 
  private:
-  void watch();
+  void watch(const std::stop_token& stop);
   void take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot);
   bool posts(const TrafficSnapshot& snapshot) const;
   void post(const TrafficEvent& event) const;
@@ -83,10 +82,7 @@ class TrafficGuard {
   bool webhook_fails_ = false;        // the webhook's thread's, as the log has said
   std::unique_ptr<Webhook> webhook_;  // null: none
 
-  std::mutex mutex_;  // guards is_stopping_
-  std::condition_variable wake_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace weir

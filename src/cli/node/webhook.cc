@@ -6,13 +6,22 @@
 
 namespace weir {
 
+bool pause(const std::stop_token& stop, Duration length) {
+  std::mutex nobodys;
+  auto lock = std::unique_lock(nobodys);
+  std::condition_variable_any().wait_for(lock, stop, length, [] { return false; });
+  return !stop.stop_requested();
+}
+
 Webhook::Webhook(Options options, Done done)
-    : options_(std::move(options)), done_(std::move(done)), thread_([this] { work_off(); }) {}
+    : options_(std::move(options)),
+      done_(std::move(done)),
+      thread_([this](const std::stop_token& stop) { work_off(stop); }) {}
 
 void Webhook::post(std::string json) {
   {
     const std::scoped_lock lock(mutex_);
-    if (is_stopping_) return;
+    if (thread_.get_stop_token().stop_requested()) return;
     if (waiting_.size() == kWaitingMax) {
       figures_.dropped += 1;
       return;
@@ -23,12 +32,7 @@ void Webhook::post(std::string json) {
 }
 
 void Webhook::stop() {
-  {
-    const std::scoped_lock lock(mutex_);
-    is_stopping_ = true;
-  }
-  stop_.request_stop();
-  wake_.notify_one();
+  thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -37,12 +41,12 @@ Webhook::Figures Webhook::figures() const {
   return figures_;
 }
 
-void Webhook::work_off() {
-  while (const auto json = next()) {
-    const Outcome outcome = deliver(*json);
+void Webhook::work_off(const std::stop_token& stop) {
+  while (const auto json = next(stop)) {
+    const Outcome outcome = deliver(*json, stop);
     {
       const std::scoped_lock lock(mutex_);
-      if (is_stopping_ && !outcome.fault.empty()) return;
+      if (stop.stop_requested() && !outcome.fault.empty()) return;
       (outcome.fault.empty() ? figures_.delivered : figures_.failed) += 1;
     }
     done_(outcome);
@@ -50,37 +54,31 @@ void Webhook::work_off() {
 }
 
 // Nothing when the node stops.
-std::optional<std::string> Webhook::next() {
+std::optional<std::string> Webhook::next(const std::stop_token& stop) {
   auto lock = std::unique_lock(mutex_);
-  wake_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
-  if (is_stopping_) return std::nullopt;
+  wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
+  if (stop.stop_requested()) return std::nullopt;
   auto json = std::move(waiting_.front());
   waiting_.pop_front();
   return json;
 }
 
-Webhook::Outcome Webhook::deliver(const std::string& json) {
+Webhook::Outcome Webhook::deliver(const std::string& json, const std::stop_token& stop) const {
   Outcome outcome;
   for (std::size_t tried = 0;; ++tried) {
-    auto made = attempt(json);
+    auto made = attempt(json, stop);
     outcome = {.fault = std::move(made.fault), .attempts = tried + 1};
     if (outcome.fault.empty() || !made.may_try_again) return outcome;
-    if (tried == options_.pauses.size() || !pause(options_.pauses[tried])) return outcome;
+    if (tried == options_.pauses.size() || !pause(stop, options_.pauses[tried])) return outcome;
   }
 }
 
-// False if the node stops.
-bool Webhook::pause(Duration pause) {
-  auto lock = std::unique_lock(mutex_);
-  return !wake_.wait_for(lock, pause, [this] { return is_stopping_; });
-}
-
-Webhook::Attempt Webhook::attempt(const std::string& json) {
+Webhook::Attempt Webhook::attempt(const std::string& json, const std::stop_token& stop) const {
   const HttpQuestion question{.url = options_.url.text,
                               .token = options_.token.value_or(""),
                               .method = "POST",
                               .body = json};
-  const auto reply = ask_http(question, options_.patience, stop_.get_token());
+  const auto reply = ask_http(question, options_.patience, stop);
   if (!reply) return {.fault = reply.error().message};
   const long status = reply->status;
   if (status / 100 == 2) return {};

@@ -30,6 +30,9 @@
 
 namespace weir {
 
+// Waits for so long. False: an end was asked for meanwhile.
+bool pause(const std::stop_token& stop, Duration length);
+
 class Webhook {
  public:
   static constexpr std::size_t kWaitingMax = 100;
@@ -70,23 +73,20 @@ class Webhook {
     bool may_try_again = true;
   };
 
-  void work_off();
-  std::optional<std::string> next();
-  Outcome deliver(const std::string& json);
-  Attempt attempt(const std::string& json);
-  bool pause(Duration pause);
+  void work_off(const std::stop_token& stop);
+  std::optional<std::string> next(const std::stop_token& stop);
+  Outcome deliver(const std::string& json, const std::stop_token& stop) const;
+  Attempt attempt(const std::string& json, const std::stop_token& stop) const;
 
   const Options options_;
   const Done done_;
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::deque<std::string> waiting_;
   Figures figures_;
-  bool is_stopping_ = false;
-  std::stop_source stop_;  // of the attempt that is under way
 
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace weir
