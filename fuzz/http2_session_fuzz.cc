@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "proto/http2/http2_peer_testing.h"
 #include "proto/http2/http2_session.h"
-#include "proto/http2/http2_test_peer.h"
 #include "server/grpc/grpc_test_door.h"
 
 namespace weir {

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 48_022),
+    ("server", ("src/", "include/"), 47_360),
     ("laboratory", ("lab/", "bench/"), 4_400),
     ("console", ("console/",), 3_605),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_465),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 52_920
+TESTS_MAX = 53_228
 
 
 def weigh(tree):

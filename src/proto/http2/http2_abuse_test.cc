@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/http2/http2_peer_testing.h"
+#include "proto/http2/http2_service_testing.h"
 #include "proto/http2/http2_session.h"
-#include "proto/http2/http2_test_peer.h"
-#include "proto/http2/http2_test_service.h"
 
 namespace weir {
 namespace {

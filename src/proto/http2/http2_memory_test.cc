@@ -11,8 +11,8 @@
 
 #include "base/allocation_testing.h"
 #include "proto/http2/http2_door.h"
-#include "proto/http2/http2_test_peer.h"
-#include "proto/http2/http2_test_service.h"
+#include "proto/http2/http2_peer_testing.h"
+#include "proto/http2/http2_service_testing.h"
 
 namespace weir {
 namespace {

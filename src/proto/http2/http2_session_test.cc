@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/http2/http2_test_peer.h"
-#include "proto/http2/http2_test_service.h"
+#include "proto/http2/http2_peer_testing.h"
+#include "proto/http2/http2_service_testing.h"
 
 namespace weir {
 namespace {

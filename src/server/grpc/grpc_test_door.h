@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "proto/http2/http2_door.h"
-#include "proto/http2/http2_test_peer.h"
+#include "proto/http2/http2_peer_testing.h"
 #include "server/grpc/grpc_door.h"
 #include "weir/memory_store.h"
 

@@ -9,7 +9,7 @@
 
 #include "engine/testing/late_store.h"
 #include "proto/http2/http2_door.h"
-#include "proto/http2/http2_test_peer.h"
+#include "proto/http2/http2_peer_testing.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "proto/http2/http2_test_peer.h"
+#include "proto/http2/http2_peer_testing.h"
 
 #include <algorithm>
 #include <array>
