@@ -29,7 +29,7 @@ PARTS = [
     ("scripts", ("scripts/", "dev"), 1_465),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 53_228
+TESTS_MAX = 53_180
 
 
 def weigh(tree):

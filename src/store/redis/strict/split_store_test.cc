@@ -96,43 +96,53 @@ TEST_F(SplitStoreTest, BatchesOfOneSlotPassAsTheyAre) {
   EXPECT_EQ(inner_->waiting[0], &batch_);
 }
 
-TEST_F(SplitStoreTest, EachSlotDecidesItsOwn) {
-  ask({charge(1, 2, 5), charge(2), charge(3, 2, 5)}, Operation::kSpendAll);
-  EXPECT_EQ(inner_->waiting.size(), 2u);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(batch_.error, StoreError::kNone);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(decisions_[i].remaining, static_cast<std::int64_t>(i + 1));
+struct Row {
+  Operation operation;
+  std::uint64_t denied;   // the key that is; 0: none
+  std::uint64_t failing;  // likewise
+  std::vector<Charge> charges;
+  StoreError error;
+  std::string taken;
+  std::string given_back;
+  std::string left = {};  // as the batch is told, if it says
+};
+
+TEST_F(SplitStoreTest, GivesBackWhatWasChargedForNothing) {
+  using enum Operation;
+  const auto fine = StoreError::kNone;
+  const auto fails = StoreError::kUnavailable;
+  const std::vector<Charge> two = {charge(1), charge(2)};
+  const std::vector<Charge> three = {charge(1), charge(2), charge(3)};
+  const std::vector<Charge> tagged = {charge(1, 2, 5), charge(2), charge(3, 2, 5)};
+  const std::vector<Charge> nothing_of_one = {charge(1), charge(2), charge(3, 0)};
+  const std::vector<Charge> many = {charge(1), charge(2), charge(3, 2, 5), charge(4, 1, 5),
+                                    charge(6, -1)};
+  for (const Row& row : std::vector<Row>{
+           {kSpendAll, 0, 0, tagged, fine, "1:2 2:2 3:2", "", "1 2 3"},
+           {kSpendAll, 2, 0, three, fine, "1:2 2:2 3:2", "1:-2 3:-2", "3 2 5"},
+           {kSpendAll, 0, 2, nothing_of_one, fails, "1:2 2:2 3:0", "1:-2"},
+           {kSpendEach, 2, 0, two, fine, "1:2 2:2", "", "1 2"},
+           {kSpendEach, 3, 2, many, fails, "1:2 2:2 3:2 4:1 6:-1", "1:-2 3:0 4:-1"},
+           {kCharge, 1, 2, three, fails, "1:2 2:2 3:2", ""},
+           {kLook, 0, 2, two, fails, "1:2 2:2", ""},
+           {kReset, 0, 2, two, fails, "1:2 2:2", ""},
+       }) {
+    SCOPED_TRACE(row.taken + " of operation " + std::to_string(static_cast<int>(row.operation)));
+    inner_->denied = row.denied;
+    inner_->failing = row.failing;
+    ask(row.charges, row.operation);
+    inner_->answer_all();
+    EXPECT_EQ(answers_, 1);
+    EXPECT_EQ(batch_.error, row.error);
+    std::string left;
+    for (const Decision& decision : decisions_) left += " " + std::to_string(decision.remaining);
+    EXPECT_TRUE(row.left.empty() || left == " " + row.left) << left;
+    EXPECT_EQ(inner_->taken(), row.taken);
+    reactor_.run(kStart);
+    inner_->answer_all();
+    EXPECT_EQ(inner_->taken(), row.given_back);
+    EXPECT_EQ(answers_, 1);
   }
-  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2");
-}
-
-TEST_F(SplitStoreTest, GivesNothingBackOfWhatCountsAlways) {
-  inner_->denied = 1;
-  inner_->failing = 2;
-  ask({charge(1), charge(2), charge(3)}, Operation::kCharge);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(batch_.error, StoreError::kUnavailable);
-  reactor_.run(kStart);
-  inner_->answer_all();
-  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2");
-}
-
-TEST_F(SplitStoreTest, GivesBackWhereAnotherSlotHasDenied) {
-  inner_->denied = 2;
-  ask({charge(1), charge(2), charge(3)}, Operation::kSpendAll);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(decisions_[0].remaining, 3);
-  EXPECT_EQ(decisions_[1].verdict, Verdict::kDenied);
-  EXPECT_EQ(decisions_[1].remaining, 2);
-  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2");
-  reactor_.run(kStart);
-  inner_->answer_all();
-  EXPECT_EQ(inner_->taken(), "1:-2 3:-2");
-  EXPECT_EQ(answers_, 1);
 }
 
 TEST_F(SplitStoreTest, GivesBackUnderTheOldQuotaWhenTheCallerHasGoneOn) {
@@ -148,42 +158,6 @@ TEST_F(SplitStoreTest, GivesBackUnderTheOldQuotaWhenTheCallerHasGoneOn) {
   inner_->answer_all();
   EXPECT_EQ(inner_->taken(), "1:-2 3:-2");
   EXPECT_EQ(inner_->limits, (std::vector<std::int64_t>{10, 10}));
-}
-
-TEST_F(SplitStoreTest, GivesBackWhereAnotherSlotHasFailed) {
-  inner_->failing = 2;
-  ask({charge(1), charge(2), charge(3, 0)}, Operation::kSpendAll);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(batch_.error, StoreError::kUnavailable);
-  reactor_.run(kStart);
-  inner_->answer_all();
-  EXPECT_EQ(inner_->taken(), "1:-2 1:2 2:2 3:0");
-}
-
-TEST_F(SplitStoreTest, GivesNothingBackWhenEachIsForItself) {
-  inner_->denied = 2;
-  ask({charge(1), charge(2)}, Operation::kSpendEach);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(decisions_[0].remaining, 1);
-  EXPECT_EQ(reactor_.next(), Instant::max());
-  EXPECT_EQ(inner_->taken(), "1:2 2:2");
-}
-
-TEST_F(SplitStoreTest, GivesBackWhatWasChargedOfABatchThatFails) {
-  inner_->failing = 2;
-  inner_->denied = 3;
-  ask({charge(1), charge(2), charge(3, 2, 5), charge(4, 1, 5), charge(6, -1)},
-      Operation::kSpendEach);
-  inner_->answer_all();
-  EXPECT_EQ(answers_, 1);
-  EXPECT_EQ(batch_.error, StoreError::kUnavailable);
-  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2 4:1 6:-1");
-  reactor_.run(kStart);
-  inner_->answer_all();
-  EXPECT_EQ(inner_->taken(), "1:-2 3:0 4:-1");
-  EXPECT_EQ(answers_, 1);
 }
 
 TEST_F(SplitStoreTest, GivesNothingBackToTheNextWindow) {
@@ -203,16 +177,6 @@ TEST_F(SplitStoreTest, GivesNothingBackToTheNextWindow) {
   EXPECT_TRUE(given_back(Algorithm::kSlidingWindow, 1min + 71ms));
   EXPECT_FALSE(given_back(Algorithm::kSlidingWindow, 1min + 69ms));
   EXPECT_TRUE(given_back(Algorithm::kTokenBucket, 1ms));
-}
-
-TEST_F(SplitStoreTest, GivesNothingBackOfALookOrAResetThatFails) {
-  inner_->failing = 2;
-  for (const Operation operation : {Operation::kLook, Operation::kReset}) {
-    ask({charge(1), charge(2)}, operation);
-    inner_->answer_all();
-    EXPECT_EQ(batch_.error, StoreError::kUnavailable);
-    EXPECT_EQ(reactor_.next(), Instant::max());
-  }
 }
 
 TEST_F(SplitStoreTest, AsksForNoLongerThanTheBatchAndGivesBackAllTheSame) {
