@@ -1,9 +1,8 @@
 // KeyHash: who is limited, as 128 bits that nobody outside can predict.
 //
-// A counter belongs to (rule, bucket, key, algorithm, window). Each name is hashed for
-// itself and the hashes are combined in order, never the names with a separator, so no
-// choice of names makes two of them meet; and all under a secret, so no client can aim
-// at another's counter.
+// A counter belongs to (rule, bucket, key, algorithm, window). Each name is hashed for itself, and
+// the hashes are combined in order. Names are never joined by a separator, so no choice of names
+// makes two keys meet. All is hashed under a secret, so no client can aim at another's counter.
 // Limit and burst are not part of it: raising a limit keeps what was counted.
 //
 // Two keys share a counter with the probability that 128-bit hashes collide; a store

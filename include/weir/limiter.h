@@ -12,10 +12,9 @@
 //
 // Thread rule: any thread, concurrently, if the store allows it (ours do). A call
 // returns when the store has answered: with the memory store at once, in tens of
-// nanoseconds and without allocating. A store that answers later must do so from another
-// thread than the caller's: a call on the thread of such a store's event loop would wait for
-// ever for what only that loop can bring.
-// Tested by src/engine/limiter_test.cc.
+// nanoseconds and without allocating. A store that answers later must do so from another thread
+// than the caller's. A call on the thread of the store's event loop would wait for ever for an
+// answer that only that loop can bring. Tested by src/engine/limiter_test.cc.
 
 #pragma once
 

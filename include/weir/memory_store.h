@@ -1,16 +1,15 @@
 // The embedded store: one table in this process's memory, shared by all threads.
 //
 // fixed_window, sliding_window, token_bucket and adaptive keys are 16 bytes each in a lock-free
-// table; sliding_log and exponential_backoff keys, and the rare quota whose state does
-// not fit 16 bytes (about: limits over 32,000 per millisecond, a million a second, 8
-// million a minute; docs/internals/memory_store.md), live in a second, locked store. Both have
-// fixed sizes: nothing grows after construction but the times of sliding logs, up to
-// `log_entries_max`.
+// table. sliding_log and exponential_backoff keys live in a second, locked store. So do the keys of
+// the rare quota whose state does not fit 16 bytes (docs/internals/memory_store.md). Its limit is
+// over about 32,000 per millisecond, a million a second or 8 million a minute. Both have fixed
+// sizes: nothing grows after construction but the times of sliding logs, up to `log_entries_max`.
 //
-// Full is not an error: a new key takes the place of an expired one, else of the one
-// nearest to expiry among 16 candidates, and of a key that has nothing left of its limit
-// only when all candidates are such keys, or not even then (Charge::on_full). No flood of
-// new keys pushes out those that had nothing left before it began.
+// Full is not an error: a new key takes the place of an expired one, else of the one nearest to
+// expiry among 16 candidates. A key that has nothing left of its limit goes only when all
+// candidates are such keys, or not even then (Charge::on_full). No flood of new keys pushes out
+// those that had nothing left before it began.
 //
 // Thread rule: any thread, concurrently. Design: docs/internals/memory_store.md.
 // Tested by src/store/memory/*_test.cc and tests/conformance.

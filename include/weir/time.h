@@ -1,8 +1,8 @@
 // Time as Weir sees it: whole microseconds.
 //
-// One microsecond is the resolution of every decision, in memory and in Redis
-// alike: Redis's TIME counts in it, and a Lua script (whose numbers are doubles)
-// can hold an instant in microseconds exactly, but not in nanoseconds.
+// One microsecond is the resolution of every decision, in memory and in Redis alike. Redis's TIME
+// counts in it. The numbers of a Lua script are doubles: they hold an instant in microseconds
+// exactly, but not in nanoseconds.
 //
 // An Instant counts from the Unix epoch, because fixed windows are aligned to it.
 // It has no now(): only an event loop, a command, or a Clock (weir/clock.h) makes

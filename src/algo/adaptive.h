@@ -17,11 +17,11 @@
 // than its capacity. Its counts are those of the moment at which it owes a unit more than that,
 // which they deny, looks included.
 //
-// Under `adaptive`, backoff counts as a sliding window with a halved limit does, and not as a
-// fixed one: then u falls by limit / W at most in all three, and no span of a window's length
+// Under `adaptive`, backoff counts as a sliding window with a halved limit does, and not as a fixed
+// one. Then u falls by limit / W at most in all three algorithms. So no span of a window's length
 // admits more than 2 * limit through any number of switches (docs/internals/algorithms.md has the
-// proof). Its levels and cooldowns are those of exponential_backoff.h; only ends a cooldown at
-// the next multiple of kCooldownGrainUs, so that it fits into 16 bytes with the rest.
+// proof). Its levels and cooldowns are those of exponential_backoff.h; only ends a cooldown at the
+// next multiple of kCooldownGrainUs, so that it fits into 16 bytes with the rest.
 //
 // Spending and denials store the carried state; looking and giving back do not.
 //

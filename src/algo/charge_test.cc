@@ -134,7 +134,7 @@ TEST(Charge, MadeByAMistakenClockBlocksNoKeyForLongerThanTwoWindows) {
   }
 }
 
-// What a key holds after a switch is what it held before, debts included.
+// A switch does not change how much a key holds, debts included.
 TEST(Charge, ADebtOutlivesASwitch) {
   const Quota adaptive = *Quota::make({Algorithm::kAdaptive, 60, 1h});
   for (const Algorithm from : kActive) {
@@ -177,8 +177,8 @@ TEST(Charge, DebtIsBounded) {
   }));
 }
 
-// Charges only take: whoever is charged besides is admitted no more than an exact log of the same
-// checks would say.
+// Charges only take: a key that is charged as well is admitted no more than an exact log of the
+// same checks would say.
 TEST(Charge, ChecksKeepTheirBoundBesideCharges) {
   EXPECT_TRUE(rc::check([] {
     const Quota quota = any_quota_of_any();

@@ -1,7 +1,7 @@
-// Penalty: what exponential backoff remembers of a key's denials, in whichever state that is:
-// the row of denials, the level, whether the window that counts now had one, and the end of
-// the cooldown. exponential_backoff.h says what they mean. And how it decides, whatever the
-// windows count.
+// Penalty: what exponential backoff remembers of a key's denials, in each kind of state. It is the
+// row of denials, the level, whether the window that counts now had a denial, and the end of the
+// cooldown. exponential_backoff.h says what they mean. And how it decides, whatever the windows
+// count.
 //
 // Thread rule: pure functions. Tested by testdata/*.txt of the algorithms that have one.
 

@@ -16,17 +16,17 @@
 // would cost what it holds. The state is any TimeLog; the store supplies one.
 //
 // A charge is recorded at max(now, newest time), so the log stays sorted when clocks
-// disagree. If the newest time is more than a window ahead of `now`, a mistaken clock
-// wrote it: all times after `now` are moved to `now`, where they count a whole window.
+// disagree. If the newest time is more than a window ahead of `now`, a mistaken clock wrote it.
+// Then all times after `now` are moved to `now`, where they count a whole window.
 //
 // Giving back takes units from the oldest entries: what stays is what counts longest,
 // so it can never admit too much. undo() takes them from the very entry instead, to
 // reverse a charge as if it had not been.
 //
 // Thread rule: pure but for the log; one thread at a time on a log.
-// Cost: constant but for entries that have gone (once each); a denial walks over as
-// many entries as must go before it fits, at most `cost` of them while limits stay.
-// Tested by sliding_log_test.cc, small_worlds_test.cc, properties_test.cc.
+// Cost: constant but for entries that have gone (once each). A denial walks over as many entries as
+// must go before it fits, at most `cost` of them while limits stay. Tested by sliding_log_test.cc,
+// small_worlds_test.cc, properties_test.cc.
 
 #pragma once
 

@@ -19,9 +19,9 @@
 //   more       when one unit more than remains would fit, likewise
 //   reset      when neither overlaps any more: up to 2 * W - e
 //
-// Only what was allowed is counted: hammering does not prolong a denial. Never admits
-// over `limit` in a window since the epoch, nor over 2 * limit in any window's length;
-// how far above `limit` that goes depends on how unevenly the previous one was used.
+// Only what was allowed is counted: hammering does not prolong a denial. Never admits over `limit`
+// in a window since the epoch, nor over 2 * limit in any window's length. How far above `limit` it
+// goes depends on how unevenly the previous window was used.
 //
 // Giving back takes units from the window that `now` lies in, if it is one of the two.
 //

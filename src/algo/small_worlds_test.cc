@@ -1,8 +1,8 @@
 // Every sequence of a few costs and a few steps in time, up to some length, for tiny
 // quotas: each decision is what the slow model says (testing/models.h).
 //
-// A world's steps sit on and beside its edges: a microsecond around a window's end or a
-// token's arrival, and clocks that step back a little, a window, and more.
+// A world's steps sit on and next to its edges: a microsecond around a window's end or a token's
+// arrival. Clocks step back a little, a window, and more.
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ class Explorer {
     EXPECT_EQ(decision.verdict, expected);
     EXPECT_EQ(decision.limit, model.limit(epoch_us(now)));
     EXPECT_EQ(decision.remaining, left(model, now));
-    // What was looked at but not corrected will be judged by another `now` later.
+    // A state that was looked at but not corrected will be judged by another `now` later.
     if (!model.is_mistaken(epoch_us(now))) compare_future(decision, model, cost, now);
     if (::testing::Test::HasFailure()) ADD_FAILURE() << "at the end of " << path_text();
   }

@@ -13,16 +13,14 @@
 //
 // A default-constructed state is a key that was never seen.
 //
-// charge() counts whatever the limit says: a cost > 0 is added to the units that the key
-// holds, u, but not beyond Quota::debt_max(), and the decision is that of a look right
-// after it. Where nothing of it counts any more, it is a denial. Other costs, and limit 0, are
-// those of decide().
+// charge() counts whatever the limit says. It adds a cost > 0 to the units that the key holds, u,
+// but not beyond Quota::debt_max(). Its decision is that of a look right after it. Where nothing of
+// it counts any more, it is a denial. Other costs, and limit 0, are those of decide().
 //
 // Clocks may step back. A state up to one window ahead of `now` is believed: threads
-// read their clocks a moment apart. One further ahead was written by a mistaken clock:
-// it is moved to `now` with all it has spent, so that the mistake neither frees the
-// key nor blocks it for more than two windows. Spending and denials store that move,
-// looking and giving back do not.
+// read their clocks a moment apart. One further ahead was written by a mistaken clock. It is moved
+// to `now` with all it has spent, so the mistake neither frees the key nor blocks it for more than
+// two windows. Spending and denials store that move, looking and giving back do not.
 //
 // REQUIRES, of every decide(): |cost| <= kCostMax; `now` is from 1970 to the year 100,000.
 

@@ -19,9 +19,9 @@
 //
 // In any interval of length t it admits at most capacity + t / T.
 //
-// Why it never drifts: T is rarely a whole number of microseconds (3 a second), so TAT
-// is kept as microseconds and ticks, 1/ticks_per_us of one; T is then a whole number
-// of ticks (weir/quota.h). A million refills at 3/s end where they should, to the tick.
+// Why it never drifts: T is rarely a whole number of microseconds (3 a second). So TAT is kept as
+// microseconds and ticks, 1/ticks_per_us of one. T is then a whole number of ticks (weir/quota.h).
+// A million refills at 3/s end where they should, to the tick.
 //
 // Why not a count and a timestamp: the same two numbers, but each refill rounds.
 //

@@ -1,5 +1,4 @@
-// What only long runs of token_bucket show: that it never drifts. testdata/token_bucket.txt has
-// the rest.
+// Only long runs of token_bucket show that it never drifts. testdata/token_bucket.txt has the rest.
 
 #include "algo/token_bucket.h"
 

@@ -4,8 +4,8 @@
 //   with      |<── burst ──>|<────── room ──────>|   a debt in there is how long its request waits
 //
 // The room is what is refilled within the longest wait. Each request that waits has made the debt
-// greater, so the next waits longer: they go on one after the other, at the bucket's rate, and who
-// would wait too long is denied and makes no debt. All in one decision of the store.
+// greater, so the next waits longer. They go on one after the other, at the bucket's rate. A
+// request that would wait too long is denied and makes no debt. All in one decision of the store.
 //
 // Thread rule: pure. Tested by src/engine/asks/asks_waiting_test.cc.
 

@@ -1,8 +1,8 @@
 // For tests: how often this program has allocated memory with operator new, and what it does
 // when there is none.
 //
-// Whoever links weir_allocation_testing and calls allocations() has every operator new of
-// the program counted. Not under sanitizers, which have one of their own.
+// A program that links weir_allocation_testing and calls allocations() has every operator new
+// counted. Not under sanitizers, which have one of their own.
 //
 // Thread rule: one thread. Tested by allocation_testing_test.cc.
 
@@ -38,7 +38,7 @@ class NoMemory {
   const std::size_t from_;  // the number of the first that fails
 };
 
-// Calls `attempt` again and again with a function that runs an action without memory: each time one
+// Calls `attempt` again and again with a function that runs an action without memory. Each time one
 // allocation more is spared, and so many behind it fail, until none has to.
 template <typename Try>
 void try_each_shortage(std::size_t failing, Try attempt) {

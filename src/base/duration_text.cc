@@ -50,7 +50,7 @@ std::optional<std::int64_t> scaled_number(std::string_view digits, std::int64_t 
   return number;
 }
 
-// What follows the point in a number of seconds: "25" is 250,000 us.
+// The digits behind the point in a number of seconds: "25" is 250,000 us.
 std::optional<std::int64_t> decimals_us(std::string_view digits) {
   if (digits.size() > kDecimalsMax) return std::nullopt;
   std::int64_t scale = 1;

@@ -1,4 +1,4 @@
-// Files that say what a test expects, beside what it asks: NAME.yaml and NAME.expected. With
+// Files that say what a test expects, next to what it asks: NAME.yaml and NAME.expected. With
 // WEIR_UPDATE_EXPECTED=1 the test writes what it has got instead: read the diff.
 //
 // Thread rule: one thread. Tested with those who use it, src/config/config_test.cc first.

@@ -1,9 +1,9 @@
 // HugeArray: a large array of zeros, taken from the system page by page as it is used; or one in
 // memory that others have, such as what several processes map.
 //
-// For tables much larger than a processor's caches: it asks for huge pages, because
-// with 4 KiB pages a random access to a table of hundreds of megabytes misses the TLB
-// as well as the cache (measured at 10 M keys: docs/internals/memory_store.md).
+// For tables much larger than a processor's caches, it asks for huge pages. With 4 KiB pages, a
+// random access to hundreds of megabytes misses the TLB as well as the cache (measured at 10 M
+// keys: docs/internals/memory_store.md).
 //
 // T must be valid when all its bytes are zero, and need no destructor.
 // Thread rule: immutable after construction; what the elements allow, it allows.

@@ -1,10 +1,10 @@
-// What somebody probably meant who wrote a name that does not exist.
+// The name that somebody probably meant who wrote one that does not exist.
 //
 //   "unknown key 'limt'; " + name_hint("limt", keys)   ->   ...did you mean 'limit'?
 //
-// Near is a slip of the fingers, not a synonym: a third of the name's letters may be
-// wrong, missing, too many or swapped with their neighbour, in either case; or the
-// name is the beginning of just one candidate ("algo").
+// Near is a slip of the fingers, not a synonym. A third of the name's letters may be wrong,
+// missing, too many or swapped with their neighbour, in either case. Or the name is the beginning
+// of just one candidate ("algo").
 //
 // Thread rule: pure functions. Cost: the product of the lengths for each candidate of
 // similar length; a name longer than kNameLengthMax is near nothing.

@@ -80,7 +80,7 @@ class PackedReader {
   // Refuses one of more than `most` bytes. Lives as long as the bytes that are read.
   std::string_view text(std::size_t most) { return take(static_cast<std::size_t>(number(most))); }
 
-  // What the caller knows to be wrong is the end, too.
+  // A mistake that the caller finds is the end, too.
   void require(bool is_right) {
     if (is_right) return;
     is_right_ = false;

@@ -1,9 +1,8 @@
 // AnyKey: one key's state under any algorithm, so that a test says once what must hold
 // for all of them.
 //
-// Every decision checks what callers of algo rely on: that an unchanged state is
-// reported as such, that a decision's numbers are within their ranges, and that
-// expiry() and reset_after agree.
+// Every decision checks what callers of algo rely on. An unchanged state is reported as unchanged,
+// a decision's numbers are within their ranges, and expiry() and reset_after agree.
 //
 // Thread rule: one thread. Tested by decision_table_test.cc, which uses it.
 

@@ -7,7 +7,7 @@
 //   at -50ms   look          -> allow left 0        # the clock stepped back
 //
 // One key lives from the first line to the last. `quota` sets what applies from there
-// on; naming another algorithm or `fresh` starts with a new key. `table NAME` begins anew.
+// on; naming another algorithm or `fresh` starts with a new key. `table NAME` begins a new table.
 //
 // `active NAME` switches an adaptive quota, at the time of the last request.
 //
@@ -19,8 +19,8 @@
 //   expected   allow, deny or never, then any of
 //              left N · limit N · retry D · reset D · level N
 //
-// Whatever a line says, each `spend` is checked to have told the truth (truth.h): about
-// when a denied request is admitted, what is left, and when the key is fresh.
+// Each `spend` is checked to have told the truth (truth.h): about when a denied request is
+// admitted, what is left, and when the key is fresh.
 //
 // Thread rule: one thread. Tested by decision_table_test.cc.
 

@@ -1,8 +1,8 @@
 // The five algorithms once more, slow and obvious, to judge the real ones by.
 //
-// Each keeps what was spent in the plainest form (units by window, a time for every
-// unit, a level of tokens) and answers two questions, whether a cost is admitted and
-// whether the key is fresh. What a decision says besides can be found out by asking.
+// Each keeps what was spent in the plainest form: units by window, a time for every unit, a level
+// of tokens. It answers whether a cost is admitted, and whether the key is fresh. All else that a
+// decision says can be found out by asking.
 //
 // A model shares no code with the algorithm but Quota.
 //
