@@ -27,8 +27,8 @@ std::vector<std::string> names_of(const CLI::App& app, std::string_view kind) {
   return names;
 }
 
-// The command or option that somebody meant who named one that there is not, where CLI11 says only
-// that a command is required, or an argument was not expected; else empty.
+// Somebody named a command or option that there is not, and CLI11 only says that a command is
+// required, or an argument was not expected. This is the name that was meant; else empty.
 std::string name_meant(const CLI::App& app) {
   const auto* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();

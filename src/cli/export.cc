@@ -53,7 +53,7 @@ void for_each_unknown(const json::value& value, const std::string& section, Visi
 }
 
 // Whether the Intl of JavaScript has the zone. The server takes every file of tzdata, which has
-// `localtime` and zones with leap seconds beside them.
+// `localtime` and zones with leap seconds as well.
 bool is_zone_everywhere(std::string_view zone) {
   constexpr std::array<std::string_view, 16> kAreas = {
       "Africa", "America", "Antarctica", "Arctic", "Asia",   "Atlantic", "Australia", "Brazil",

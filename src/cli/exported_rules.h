@@ -1,7 +1,7 @@
 // Rules as the Worker reads them: bytes, made of the configuration file at build time.
 //
-// The Worker has no RE2, no tokens, no blocks and no fleet. What it cannot do is refused with
-// its place, since a limit that is left out would be found missing by an attacker.
+// The Worker has no RE2, no tokens, no blocks and no fleet. A rule that it cannot carry out is
+// refused with its place, since an attacker would find a limit that is left out.
 //
 // Thread rule: pure. Tested by exported_rules_test.cc. That the Worker matches and denies as the
 // server does: worker/test/matching.test.mjs, worker/test/denials.test.mjs.

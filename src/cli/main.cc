@@ -1,4 +1,4 @@
-// weir: a distributed rate limiter. What a subcommand does is in its own file.
+// weir: a distributed rate limiter. Each subcommand has a file of its own.
 
 #include <CLI/CLI.hpp>
 #include <fstream>

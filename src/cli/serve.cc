@@ -105,7 +105,7 @@ class Serve {
     notify_service_manager(ServiceState::kReady);
   }
 
-  // What this node decides before it has reached Redis, no other node would hear of.
+  // No other node would hear of decisions that this node makes before it has reached Redis.
   void wait_for_fleet(const Signals& signals) {
     if (node_->fleet_reached() == nullptr) return;
     const auto until = node_->now() + kReachMax;

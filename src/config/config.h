@@ -10,9 +10,9 @@
 //       limit: 5
 //       window: 1m
 //
-// The loader refuses what it does not know: every unknown or mistyped key, wrong
-// type, value out of range or duplicate id is a ConfigError with its place and the
-// remedy. It reports all of them, not just the first.
+// The loader refuses what it does not know. Every unknown or mistyped key, wrong type, value out of
+// range or duplicate id is a ConfigError with its place and the remedy. It reports all of them, not
+// just the first.
 //
 // The fields, their types, bounds and descriptions are one table (setting_fields.cc);
 // `weir schema` prints it as the JSON Schema that editors use.

@@ -70,7 +70,7 @@ class SettingValues {
   // The value as it stands in a file; "off" if there is neither a value nor a default.
   std::string text(std::string_view name) const;
 
-  // What `other` sets wins.
+  // The values that `other` sets win.
   void override_with(const SettingValues& other);
 
  private:

@@ -1,8 +1,8 @@
-// What a file and a command line may set beside rules: a struct for each section, filled from the
-// rows of setting_fields.cc.
+// What a file and a command line may set apart from rules: a struct for each section, filled from
+// the rows of setting_fields.cc.
 //
-// An empty text is not set, since no setting is an empty text. What a file may leave out without a
-// default is optional.
+// An empty text is not set, since no setting is an empty text. A setting that a file may leave out
+// is optional if it has no default.
 //
 // Thread rule: values. Tested by setting_values_test.cc.
 

@@ -1,8 +1,8 @@
 // RuleDesk: where requests see and change the rules of the node.
 //
-// What it keeps are the rules as they were written, in JSON; each change gives the whole
-// set a new version, and goes into a history. A change is checked with all other rules, as
-// a file would be, before it is in force anywhere.
+// It keeps the rules as they were written, in JSON. Each change gives the whole set a new version,
+// and goes into a history. A change is checked with all other rules, as a file would be, before it
+// is in force anywhere.
 //
 // Reading YAML, compiling expressions and writing files take long, so no core does it: one
 // thread makes all changes, one after the other, and cores hear from it.

@@ -1,5 +1,5 @@
-// RuleProbe: a configuration that has one rule, as somebody wrote it in YAML or JSON, so that the
-// reader of files reads it, and the places of what is wrong in the rule's own text.
+// RuleProbe: a configuration that has one rule, as somebody wrote it in YAML or JSON. The reader of
+// files reads it, and the probe finds the places of mistakes in the rule's own text.
 //
 // Thread rule: a value. Tested by rulebook_test.cc.
 
@@ -15,7 +15,7 @@ namespace weir {
 
 class RuleProbe {
  public:
-  // `others`: what the file says beside its rules, as a JSON object.
+  // `others`: what the file says apart from its rules, as a JSON object.
   RuleProbe(const std::string& others, std::string_view rule);
 
   const std::string& text() const { return text_; }

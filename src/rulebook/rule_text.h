@@ -30,9 +30,9 @@ struct DescribedRules {
   std::span<const RuleSource> sources;
 };
 
-// One line a change, in the order of the files: "added login: sliding_window 5 per 1m",
-// "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m",
-// "changed login: match, key". Fields other than the limit appear by name only.
+// One line a change, in the order of the files: "added login: sliding_window 5 per 1m", "removed
+// search", "changed login: match, key". A changed limit is "changed login: sliding_window 5 per 1m,
+// now sliding_window 6 per 1m". Fields other than the limit appear by name only.
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after);
 

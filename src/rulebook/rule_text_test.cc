@@ -52,7 +52,7 @@ TEST(RuleText, AnotherOrderIsNoChange) {
               IsEmpty());
 }
 
-// What the file has to say of the rule "login" before and after, beside its limit.
+// What the file has to say of the rule "login" before and after, apart from its limit.
 std::vector<std::string> changes_of_login(std::int64_t limit_after, const std::string& before,
                                           const std::string& after) {
   const auto rules_before = set_of({rule("login", 5)});

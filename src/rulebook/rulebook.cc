@@ -240,7 +240,7 @@ void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, I
   put_in_force(std::move(next));
 }
 
-// Adds what follows from the rules of `next`, and returns what is different from before. What
+// Adds what follows from the rules of `next`, and returns what is different from before. All that
 // may want memory is done here, so that put_in_force() wants none.
 std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now,
                                           std::string who) {

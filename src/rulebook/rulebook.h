@@ -1,8 +1,8 @@
 // Rulebook: the rules in force, as they were written, and every way to change them.
 //
 // A file brings them (load), and requests change one at a time (change). Either way the book
-// makes the whole set anew, and tells all cores. The next load drops the changes by request
-// that are not in the file.
+// makes the whole set again, and tells all cores. The next load drops the changes by request that
+// are not in the file.
 //
 // A load or a change is made as a whole or not at all: if it throws std::bad_alloc, nothing has
 // changed, neither here nor in the file.

@@ -159,7 +159,7 @@ std::string find_nginx(const std::string& named) {
                   "install nginx, or name it with --nginx");
 }
 
-// Beside the program in a build, else where packages and `cmake --install` put it.
+// Next to the program in a build, else where packages and `cmake --install` put it.
 std::string find_module(const std::string& named) {
   if (!named.empty()) return first_of({fs::absolute(named)}, "name the module with --module");
   const auto here = fs::read_symlink("/proc/self/exe").parent_path();

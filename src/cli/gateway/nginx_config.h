@@ -33,14 +33,14 @@ struct GatewayOptions {
   std::int64_t body_max = 0;  // bytes of a request
   std::int64_t memory = 0;    // bytes for counters, shared by nginx's workers
   int workers = 0;            // 0: one for each core
-  std::string user{};         // of the workers; empty: of whoever starts nginx
+  std::string user{};         // of the workers; empty: the user who starts nginx
   std::string module_file{};
   std::string folder{};                        // for nginx's own files; empty: nginx's choice
   std::vector<std::string> trusted_proxies{};  // networks whose X-Forwarded-For is believed
   bool awaits_responses = false;               // some rule counts by them
 };
 
-// The error says which option to mend, and why.
+// The error says which option to change, and why.
 Result<std::string, Fault> nginx_config(const GatewayOptions& options);
 
 }  // namespace weir

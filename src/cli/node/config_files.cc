@@ -40,9 +40,9 @@ const std::string* error_in(const Result<Value, Fault>& result) {
   return result ? nullptr : &result.error().message;
 }
 
-// What keeps a server from running with these settings, and with the files that they name beside
-// rules: at most one a setting. One list for `weir validate`, the start and each reload, so that
-// none takes what another refuses. It changes nothing, and connects to nobody.
+// What keeps a server from running with these settings, and with the files that they name for other
+// things than rules: at most one a setting. One list for `weir validate`, the start and each
+// reload, so that none takes what another refuses. It changes nothing, and connects to nobody.
 std::vector<SettingMistake> setting_mistakes(const SettingValues& values) {
   auto settled = settle(values);
   if (!settled) return {std::move(settled.error())};

@@ -350,7 +350,7 @@ void Node::log_denials(Instant now) const {
   });
 }
 
-// Starts what lives on the core's loop beside its clients.
+// Starts what lives on the core's loop next to its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = *cores_[core];
   parts.wall.emplace(loop, wall_clock_, clock_, [this, &parts](Duration lead) {

@@ -3,9 +3,9 @@
 //   weir state 3 8f3a96e1c0b2d754        the version, and XXH3's checksum of what follows
 //   ...                                  the bytes of each block (engine/block_bytes.h)
 //
-// Read once at the start and written at once, so that a place that cannot be written is an
-// error then and not after the first block; from then on every few seconds if blocks were
-// added or lifted, and at the end. Times in the file are of the wall clock, since the
+// The node reads it once at the start and writes it at once, so a place that cannot be written is
+// an error then, not after the first block. From then on the node writes it every few seconds if
+// blocks were added or lifted, and at the end. Times in the file are of the wall clock, since the
 // timeline of blocks ends with the process.
 //
 // Weir loads a file as a whole or not at all: one that is damaged, or of another version, is
@@ -46,8 +46,8 @@ class StateFile {
   // Why blocks could not be kept in this file. Leaves it, and its folder, as they are.
   static std::optional<Fault> check(const std::string& path);
 
-  // Adds the blocks of the file that have not ended, and writes it anew. Logs what it found.
-  // An error says why blocks could not be kept in this file.
+  // Adds the blocks of the file that have not ended, and writes it again. Logs what it found. An
+  // error says why blocks could not be kept in this file.
   std::optional<Fault> load(const Moment& moment);
 
   // If anything has changed since the last time. Logs an error once.

@@ -1,6 +1,6 @@
-// TrafficGuard: watches this node's traffic, or its fleet's, and says when it is unusual: in the
-// log, in the list of events, by the webhook, and to the cores, whose rules may have other limits
-// then.
+// TrafficGuard: watches this node's traffic, or its fleet's, and says when it is unusual. It says
+// so in the log, in the list of events, by the webhook, and to the cores, whose rules may have
+// other limits then.
 //
 // Each node of a fleet finds the same events in the same sums. The one that is alive and
 // whose name comes first posts them; if it has started lately, it may not know yet what is usual,

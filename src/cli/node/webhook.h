@@ -3,10 +3,10 @@
 //
 //   post() ──► waiting, 100 at most ──► this thread: connect, POST, status ──► done()
 //
-// One at a time, in their order. A receiver that does not answer in time, answers 429 or 5xx, or
-// is not there, is asked again a little later, a few times; any other status than 2xx is its last
-// word. Redirects are not followed: the token is for the URL's host. What finds no room is
-// counted and gone, and so is what waits when the node stops.
+// One at a time, in their order. A receiver may not answer in time, answer 429 or 5xx, or not be
+// there: it is asked again a little later, a few times. Any other status than 2xx is its last word.
+// Redirects are not followed: the token is for the URL's host. An event that finds no room is
+// counted and gone, and so are events that wait when the node stops.
 //
 // Thread rule: one thread makes, stops and destroys it; post() and figures() from any.
 // Tested by webhook_test.cc and tests/e2e/unusual_test.py.

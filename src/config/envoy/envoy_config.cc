@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---- the fields of the reference service's YAML, and ours beside them ----
+// ---- the fields of the reference service's YAML, and our additions ----
 
 extern const Section kDescriptor;  // holds itself
 

@@ -1,10 +1,9 @@
 // Reads the YAML of Envoy's reference rate limit service, as it is, into rules.
 //
-// What its users know behaves as they know it: nested descriptors, values with '*',
-// replaces, shadow_mode, quota_mode, unlimited, share_threshold, metadata; windows
-// from the epoch, a month of 30 days. Unknown keys refuse the file, as they do there.
-// Beside rate_limit a descriptor may say more: `algorithm`, `window` (instead of
-// rate_limit.unit) and `burst`.
+// Its users' files behave as they know them: nested descriptors, values with '*', replaces,
+// shadow_mode, quota_mode, unlimited, share_threshold, metadata; windows from the epoch, a month of
+// 30 days. Unknown keys refuse the file, as they do there. In addition to rate_limit a descriptor
+// may say more: `algorithm`, `window` (instead of rate_limit.unit) and `burst`.
 //
 // Ids of these rules are the way to them: "edge/path=/login/remote_address" for the
 // domain edge, with '%', '/' and '=' inside a name as %25, %2F and %3D. A '/' is in all

@@ -55,7 +55,7 @@ bool is_plain_integer(std::string_view text) {
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
-// What digits and perhaps decimals behind a point stand for.
+// The number that digits and perhaps decimals behind a point stand for.
 std::optional<double> read_decimal_number(std::string_view text) {
   if (!only_of(text, "0123456789.") || !only_of(text.substr(0, 1), kDigits)) return std::nullopt;
   double number = 0;

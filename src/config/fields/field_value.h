@@ -1,7 +1,7 @@
 // One value of a configuration file, checked against its field.
 //
-// Types are those of YAML 1.2's core schema, which is what editors with the JSON Schema
-// check, too: limit: "5" is a text and not a number, enabled: yes is a text as well.
+// Types are those of YAML 1.2's core schema, which editors with the JSON Schema check, too. limit:
+// "5" is a text and not a number, enabled: yes is a text as well.
 //
 // Thread rule: pure functions. Tested by field_value_test.cc.
 
@@ -21,9 +21,9 @@
 
 namespace weir {
 
-// By the field's type: an integer; a number; a boolean; the text of a choice, name or address; a
-// duration; the map of a section or tree, the list of a section list; of a text list the
-// text or the list. Empty sections are as good as absent: monostate.
+// By the field's type: an integer, a number, a boolean, a duration, or the text of a choice, name
+// or address. A section or tree has a map, a section list a list, and a text list the text or the
+// list. Empty sections are as good as absent: monostate.
 using FieldValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, Duration,
                                 const YamlNode*>;
 

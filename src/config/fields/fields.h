@@ -1,11 +1,11 @@
 // The fields of a configuration file, in one table.
 //
-// A row is a whole setting: the loader's checks and messages, the JSON Schema, the option
-// of `weir serve`, the environment variable, the default, the warning that only a restart
-// changes it, and the table in docs/reference/settings.md come from it. To add one: add its row,
-// and the member that it fills (config/settings.h), refresh both documents with
-// WEIR_UPDATE_EXPECTED=1 config_test, and read the member where it is used. A row whose member
-// has another type does not compile. The fields of rules have rows alike (rules/rule_fields.cc).
+// A row is a whole setting. From it come the loader's checks and messages, the JSON Schema, the
+// option of `weir serve` and the environment variable. So do the default, the warning that only a
+// restart changes it, and the table in docs/reference/settings.md. To add one: add its row, and the
+// member that it fills (config/settings.h), refresh both documents with WEIR_UPDATE_EXPECTED=1
+// config_test, and read the member where it is used. A row whose member has another type does not
+// compile. The fields of rules have rows alike (rules/rule_fields.cc).
 //
 //   row::duration<&StoreSettings::deadline>("deadline", {1'000, 10'000'000}, "How long ...")
 //       .defaults_to("20ms")
@@ -74,7 +74,7 @@ struct Condition {
   std::string_view value;
 };
 
-// How `weir serve` takes a setting beside the file.
+// How `weir serve` takes a setting in addition to the file.
 struct Option {
   std::string_view name;  // "--sync-interval"; empty: the file alone has it
   std::string_view help;
@@ -101,7 +101,7 @@ inline constexpr char kStructTag = 0;
 
 // The member of a struct that a row fills.
 struct Member {
-  const void* owner = nullptr;  // the struct's tag; null: none, whoever reads the section asks
+  const void* owner = nullptr;  // the struct's tag; null: none, the reader of the section asks
   void (*fill)(void* owner, const Field& field, const SettingValue& value) = nullptr;
   void* (*inner)(void* owner) = nullptr;  // of a kSection: the struct of its fields
 

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// What an HTTP/2 answer has room for, beside the fields about the limit.
+// An HTTP/2 answer has room for so many, in addition to the fields about the limit.
 constexpr std::size_t kDenyHeadersMax = 16;
 
 // More steps than anybody tells apart.

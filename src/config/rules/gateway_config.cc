@@ -76,7 +76,7 @@ class GatewayFields {
     }
   }
 
-  // What a key can never spend at once no request could reserve.
+  // No request could reserve more than a key can ever spend at once.
   std::int64_t reserved_by(const Rule& rule) const {
     const auto text = reader_.get<std::string>("reserve").value_or("true");
     if (text == "true") return 1;

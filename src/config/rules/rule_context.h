@@ -1,4 +1,4 @@
-// RuleContext: what the fields of rules mean depends on, beside the rules.
+// RuleContext: what the reader of a rule knows apart from the rules.
 //
 // Thread rule: values. Tested by src/config/config_test.cc.
 

@@ -323,10 +323,10 @@ constexpr Field kRuleFields[] = {
                                 "request or descriptor that it has matched."),
     row::choice<&Rule::mode>(
         "mode", kModeNames,
-        "How the nodes that share a store agree: local (each counts for itself), async (each "
-        "counts and tells the others), leased (each spends what the store has charged ahead) or "
-        "strict (the store decides). Without it, the node's mode. Without a store, every rule is "
-        "local.")
+        "How the nodes that share a store agree: local, async, leased or strict. local: each "
+        "counts for itself. async: each counts and tells the others. leased: each spends what "
+        "the store has charged ahead. strict: the store decides. Without it, the node's mode. "
+        "Without a store, every rule is local.")
         .only_if(kOfRequests),
     row::choice<&Rule::on_store_failure>(
         "on_store_failure", kOnStoreFailureNames,
@@ -337,8 +337,8 @@ constexpr Field kRuleFields[] = {
     row::choice<&Rule::on_full>(
         "on_full", kOnFullNames,
         "What happens to a new key when memory could count it only by forgetting a key that has "
-        "nothing left of its limit: allow (the new key is counted in its place) or deny (the new "
-        "key is denied, and nobody is forgotten).")
+        "nothing left of its limit. allow: the new key is counted in its place. deny: the new "
+        "key is denied, and nobody is forgotten.")
         .defaults_to("allow"),
     row::boolean("overdraft",
                  "Whether costs count whether or not they fit: for work whose cost is known when "
@@ -363,10 +363,10 @@ constexpr Field kRuleFields[] = {
         "counts. Without it, all requests share one counter."),
     row::choice<&Rule::missing>(
         "missing", kMissingPartNames,
-        "What becomes of a request that lacks a header, parameter, cookie or claim of the key, or "
-        "whose token does not count: its client's address stands in for it (client), all such "
-        "requests share one counter (shared), they are denied (deny), or the rule does not apply "
-        "to them (skip).")
+        "What becomes of a request that lacks a header, parameter, cookie or claim of the key, "
+        "or whose token does not count. client: its client's address stands in for it. shared: "
+        "all such requests share one counter. deny: they are denied. skip: the rule does not "
+        "apply to them.")
         .defaults_to("client"),
     row::section("descriptor", kDescriptorMatch,
                  "Which descriptors of Envoy's rate limit filter the rule is for.")
@@ -400,9 +400,9 @@ constexpr Field kRuleFields[] = {
                  "and only if the response is one of these.")
         .only_if(kOfRequests),
     row::text("reserve", kAnyText,
-              "Only for what is counted by the response: how many units a request under way takes "
-              "up until its response is known, so that no more than limit / reserve pass at once; "
-              "true: 1; false: none, and as many pass as come at once.")
+              "Only for what is counted by the response: how many units a request under way "
+              "takes up until its response is known. So no more than limit / reserve pass at "
+              "once. true: 1. false: none, and as many pass as come at once.")
         .defaults_to("true")
         .only_if(kOfRequests),
     row::section("on_deny", kOnDeny, "What a denial brings: blocks, and the answer of HTTP doors."),

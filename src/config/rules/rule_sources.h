@@ -40,9 +40,9 @@ ConfigSources config_sources(std::string_view text);
 // A configuration of these. Line i + 2 is that of rule i.
 std::string config_text(const ConfigSources& sources);
 
-// `text` with this rule written in place of the one that has its id, else behind the last
-// rule; or without the rule of this id, if there is no `json`. Nothing else changes, above
-// all no comment.
+// `text` with this rule written in place of the one that has its id, else behind the last rule. If
+// there is no `json`, `text` without the rule of this id. Nothing else changes, above all no
+// comment.
 struct RuleEdit {
   std::string id;
   std::optional<std::string> json{};

@@ -1,11 +1,11 @@
 // YamlDocument: a YAML file as a tree that is safe to walk, each node with its place.
 //
-// The tree is built from yaml-cpp's events instead of its own YAML::Node, because that
-// one forgets duplicate keys, reads an unclosed quote to the end of the file without a
-// word, and follows nesting as deep as the stack. Bounds: 1 MiB, 64 levels, 250,000
-// nodes, a million if each alias were written out, one document. An alias is the same node
-// again, so its mistakes are reported where the text stands; a node that contains itself is
-// refused. Tags (!!str) are refused: they would only say what the fields know.
+// The tree is built from yaml-cpp's events and not from its own YAML::Node. A YAML::Node forgets
+// duplicate keys, reads an unclosed quote to the end of the file without a word, and follows
+// nesting as deep as the stack. Bounds: 1 MiB, 64 levels, 250,000 nodes, a million if each alias
+// were written out, one document. An alias is the same node again, so its mistakes are reported
+// where the text stands; a node that contains itself is refused. Tags (!!str) are refused: they
+// would only say what the fields know.
 //
 // Thread rule: a value; const access from any thread. Tested by yaml_document_test.cc.
 

@@ -77,7 +77,7 @@ std::string lists_of_aliases(int levels) {
   return text;
 }
 
-// Whoever walks them all would be at it for ten to the power of nine items.
+// A reader that walks them all would walk ten to the power of nine items.
 TEST(YamlDocument, IsNotBlownUpByAliases) {
   EXPECT_EQ(parse(lists_of_aliases(5)).root()->entries.size(), 5u);
   EXPECT_EQ(error_of(lists_of_aliases(9)),

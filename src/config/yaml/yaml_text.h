@@ -1,9 +1,8 @@
 // The first look at a YAML file: is it text at all, and of a form that every reader of
 // YAML understands alike?
 //
-// Each refused form either makes yaml-cpp guess (other encodings, control characters:
-// it takes byte 4 for the end of the file) or makes it complain about something else
-// than the cause (tabs).
+// Some refused forms make yaml-cpp guess: other encodings, and control characters (it takes byte 4
+// for the end of the file). Tabs make it complain about something else than the cause.
 //
 // Thread rule: pure functions. Tested by yaml_document_test.cc.
 
