@@ -48,7 +48,7 @@ struct Ask {
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
   // it: for work that is done. Or else takes what is left, as Operation::kDrain has it. kNothing:
-  // the answer is that of a look, beside others that spend.
+  // the answer is that of a look, next to others that spend.
   enum class Counting : std::uint8_t {
     kAsTheRuleSays,
     kIfItFits,
@@ -57,8 +57,9 @@ struct Ask {
     kNothing,
   };
   Counting counting = Counting::kAsTheRuleSays;
-  // Beside a look, in all or nothing: how many requests are under way whose response may count,
-  // this one among them. What the rule reserves for each has to be left, without a rule one unit.
+  // For a look, in all or nothing: how many requests are under way whose response may count, this
+  // one among them. The units that the rule reserves for each have to be left, without a rule one
+  // unit.
   std::int64_t under_way = 0;
   // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
   // whose only limit is a token bucket.

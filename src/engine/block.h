@@ -42,7 +42,7 @@ struct Block {
 
 inline bool is_by_hand(const Block& block) { return block.reason != BlockReason::kDenied; }
 inline bool is_lift(const Block& block) { return block.reason == BlockReason::kLifted; }
-// What a hand blocks or lifts is a network, if it reads as one.
+// A key that a hand blocks or lifts is a network, if it reads as one.
 std::optional<BlockedNetwork> blocked_network(const Block& block);
 
 // A key as a list keeps it, and as files and other nodes read it. A long one becomes its

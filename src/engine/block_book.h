@@ -1,5 +1,5 @@
-// BlockBook: all that a list knows of its blocks and lifts, and who makes room for whom. What it
-// holds is in the index, too.
+// BlockBook: all that a list knows of its blocks and lifts, and who makes room for whom. All that
+// it holds is in the index, too.
 //
 // Memory is fixed at the start, so a full book drops blocks, and an attacker who fills it must
 // not thereby lift the block of anybody else:
@@ -11,10 +11,10 @@
 //                  its addresses: beyond that they replace each other
 //   lifts          are remembered in places that no block needs
 //
-// For a rule and key there are two registers: the newest act by a hand, which is a block or a lift,
-// and the newest block by the rule, if it is newer than that. The later end of the two holds. The
-// book remembers an act by hand until all that it has ended would be over, and for kRemembered at
-// least: until then, an older block that comes back does not hold.
+// For a rule and key there are two registers. One has the newest act by a hand, which is a block or
+// a lift. The other has the newest block by the rule, if it is newer than that act. The later end
+// of the two holds. The book remembers an act by hand until all that it has ended would be over,
+// and for kRemembered at least. Until then, an older block that comes back does not hold.
 //
 // Thread rule: under the lock of the list, but for changes() and dropped(). Tested by
 // block_list_test.cc and block_list_memory_test.cc.

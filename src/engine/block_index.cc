@@ -123,8 +123,8 @@ void BlockIndex::end(std::size_t slot, const Block& block, const Network& networ
   slots_[slot].until_us.store(kOver, std::memory_order_release);
 }
 
-// A slot behind which the run goes on keeps its tag, so that probes go on as well; at the
-// end of a run it becomes free, and so do those before it that were kept for it.
+// A slot behind which the run goes on keeps its tag, so that probes go on as well. At the end of a
+// run it becomes free, and so do the slots before it that were kept for it.
 void BlockIndex::remove(std::size_t slot, const Block& block, const Network& network) noexcept {
   const std::size_t mask = slots_.size() - 1;
   slots_[slot].until_us.store(0, std::memory_order_release);

@@ -8,10 +8,10 @@
 // locks, and while nobody is blocked one load. Adding, lifting and listing take a lock: they
 // happen when somebody is denied, not when somebody asks.
 //
-// A hand may block for all rules: the block's rule is empty. What a hand blocks and is an address
-// or a network ("203.0.113.0/24", "2001:db8::/32") holds for clients whose address is in it,
-// whatever the rule's key is, and for keys that are such an address or network. A look then
-// probes once for each length of networks that is blocked (blocked_networks.h).
+// A hand may block for all rules: the block's rule is empty. A hand may block an address or a
+// network ("203.0.113.0/24", "2001:db8::/32"). That block holds for clients whose address is in it,
+// whatever the rule's key is, and for keys that are such an address or network. A look then probes
+// once for each length of networks that is blocked (blocked_networks.h).
 //
 // Several lists that tell each other all agree, in whatever order they hear it: of two acts on a
 // rule and key the newer counts. An act is never older than what its list knows, however far the
@@ -79,7 +79,7 @@ class BlockList {
 
   // False if it was not blocked.
   bool lift(std::string_view rule, std::string_view key, Instant now);
-  // Whatever blocks it is of, of single rules or of all. Returns how many there were. Slow.
+  // Of all kinds of blocks, of single rules or of all. Returns how many there were. Slow.
   std::size_t lift_all(std::string_view key, Instant now);
 
   // From now on what is added or lifted is kept, to be told to these. The first to be told are all
@@ -91,7 +91,8 @@ class BlockList {
   bool has_news(Audience audience) const;
   // They have not heard of these, or of anything.
   void tell_again(Audience audience, std::optional<std::span<const Block>> blocks = {});
-  // What one of these has told, or a file: news for the others, if it is newer than what is known.
+  // A message of one of these, or of a file: news for the others, if it is newer than what is
+  // known.
   void learn(Block block, std::optional<Audience> from, Instant now);
   // Nobody is told, and nothing remembered.
   void forget(std::string_view rule, std::string_view key);

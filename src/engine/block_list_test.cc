@@ -423,7 +423,7 @@ TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {
   EXPECT_TRUE(list_.empty());
 }
 
-// Whatever was added and lifted before: who is in the model is blocked, who is not is not.
+// After any adding and lifting: a client in the model is blocked, and no other is.
 TEST_F(BlockListTest, AgreesWithAMap) {
   std::mt19937 random(7);
   std::map<std::string, Instant> model;

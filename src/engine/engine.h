@@ -98,8 +98,8 @@ class Engine {
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
   const KeyHasher& hasher() const { return *hasher_; }
-  // From now on keys have other names, and their counts start anew. `hasher` must
-  // outlive the engine.
+  // From now on keys have other names, and their counts start again. `hasher` must outlive the
+  // engine.
   void use_hasher(const KeyHasher& hasher) {
     hasher_ = &hasher;
     awaits_hasher_ = false;
@@ -143,8 +143,7 @@ class Engine {
 
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
-  // What `now` is by the wall clock: for dates that others have written, and for those they
-  // read.
+  // `now` by the wall clock: for dates that others have written, and for those they read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
   // A party that waits for a store that answers later.

@@ -1,6 +1,6 @@
-// What a KeyHash is made of: hashes of texts under a secret, and the way two become one.
+// The parts of a KeyHash: hashes of texts under a secret, and the way two become one.
 //
-// For whoever hashes many keys of one bucket, and so keeps what they have in common: the core
+// For a caller that hashes many keys of one bucket, and so keeps what they have in common: the core
 // that is compiled to WebAssembly. All others take KeyHasher (weir/key.h).
 //
 // Thread rule: pure. Tested by key_test.cc and wasm/differential_test.mjs.

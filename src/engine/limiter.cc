@@ -12,9 +12,8 @@ constexpr Error kCostError{ErrorCode::kInvalidCost, "cost",
 constexpr Error kChargesError{ErrorCode::kTooManyCharges, "hits", "at most 16 at a time"};
 constexpr Error kStoreUnavailable{ErrorCode::kStoreUnavailable, "", "a store that answers"};
 
-// Where a thread waits. It belongs to the thread and not to the batch: the store's thread may
-// still be on its way out of notify and unlock when the caller has gone on and the batch is
-// gone.
+// Where a thread waits. It belongs to the thread and not to the batch. The store's thread may still
+// be on its way out of notify and unlock when the caller has gone on and the batch is gone.
 struct Waiter {
   std::mutex mutex;
   std::condition_variable answered;

@@ -13,11 +13,11 @@
 // A caller that a proxy names counts apart from the address of the proxy and from all others
 // that nobody names. Anybody who reaches us from a trusted address can invent such callers, so
 // all of them together make kNamedBurst guesses at once and one more each kNamedPause. These are
-// too few to use up the counters: whoever comes without a proxy gets in beside them.
+// too few to use up the counters: a caller who comes without a proxy gets in as well.
 //
-// Guessers with more addresses of their own use up all counters. The kKnown networks that last
-// sent something right have counters of their own beside, which only their own guesses use up:
-// their owners get in, also when named callers have used up what they may guess together.
+// Guessers with more addresses of their own use up all counters. The kKnown networks that last sent
+// something right also have counters of their own, which only their own guesses use up. So their
+// owners get in, also when named callers have used up what they may guess together.
 //
 // A right secret clears nothing, and its first guess there comes after kPause: who knows one
 // secret, and has many addresses, gains kKnown guesses each kPause at the other.

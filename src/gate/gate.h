@@ -58,8 +58,8 @@ struct GateAnswer {
   bool allows() const { return ask == nullptr || answer->allowed(); }
 };
 
-// Puts answers into the fields that a configuration wants. What it has said of one request holds
-// until the next.
+// Puts answers into the fields that a configuration wants. Its answer about one request holds until
+// the next.
 class GateVoice {
  public:
   // `engine` outlives this.

@@ -6,8 +6,8 @@
 // one status in one second are one entry, which counts them; so a client that hammers takes one
 // place. The first denial of each rule in a second has a place, whatever floods others, while there
 // are no more rules than places. Chance decides which of further ones stay (Vitter's reservoir), so
-// that each has the same chance to be there as another of its second. What finds no place is
-// counted.
+// that each has the same chance to be there as another of its second. A denial that finds no place
+// is counted.
 //
 // A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
 // second.

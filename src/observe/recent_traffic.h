@@ -16,8 +16,8 @@
 // A fleet's window has the rules that its nodes send: the busiest 100 of the fleet, and the
 // busiest 100 of each node. The node's own window has them all.
 //
-// Thread rule: tick(), hear() and what is named beside them on the first core; snapshot() and
-// rules() from any thread. Tested by recent_traffic_test.cc.
+// Thread rule: tick(), hear() and what is named with them on the first core; snapshot() and rules()
+// from any thread. Tested by recent_traffic_test.cc.
 
 #pragma once
 
@@ -54,8 +54,8 @@ struct TrafficSnapshot {
   };
 
   Scope scope = Scope::kNode;
-  // Which second is the last one of `sum`, since 1970, by Redis's clock if there is one. Whoever
-  // acts once a second acts when this has changed.
+  // Which second is the last one of `sum`, since 1970, by Redis's clock if there is one. A caller
+  // that acts once a second acts when this has changed.
   std::int64_t newest = 0;
   Duration lead{0};  // of that clock over ours
   // For how long this node has run; idle seconds count.

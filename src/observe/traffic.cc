@@ -67,7 +67,7 @@ CoreTraffic::SecondCounts CoreTraffic::counts_of(std::int64_t second) const noex
   if (slot.epoch_s.load(std::memory_order_acquire) != second) return {};
   const SecondCounts counts{.requests = slot.requests.read(), .denied = slot.denied.read()};
   std::atomic_thread_fence(std::memory_order_acquire);
-  // Begun anew while we read: too old to be asked about.
+  // Begun again while we read: too old to be asked about.
   if (slot.epoch_s.load(std::memory_order_relaxed) != second) return {};
   return counts;
 }

@@ -108,8 +108,8 @@ class Traffic {
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
-  // Cores that are added from now on keep the texts of the busiest keys, and of those denied,
-  // beside their hashes.
+  // Cores that are added from now on keep the texts of the busiest keys, and of those denied, next
+  // to their hashes.
   void keep_key_texts() { keeps_key_texts_ = true; }
 
   // The counters of a new core. They live as long as this object, or as the shared memory.

@@ -1,7 +1,7 @@
 // The rate limit service in JSON, as the reference service's /json speaks it.
 //
-// Request and response are the protocol's messages as proto3 writes them in JSON. What
-// the service has no answer to is 400 with a sentence of plain text.
+// Request and response are the protocol's messages as proto3 writes them in JSON. A request that
+// the service has no answer to gets 400 with a sentence of plain text.
 //
 // Thread rule: pure. Tested by json_text_test.cc.
 

@@ -63,7 +63,7 @@ std::optional<ServiceError> visit_each(CodedInputStream& message, std::uint32_t 
   return std::nullopt;
 }
 
-// What decide() would refuse, before there are objects for all of it.
+// Refuses what decide() would, before there are objects for all of it.
 std::optional<ServiceError> find_excess(std::string_view message) {
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                       static_cast<int>(message.size()));
@@ -82,7 +82,8 @@ std::optional<ServiceError> find_excess(std::string_view message) {
 }  // namespace
 
 // A look at a quota that has nothing left is over, as the next unit would be; not where that
-// unit would count, which the look after it finds. What a shadow lets pass is not over either.
+// unit would count, which the look after it finds. A request that a shadow lets pass is not over
+// either.
 bool RateLimitCall::Limit::is_over() const {
   if (kind != Kind::kCounted) return false;
   const bool has_shadow = rule() != nullptr && rule()->shadow;

@@ -54,7 +54,7 @@ class RateLimitCall {
   static constexpr std::size_t kDescriptorsMax = Asks::kAsksMax;
   static constexpr std::size_t kUsualSizeMax = 16 << 10;  // bytes of a message
 
-  // Filled by whoever calls, and by decide(). Both keep their memory from call to call.
+  // Filled by the caller, and by decide(). Both keep their memory from call to call.
   Request request;
   Response response;
 

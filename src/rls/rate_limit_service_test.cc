@@ -186,8 +186,8 @@ Rule as_read(Rule rule) {
   return rule;
 }
 
-// What the reference's integration-test/scripts/token-quota.sh and multiservice-tokenquota.sh
-// expect of limits of 2 and 1 a minute.
+// The reference's integration-test/scripts/token-quota.sh and multiservice-tokenquota.sh expect
+// this of limits of 2 and 1 a minute.
 TEST(RateLimitService, LooksThenChargesOfOneAreAsInTheReferencesScripts) {
   for (const std::int64_t limit : {2, 1}) {
     World world({as_read(rule("r", limit, {"service"}))});

@@ -1,12 +1,11 @@
 // DescriptorTree: which rule a descriptor leads to.
 //
-// A domain is a tree with a level for each entry. On each level the entry's key and
-// value are looked for as: this very value; then the patterns of the level that match
-// it, in the order of the file, of which the first counts; then the key with any value.
-// There is no way back: if the level below has no place for the next entry, nothing has
-// matched. A rule counts only where the last entry lands on it.
-// That is what the reference service does; it differs in joining key and value to one
-// text, where key "a_b" meets key "a" with value "b". Here they never meet.
+// A domain is a tree with a level for each entry. On each level the entry's key and value are
+// looked for as this very value first. Then come the patterns of the level that match it, in the
+// order of the file, of which the first counts; last comes the key with any value. There is no way
+// back: if the level below has no place for the next entry, nothing has matched. A rule counts only
+// where the last entry lands on it. That is what the reference service does; it differs in joining
+// key and value to one text, where key "a_b" meets key "a" with value "b". Here they never meet.
 //
 // Thread rule: immutable after construction; find() from any thread, no allocation.
 // Cost: two hashes an entry. Tested by descriptor_tree_test.cc.

@@ -1,5 +1,5 @@
 // Mode: how the nodes that share a store agree on a key; and what a rule wants when the
-// store is gone. What each promises is in docs/explanation/modes.md.
+// store is gone. docs/explanation/modes.md says what each promises.
 //
 // Thread rule: constants. Tested by src/engine/asks/asks_modes_test.cc.
 

@@ -44,8 +44,8 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-// All spellings of a cookie's value that some origin takes for one: Python's read escapes in
-// quotes, Express drops what ends a text that a quote begins, whatever it is, and many decode.
+// All spellings of a cookie's value that some origin takes for one. Python's origins read escapes
+// in quotes, Express drops what ends a text that a quote begins, whatever it is, and many decode.
 // REQUIRES: the capacity of `text` suffices
 std::string_view cookie_value(std::string_view sent, std::string& text) {
   const bool is_quoted = sent.size() > 1 && sent.front() == '"';

@@ -110,7 +110,7 @@ struct DescriptorPolicy {
   std::string metadata_json{};  // an object; empty: none
 };
 
-// What becomes of a request that lacks a part of its key: rules/rule_key.h.
+// For requests that lack a part of their key: rules/rule_key.h.
 enum class MissingPart : std::uint8_t {
   kClient,  // its address stands in for the part
   kShared,  // all such requests have one counter

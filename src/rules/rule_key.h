@@ -2,8 +2,8 @@
 //
 // A client may leave out a header, parameter, cookie or claim. One that is empty, or has several
 // values, is missing as well. Then, unless the rule's `missing` says otherwise, the client's
-// address stands in for it, as "client 192.0.2.7": so who leaves it out neither is free nor spends
-// what belongs to strangers. No value reads so: one that begins like that is marked,
+// address stands in for it, as "client 192.0.2.7". So a client that leaves it out neither is free
+// nor spends what belongs to strangers. No value reads so: one that begins like that is marked,
 // "client =client 192.0.2.7". Where no client is known, the text is empty.
 //
 // A key of the first part that is there says which one that is: "header:X-Api-Key k1", or

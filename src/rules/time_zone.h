@@ -16,7 +16,7 @@ namespace weir {
 // Null if there is no such zone. Lives as long as the program.
 const date::time_zone* find_zone(const std::string& name);
 
-// What has to be added to the time in UTC, in seconds since 1970.
+// The seconds to be added to the time in UTC, which is in seconds since 1970.
 std::chrono::seconds offset_at(const date::time_zone& zone, std::chrono::seconds utc);
 
 }  // namespace weir

@@ -1,10 +1,10 @@
 // TrafficRules: which rules apply to a request.
 //
-// Rules for certain paths are found by the path: exact ones by a hash, those that begin
-// so ("/api/*") by a search among the beginnings, expressions in one pass for all. So ten
-// thousand rules for as many paths cost little more than one. The others, and paths with
-// a '*' elsewhere, are tried one by one. Rules for paths in any case, or with or without a slash
-// at their end, have an index of their own, in small letters and of folders.
+// Rules for certain paths are found by the path: exact ones by a hash, beginnings ("/api/*") by a
+// search among all beginnings, expressions in one pass for all. So ten thousand rules for as many
+// paths cost little more than one. The others, and paths with a '*' elsewhere, are tried one by
+// one. Rules for paths in any case, or with or without a slash at their end, have an index of their
+// own, in small letters and of folders.
 //
 // Thread rule: immutable after construction; match() from any thread, with a memory of its
 // own for the result. No allocation, but for path_regexes.h. Tested by traffic_rules_test.cc.

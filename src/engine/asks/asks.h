@@ -1,9 +1,8 @@
 // Asks: asks a round of the stores, step by step, and waits for answers that come later.
 //
-// A door names a rule and a key, or brings a quota of its own. All that a rule says is
-// done in the engine, alike for every door, in four parts: settle.h answers what needs no
-// counter, plan.h says in which steps the rest is asked, Asks asks it, conclude.h draws the
-// consequences. In between:
+// A door names a rule and a key, or brings a quota of its own. The engine does all that a rule
+// says, alike for every door, in four parts. settle.h answers what needs no counter. plan.h says in
+// which steps the rest is asked, Asks asks it, and conclude.h draws the consequences. In between:
 //
 //   the limits for this key  an override's, its tier's or the rule's own, or a part of them while
 //                            the rule's traffic is unusual; all of them hold, and a denial by one
@@ -13,9 +12,9 @@
 //   a denial                 may block the key, and then says how long
 //
 // The mode says where the counters are: the call's mode, else the rule's, else the node's.
-// If the store of a mode fails, the rule says what happens: this node decides by its share
-// of the limit, from counters in its own memory, which the stores keep warm; or all is
-// allowed, or denied.
+// If the store of a mode fails, the rule says what happens: all is allowed, all is denied, or this
+// node decides by its share of the limit. For its share it counts in its own memory, which the
+// stores keep warm.
 //
 // Asks of kCharge are charges of requests that were decided before: each counts always,
 // may block its key, and is in no figure, where the request is already. The asks of a request that

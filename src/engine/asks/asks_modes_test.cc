@@ -262,7 +262,7 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
   EXPECT_EQ(fleet_.alone, 4);
 }
 
-// What a node admitted before it knew under which names others count was charged to nobody.
+// Units that a node admitted before it knew under which names others count were charged to nobody.
 TEST_F(AsksModesTest, WhatIsAdmittedBeforeKeysHaveCommonNamesIsToldByItsTexts) {
   Rule several = rule_of("several", 10);
   several.limits = {per_minute(10), *Quota::make({.limit = 2, .window = 1h})};

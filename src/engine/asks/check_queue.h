@@ -1,8 +1,7 @@
 // CheckQueue: checks of one key each that have come together and are decided together.
 //
-// A door adds them as it reads them, each with a note that says how to answer, and decides
-// them when there are kMax, before it answers anything else, and before control goes back to
-// the event loop.
+// A door adds them as it reads them, each with a note that says how to answer. It decides them when
+// there are kMax, before it answers anything else, and before control goes back to the event loop.
 //
 // Thread rule: one core. Tested by src/server/http/check/http_check_test.cc and
 // src/server/resp/resp_session_test.cc.

@@ -1,10 +1,10 @@
 // plan(): in which steps a round is asked of the stores. Pure: no store, no clock.
 //
 // Each item is decided by itself (kSpendEach and the rest), or all or nothing (kSpendAll), where an
-// item in shadow neither denies nor is charged if others do. What counts always is charged first,
-// whatever the others say, and what only looks is asked first; if one of them denies, no other is
-// charged. Three rules of all or nothing, the first in memory, the second in a Redis 5 ms away, the
-// third in shadow in that Redis:
+// item in shadow neither denies nor is charged if others do. A charge that always counts is made
+// first, whatever the others say, and so is a look. If one of them denies, no other is charged.
+// Three rules of all or nothing, the first in memory, the second in a Redis 5 ms away, the third in
+// shadow in that Redis:
 //
 //    0 ms   together 0, local    charged in memory
 //           together 1, strict   leaves for Redis; only looks, if memory has denied

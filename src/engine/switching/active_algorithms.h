@@ -2,8 +2,8 @@
 // this node.
 //
 // One writer, the switch, says so; every core reads it when it charges a limit that switches, and
-// sees a switch with its next charge. A rule that has never switched is a sliding window. What
-// has no rule, or none that is counted (observe/rule_counts.h), shares one place:
+// sees a switch with its next charge. A rule that has never switched is a sliding window. Requests
+// without a rule, or with none that is counted (observe/rule_counts.h), share one place:
 // kNoRuleNumber.
 //
 // Thread rule: set() by one thread at a time; of() from any. Tested by active_algorithms_test.cc.

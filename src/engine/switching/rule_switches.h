@@ -8,8 +8,8 @@
 // wins on all nodes, and what Redis has lost it gets back (unsaid()). Charges without a rule
 // follow together, as a rule without an id does.
 //
-// Thread rule: decide(), learn() and what is named beside them on the first core; of() and all()
-// from any thread. Tested by rule_switches_test.cc and tests/e2e/adaptive_test.py.
+// Thread rule: decide(), learn() and what is named with them on the first core; of() and all() from
+// any thread. Tested by rule_switches_test.cc and tests/e2e/adaptive_test.py.
 
 #pragma once
 
@@ -60,7 +60,7 @@ class RuleSwitches {
   RuleSwitches(const SwitchThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
 
   // Once a second or more often: decides about those of these rules that switch, if a second has
-  // ended. What lacks memory is decided with the next second.
+  // ended. A switch for which memory lacks is decided with the next second.
   void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) noexcept;
   // Under which charges without a rule count in the traffic (observe/rule_counts.h).
   void count_ruleless_as(RuleNumber number) { ruleless_ = number; }

@@ -81,7 +81,7 @@ Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
 
 Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
                            const SwitchThresholds& thresholds) {
-  // Whatever comes first after a start looks like a burst.
+  // The first traffic after a start looks like a burst.
   if (figures.watched < RecentRequests::kSpan) return current;
   if (figures.since_switch < thresholds.dwell) return current;
   const Algorithm wanted = wanted_algorithm(sum_of(figures.nodes), current, thresholds);

@@ -8,10 +8,10 @@
 // one that does not hold yet, and an algorithm stays for a dwell, so that traffic on the border
 // switches seldom.
 //
-// A fleet switches together: the sum of its nodes must say so, and so must more than half of the
-// nodes that had requests of the rule, each by its own. A single node sees its part of them, so
-// there the least rate is divided by the number of these nodes. A node whose counts are lies can
-// therefore switch no rule that others serve; it can hold up a switch.
+// A fleet switches together. The sum of its nodes must say so, and so must more than half of the
+// nodes that had requests of the rule, each by its own traffic. A single node sees its part of
+// them, so there the least rate is divided by the number of these nodes. A node whose counts are
+// lies can therefore switch no rule that others serve; it can hold up a switch.
 //
 // Thread rule: pure. Tested by traffic_switch_test.cc.
 

@@ -40,8 +40,8 @@ unsigned SamplePace::next(std::uint32_t second, std::uint32_t most) noexcept {
 
 // ---- one summary ----
 
-// The key goes first and comes last, so that a reader does not take the old key's count for the
-// new one's: the fence pairs with the one in read(), the release with the acquire there.
+// The key goes first and comes last, so a reader does not take the old key's count for the new
+// one's. The fence pairs with the one in read(), the release with the acquire there.
 void KeySummary::Counter::take_over(std::uint64_t new_hash, std::uint64_t weight) noexcept {
   const std::uint64_t inherited = count.load(std::memory_order_relaxed);
   hash.store(0, std::memory_order_relaxed);

@@ -1,11 +1,11 @@
 // Busiest keys: which keys of a rule requests ask for most of late, and which Weir denies most, in
 // memory that does not grow.
 //
-// For each rule and minute a core keeps two summaries, of what is asked and of what is denied, by
-// Space-Saving (Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k
-// Elements in Data Streams", ICDT 2005). A summary has kKeys counters. A key that has one counts
-// there; another key takes over the counter that is least, and goes on from its count, which from
-// then on is the key's error. So of N requests, in whatever order they come:
+// For each rule and minute a core keeps two summaries, of what is asked and of what is denied. They
+// are made by Space-Saving. (Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and
+// Top-k Elements in Data Streams", ICDT 2005.) A summary has kKeys counters. A key that has one
+// counts there; another key takes over the counter that is least, and goes on from its count, which
+// from then on is the key's error. So of N requests, in whatever order they come:
 //
 //   count - error <= how often the key came <= count,     error <= N / kKeys
 //
@@ -14,15 +14,15 @@
 // A core samples, so that a request pays for a countdown and no more. While a rule has few
 // requests a second, each is taken. With more, one of 2, 4, .. 256 is, by chance, and stands for
 // that many; gaps are drawn from the geometric distribution, so that each request has the same
-// chance, whatever came before it. What chance does to a count is in key_report.h.
+// chance, whatever came before it. key_report.h says how chance changes a count.
 //
 //                 requests a second    64       1,000      16,000    1,000,000
 //                 a sample stands for   1    16 to 32         256          256
 //
 // Summaries cover this minute and the one before it. kRules rules have a place on a core. Another
 // rule takes the place of the least busy one, with a chance of what its sample stands for in what
-// that rule has had (as in Ben Basat et al., "Randomized Admission Policy", 2017): so rules that
-// come once do not push out those that are busy.
+// that rule has had. (Ben Basat et al., "Randomized Admission Policy", 2017.) So rules that come
+// once do not push out those that are busy.
 //
 // Plain memory that begins as zeros (core_slots.h).
 //

@@ -47,7 +47,7 @@ Truth count(const std::vector<std::uint64_t>& load) {
   return truth;
 }
 
-// What the paper promises, of every key.
+// The paper's promise, of every key.
 void expect_within_bounds(const KeyReport& report, const Truth& truth, std::uint64_t requests) {
   const std::uint64_t error = requests / KeySummary::kKeys;
   EXPECT_EQ(report.total, requests);
@@ -185,7 +185,7 @@ TEST_F(BusiestKeys, HaveTextsOnlyWhereTheseAreKept) {
 
 // ---- sampling ----
 
-// What least_of() and most_of() promise of a key fails in one case of a hundred each.
+// least_of() and most_of() fail their promise of a key in one case of a hundred each.
 TEST_F(BusiestKeys, AreWithinTheirBoundsAtEachRate) {
   int cases = 0;
   int outside = 0;

@@ -17,7 +17,7 @@ namespace weir {
 
 class FleetKeys {
  public:
-  // What nobody has confirmed for so long is forgotten.
+  // A key that nobody has confirmed for so long is forgotten.
   static constexpr Duration kKeptMax = std::chrono::seconds(15);
 
   struct Node {
@@ -36,7 +36,7 @@ class FleetKeys {
   // They cannot be heard; one sentence without its stop. Empty: they can.
   void set_trouble(std::string_view why);
 
-  // What each says of the rule, if anything.
+  // The word of each about the rule, if any.
   std::vector<Contribution> of(std::string_view rule, KeysBy by, Instant now) const;
   std::string trouble() const;
 

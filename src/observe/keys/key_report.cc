@@ -73,8 +73,8 @@ std::uint64_t least_of(std::uint64_t low, std::uint64_t weight) {
   return static_cast<std::uint64_t>(root * root);
 }
 
-// How far C is below T: C >= T - sqrt(2 L T w), as counts are not below 0 (Maurer, "A bound on the
-// deviation probability for sums of non-negative random variables", 2003). Solved for T.
+// How far C is below T: C >= T - sqrt(2 L T w), as counts are not below 0. (Maurer, "A bound on the
+// deviation probability for sums of non-negative random variables", 2003.) Solved for T.
 std::uint64_t most_of(std::uint64_t high, std::uint64_t weight) {
   if (weight <= 1) return high;
   const double twice = 2 * kDoubt * static_cast<double>(weight);

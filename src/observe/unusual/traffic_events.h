@@ -50,7 +50,7 @@ class TrafficEvents {
   // Gives the event its number.
   std::shared_ptr<const TrafficEvent> add(TrafficEvent event);
 
-  // Those after this number; all, if there is no such number yet: the node has started anew.
+  // Those after this number; all, if there is no such number yet: the node has started again.
   Reply since(std::uint64_t number) const;
 
   // How many have begun, and not ended yet.

@@ -114,8 +114,8 @@ UnusualTraffic::Change UnusualTraffic::finish() {
   return Change::kEnded;
 }
 
-// Remembers the level, once in a window, if it is within the band. One that stays outside makes
-// the rule begin anew.
+// Remembers the level, once in a window, if it is within the band. One that stays outside makes the
+// rule forget what it has learned.
 void UnusualTraffic::learn() {
   if (until_next_level_ > 0) {
     until_next_level_ -= 1;

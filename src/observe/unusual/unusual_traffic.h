@@ -2,11 +2,11 @@
 //
 // The level is the mean of the five quietest of the last seven seconds: what lasts counts, a burst
 // of a second or two does not. One level in seven seconds is remembered, 170 of them (20 minutes),
-// as square roots, for the root of a Poisson count spreads alike at every rate (Anscombe, "The
-// transformation of Poisson, binomial and negative-binomial data", Biometrika 35, 1948). From
-// them come a median and a spread that half of the levels cannot move, whatever they are: the
-// median of the distances from the median, or MAD (Hampel, "The influence curve and its role in
-// robust estimation", JASA 69, 1974). A level is outside of the band when it is seven spreads
+// as square roots: the root of a Poisson count spreads alike at every rate. (Anscombe, "The
+// transformation of Poisson, binomial and negative-binomial data", Biometrika 35, 1948.) From them
+// come a median and a spread that half of the levels cannot move, whatever they are. The spread is
+// the median of the distances from the median, or MAD. (Hampel, "The influence curve and its role
+// in robust estimation", JASA 69, 1974.) A level is outside of the band when it is seven spreads
 // away, Hampel's identifier, and twice the median (a quarter of it, on the way down):
 //
 //   requests/s                     .--.             high
@@ -17,9 +17,9 @@
 //        learning      usual       event
 //
 // A level above the band begins an event, which ends when the level was back for half a minute,
-// or after an hour: then what it has become is usual. What an event shows is not learned. Nor is
-// what is outside of the band without an event, such as a fall: traffic that returns after an
-// outage is nothing unusual. After half an hour out there the rule begins anew.
+// or after an hour: then what it has become is usual. The traffic of an event is not learned. Nor
+// is what is outside of the band without an event, such as a fall: traffic that returns after an
+// outage is nothing unusual. After half an hour out there the rule learns from the beginning.
 //
 // Slow changes move the median, and widen the spread: 40 times as much an hour later raises
 // nothing, nor does a day with a peak and a quiet night. A rise to three times a rate of 10/s or

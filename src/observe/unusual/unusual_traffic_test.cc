@@ -105,7 +105,7 @@ TEST(UnusualTraffic, RaisesNothingOnOrdinaryWeeks) {
   EXPECT_LE(events, std::max<std::int64_t>(1, hours / 10'000));
 }
 
-// Whatever the hour, as long as it has 10 requests/s.
+// At every hour that has 10 requests/s.
 TEST(UnusualTraffic, FindsThreeTimesTheRateWithinTenSeconds) {
   int steps = 0;
   for (const auto shape : {Shape::kSteady, Shape::kDailyPeak, Shape::kWorkWeek}) {
@@ -233,7 +233,7 @@ TEST(UnusualTraffic, BurstsOfTwoSecondsAreNone) {
   }
 }
 
-// Nor is it an event when it has lasted so long that the rule begins anew.
+// Nor is it an event when it has lasted so long that the rule learns from the beginning.
 TEST(UnusualTraffic, KnowsTheTrafficThatReturnsAfterAnOutage) {
   UnusualTraffic traffic(60);
   std::int64_t second = 1'000;
@@ -254,7 +254,7 @@ TEST(UnusualTraffic, UnknownSecondsAreNotLearned) {
   EXPECT_NEAR(traffic.band().median, 100, 0.1);
   EXPECT_EQ(add(traffic, second, 60, 100), kNone);
   for (int i = 0; i < 2'000; ++i) EXPECT_EQ(traffic.add(second++, std::nullopt), kNone);
-  EXPECT_EQ(add(traffic, second, 30, 1'000), kNone);  // it learns anew
+  EXPECT_EQ(add(traffic, second, 30, 1'000), kNone);  // it learns again
 }
 
 // Else limits that an event has lowered would stay low.

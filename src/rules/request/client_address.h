@@ -1,11 +1,11 @@
 // client_address() finds the client of a request behind proxies.
 //
 // Anybody can send a header, so one is believed only if the peer that sent it is trusted,
-// and only one: the header that this proxy is known to set. A chain (X-Forwarded-For,
-// Forwarded) is read from its right end, where the nearest proxy wrote, leftward over
-// trusted addresses; the first that is not trusted is the client, for whatever stands to
-// its left is what that client said. Where the chain stops making sense ("unknown",
-// garbage), the last address that did is taken.
+// and only one: the header that this proxy is known to set. A chain (X-Forwarded-For, Forwarded) is
+// read from its right end, where the nearest proxy wrote, leftward over trusted addresses. The
+// first that is not trusted is the client, for all that stands to its left is what that client
+// said. Where the chain stops making sense ("unknown", garbage), the last address that did is
+// taken.
 //
 // Thread rule: immutable; pure functions. Tested by client_address_test.cc.
 

@@ -2,7 +2,7 @@
 //
 // The file is mapped, not read, so that all cores and sets of rules share it. It must be
 // replaced by renaming another one over it, as MaxMind's own updater does, never be written
-// in place. Whatever is wrong in its middle, the address has no country.
+// in place. If anything is wrong in its middle, the address has no country.
 //
 // Thread rule: immutable; any thread. country() allocates nothing.
 // Tested by country_database_test.cc.

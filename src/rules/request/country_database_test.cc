@@ -86,7 +86,7 @@ TEST_F(CountryDatabaseTest, RefusesAFileThatIsCutOff) {
   }
 }
 
-// Whatever bytes are changed, or cut out of the middle: a mistake, or an answer.
+// Bytes are changed, or cut out of the middle: a mistake, or an answer.
 TEST_F(CountryDatabaseTest, SurvivesBrokenFiles) {
   const std::string whole = country_file(kNetworks);
   std::mt19937 random(1);

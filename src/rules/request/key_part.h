@@ -64,8 +64,8 @@ void for_each_value(const KeyPart& part, const Request& request, PartScratch& sc
 std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
                                           PartScratch& scratch);
 
-// The same, and empty as well if there are several values: a client that repeats a header
-// chooses none of them, so no further one is a key of its own.
+// The same, and empty as well if there are several values. A client that repeats a header chooses
+// none of them, so no further one is a key of its own.
 inline std::string_view part_text(const KeyPart& part, const Request& request,
                                   PartScratch& scratch) {
   return one_value(part, request, scratch).value_or(std::string_view());

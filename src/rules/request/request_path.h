@@ -9,8 +9,8 @@
 //                      decode                  /login;/../x: WSGI
 //
 // So each reading is matched as a request of its own, and the rules of all readings apply. The
-// first reading is the one that rules are written for: percent-encoded bytes are decoded once, NUL
-// aside; a ';' and what follows it in its segment is left out; runs of '/' become one; "." and ".."
+// first reading is the one that rules are written for. Percent-encoded bytes are decoded once, NUL
+// aside. A ';' and what follows it in its segment is left out; runs of '/' become one; "." and ".."
 // are resolved as RFC 3986 says; what is malformed stays as it is.
 //
 // Most paths have one reading, and cost one look at each byte. A path that has more readings than

@@ -141,7 +141,7 @@ TEST(Token, ThatIsNoneHasNoClaims) {
   }
 }
 
-// One text, one spelling: else a blocked token could be spelled anew.
+// One text, one spelling: else a blocked token could be spelled in another way.
 TEST(Token, HasOneSpelling) {
   const std::string encoded = base64url(R"({"plan":"a"})");  // 12 bytes: no bits are left over
   EXPECT_EQ(claims("." + encoded + ".", nullptr), "plan=a|");

@@ -1,7 +1,7 @@
 // HtmlReader: reads HTML up to a place, and says whether a text that a client chose may stand there
 // if it is escaped as HTML.
 //
-// In text and quoted attributes it may. In a tag it would be markup, and in code (script, style,
+// In text and quoted attributes it may. In a tag it would be markup. In code (script, style,
 // onclick, javascript:) or at the beginning of an address, up to its host, it would be run,
 // whatever the escape. Tags are read as browsers read them: in <a href=/?q="{{key}}"> the quotes
 // are part of a value that the next blank ends.

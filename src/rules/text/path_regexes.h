@@ -31,8 +31,8 @@ inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // by
 inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
 inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions of all, 16 bytes each
 
-// Looks at the expressions of one configuration before they are used: at each by itself, and
-// at what all of them take, since a file of 1 MiB has room for gigabytes of them.
+// Looks at the expressions of one configuration before they are used. It looks at each by itself,
+// and at what all of them take, since a file of 1 MiB has room for gigabytes of them.
 class RegexBudget {
  public:
   // Says what is wrong with the expression; nothing if it can be used. Equal ones count once.

@@ -3,10 +3,10 @@
 //   {"error":"Too Many Requests","retry":{{retry_after}},"key":"{{key}}"}
 //
 // Names: rule, key, limit, remaining, count (spent so far), retry_after, reset_after (whole
-// seconds), and every property of the request that a key can be made of: client, path,
-// header:NAME and so on. Values are escaped for where they go, so that nothing a client
-// sends can end a JSON string, open a tag or begin a header field. A value is cut off behind
-// 1 KiB, or 256 bytes in a header; behind 64 KiB, or 4 in a header, places stay empty.
+// seconds). Every property of the request that a key can be made of is a name, too: client, path,
+// header:NAME and so on. Values are escaped for where they go, so that nothing a client sends can
+// end a JSON string, open a tag or begin a header field. A value is cut off behind 1 KiB, or 256
+// bytes in a header; behind 64 KiB, or 4 in a header, places stay empty.
 //
 // Thread rule: immutable once parsed. Tested by text_template_test.cc.
 
@@ -37,7 +37,7 @@ enum class Escape : std::uint8_t {
 // By the content type of a body.
 Escape escape_for(std::string_view content_type);
 
-// JavaScript or CSS. What ends a text there depends on where in the code it stands, so no escape
+// JavaScript or CSS. The end of a text there depends on where in the code it stands, so no escape
 // will do for all places.
 bool is_script(std::string_view content_type);
 

@@ -94,7 +94,7 @@ TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
   }
 }
 
-// What a client sends was escaped as HTML there, and run all the same.
+// The client's text was escaped as HTML there, and run all the same.
 TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
   const auto danger = [](std::string_view text) {
     return TextTemplate::parse(text)->danger_in_html();
