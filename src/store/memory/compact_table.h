@@ -4,18 +4,18 @@
 // Layout. The array is divided into sets of eight 16-byte slots (two neighbouring
 // cache lines). A key's hash names two sets; the key lives in one of their sixteen slots
 // or nowhere. That bounds every operation: at most sixteen slots are looked at, four
-// cache lines fetched, all four at once. room.h says which slot a new key takes: so that
-// four of five keys are found in the first set, and yet with 1/kLoadMax slots a key the
-// table fills to max_keys without an eviction (simulated up to 16 M slots: the first pair
-// of sets overflows at a load of 0.65 or more).
+// cache lines fetched, all four at once. room.h says which slot a new key takes. Four of five keys
+// are found in the first set, and yet with 1/kLoadMax slots a key the table fills to max_keys
+// without an eviction. (Simulated up to 16 M slots: the first pair of sets overflows at a load of
+// 0.65 or more.)
 //
 //   hash ──┬─ first set   │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 0..7
 //          └─ second set  │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 8..15
 //
 // A slot is one SlotWord: the key's fingerprint, when its state expires, how much it is
-// worth keeping, and the state. All of it changes in one 16-byte compare-exchange, so
-// a slot can never hold one key's name and another one's counts, and a thread that
-// decided on an outdated word fails its exchange and decides again.
+// worth keeping, and the state. All of it changes in one 16-byte compare-exchange, so a slot can
+// never hold one key's name and another one's counts. A thread that decided on an outdated word
+// fails its exchange and decides again.
 //
 // A key is in at most one slot. Finding none, a thread must put the key somewhere, and
 // two threads may do so at once in different slots. So a slot is taken in two steps:
@@ -29,11 +29,11 @@
 //
 // Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that
 // made a claim and then finds the key elsewhere gives the claim up first. Why no two slots of
-// one key ever both get a state: suppose both did. Each was claimed before its settler looked
-// at the other, and neither saw the other there, so each settler looked before the other's
-// claim; but each claim came before its own settler's look: a circle. This needs one order of
-// all loads and exchanges that every thread agrees on, which Atomic128 gives (sequential
-// consistency), and an exchange that fails if the claim was given up: hence its number.
+// one key ever both get a state: suppose both did. Each was claimed before its settler looked at
+// the other. Neither saw the other there, so each settler looked before the other's claim. But each
+// claim came before its own settler's look: a circle. This needs one order of all loads and
+// exchanges that every thread agrees on, which Atomic128 gives (sequential consistency). It also
+// needs an exchange that fails if the claim was given up: hence its number.
 //
 // room.h also says which key goes when all sixteen candidates are in use. A claim counts
 // as a plain key that never expires; the thread that loses one starts over.

@@ -125,8 +125,8 @@ TEST_F(TableRaceTest, EveryNestedScheduleCountsEveryRequestOnce) {
   }
 }
 
-// A neighbour that comes and goes makes two first requests of a key choose different
-// slots: the one that finds the key already settled must not keep the slot it took.
+// A neighbour that comes and goes makes two first requests of a key choose different slots. The one
+// that finds the key already settled must not keep the slot it took.
 TEST_F(TableRaceTest, AClaimThatIsNotNeededIsGivenUp) {
   for (const TablePoint point : {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim}) {
     for (std::uint64_t neighbour = 0; neighbour < 64; ++neighbour) {

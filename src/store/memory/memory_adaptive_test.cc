@@ -78,8 +78,8 @@ TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
   }
 }
 
-// Threads decide while another one switches to and fro: at one moment never more than the
-// limit, and no more than twice the limit in a window of time that goes on.
+// Threads decide while another one switches to and fro. At one moment they admit never more than
+// the limit, and no more than twice the limit in a window of time that goes on.
 TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
   constexpr int kThreads = 4;
   constexpr std::int64_t kLimit = 1'000;

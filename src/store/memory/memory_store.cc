@@ -1,16 +1,15 @@
 // The embedded store: routes each charge to the table that holds its key's kind, and
 // makes several charges one.
 //
-// All or nothing without a lock over several keys: first look at all of them; only if
-// every one would be allowed charge them in turn, and if one is denied after all,
-// because someone else came in between, undo the others. So a request that is plainly
-// over a limit never disturbs its other keys, and in the rare race the others are
-// charged too much for a moment, never too little.
+// All or nothing without a lock over several keys: first look at all of them. Only if every one
+// would be allowed, charge them in turn. If one is denied after all, because someone else came in
+// between, undo the others. So a request that is plainly over a limit never disturbs its other
+// keys. In the rare race the others are charged too much for a moment, never too little.
 //
 // Undoing restores the very state from before, if the key has not been touched since.
-// If it has, the windows' counts go down by what was charged, which is exact at any
-// time; a token bucket stays charged, because what it was refilled meanwhile may already
-// have been spent, and admitting too much is the one thing that must not happen.
+// If it has, the windows' counts go down by what was charged, which is exact at any time. A token
+// bucket stays charged: what it was refilled meanwhile may already have been spent, and admitting
+// too much is the one thing that must not happen.
 
 #include "weir/memory_store.h"
 

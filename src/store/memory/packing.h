@@ -1,13 +1,13 @@
 // Packing: the states of the compact algorithms as SlotWord payloads, and back.
 //
 // Exact both ways: unpack(pack(state)) == state for every state that the algorithm can
-// reach under a quota that fits(). A quota that does not fit has counts too large for the
-// bits that its window leaves, up to twice the limit (about: limits over 32,000 per millisecond,
-// 1 million a second, 8 million a minute for sliding_window; a token bucket whose reduced fraction
-// needs a denominator over 8 million); its keys live in the wide store.
+// reach under a quota that fits(). A quota that does not fit has counts too large for the bits that
+// its window leaves, up to twice the limit; its keys live in the wide store. About: limits over
+// 32,000 per millisecond, 1 million a second, 8 million a minute for sliding_window, or a token
+// bucket whose reduced fraction needs a denominator over 8 million.
 //
-// An adaptive quota fits if it does as a bucket, as a window, and with a penalty beside the counts,
-// which leaves least room: limits over 500 a millisecond, 16,000 a second, 65,000 a minute
+// An adaptive quota fits if it does as a bucket, as a window, and with a penalty next to the
+// counts, which leaves least room. Limits over 500 a millisecond, 16,000 a second, 65,000 a minute
 // or a longer window live in the wide store, whatever is active.
 //
 // Whether a quota fits depends on nothing but the quota, so a key never moves between
@@ -33,7 +33,7 @@
 
 namespace weir {
 
-// Bits of each of two counts beside a penalty.
+// Bits of each of two counts next to a penalty.
 constexpr int penalty_half_bits(int shift) {
   return (SlotWord::kCountBits + shift - PenaltyMark::bits(shift)) / 2;
 }
@@ -102,9 +102,9 @@ class Packing {
     }
   }
 
-  // What algo::decide() and pack() would make of a word's state, where something is left and, of a
-  // window, only its last count grows: most of what is spent. The word after it, and the
-  // decision; an empty word if it takes both. REQUIRES: 0 < cost
+  // Does to a word's state what algo::decide() and pack() would, where something is left and, of a
+  // window, only its last count grows. Most charges are so. The word after it, and the decision; an
+  // empty word if it takes both. REQUIRES: 0 < cost
   SlotWord spend(const Quota& quota, SlotWord word, const algo::FixedWindowState& state,
                  std::int64_t cost, Instant now, Decision& decision) const {
     const Duration elapsed{epoch_us(now) - state.start_us};

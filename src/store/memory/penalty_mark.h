@@ -1,4 +1,4 @@
-// PenaltyMark: the penalty of an adaptive key as one number, small enough to be kept beside two
+// PenaltyMark: the penalty of an adaptive key as one number, small enough to be kept next to two
 // counts in sixteen bytes.
 //
 //   number = (x * 6 + level) * 2 + denied in this window      x: the row of denials, 0 to 9;

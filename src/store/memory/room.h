@@ -5,12 +5,12 @@
 // the emptier one. If none is free, somebody has to go: the lowest rank, and of those the
 // nearest to its expiry.
 //
-// A key that has nothing left of its limit is worth keeping, since whoever is forgotten starts
-// anew. A flood can make such keys, too. So the first ones of each set, up to five, get a
-// protected place, which they keep until they have something left or expire; further ones are
-// kept before plain keys, but compete with each other. Thus a flood of any size pushes out
-// nobody who was protected before it, three of eight places stay there to count new keys,
-// and it takes no memory.
+// A key that has nothing left of its limit is worth keeping, since a forgotten key starts with its
+// whole limit again. A flood can make such keys, too. So the first ones of each set, up to five,
+// get a protected place, which they keep until they have something left or expire. Further ones are
+// kept before plain keys, but compete with each other. Thus a flood of any size pushes out nobody
+// who was protected before it, three of eight places stay there to count new keys, and it takes no
+// memory.
 //
 //   set   │ P │ P │ P │ P │ P │ over │ plain │ over │     P: protected, five at most
 //                                 └── a new key takes the place of a plain one, else of one
@@ -63,7 +63,7 @@ struct Room {
   bool is_free;
   Rank rank;  // of the key that has to go, if it is not free
 
-  // Whether that key would start anew though it has nothing left.
+  // Whether that key would start with its whole limit though it has nothing left.
   bool frees_somebody() const noexcept { return !is_free && rank != Rank::kPlain; }
 };
 

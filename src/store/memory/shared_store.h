@@ -1,10 +1,10 @@
 // A memory store whose compact table is in memory that several processes map: the workers of one
 // nginx, before and after a reload.
 //
-// In the memory is the time at which the store began, which all processes need to read the table
-// alike, the latest time that any of them has seen, the table, and the records of keys that need
-// more than a slot of it (wide_store.h). Sliding logs need memory that grows, which there is none
-// of: who shares a store refuses them.
+// The memory has the time at which the store began, which all processes need to read the table
+// alike, and the latest time that any of them has seen. It has the table, and the records of keys
+// that need more than a slot of it (wide_store.h). Sliding logs need memory that grows, which there
+// is none of: who shares a store refuses them.
 //
 // Thread rule: any thread of any process, concurrently. Tested by shared_store_test.cc.
 

@@ -6,12 +6,12 @@
 //   |     48     |   6   |  2   |              payload 72               |
 //   +------------+-------+------+---------------------------------------+
 //
-// `time` is the instant that the state hangs on: the start of the window it counts,
-// or the TAT of a token bucket, in units of 2^shift microseconds since the table's
-// base. A window's shift is floor(log2 window): one multiple of the window lies in each
-// unit, so the start is found again exactly, and what a coarser time saves is there
-// for larger counts. A token bucket's shift is 0. So the microseconds of `time` are the upper 49
-// bits of the payload whatever the shift is, but for the lowest of them, which are counts.
+// `time` is the instant that the state hangs on, in units of 2^shift microseconds since the table's
+// base. It is the start of the window it counts, or the TAT of a token bucket. A window's shift is
+// floor(log2 window). One multiple of the window lies in each unit, so the start is found again
+// exactly. The bits that a coarser time saves are there for larger counts. A token bucket's shift
+// is 0. So the microseconds of `time` are the upper 49 bits of the payload whatever the shift is,
+// but for the lowest of them, which are counts.
 //
 // The code says what the state is, and its shift:
 //
@@ -114,10 +114,10 @@ class SlotWord {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> 16) >> (from - 16) & mask);
   }
 
-  // Microseconds since the table's base from which the state is surely void: at the
-  // latest two windows after its start for sliding windows, where window < 2^(shift+1)
-  // and start < (time + 1) << shift; so at most (time + 5) << shift. Fixed windows and
-  // TATs (a fraction after `time`) are void earlier. A claim never expires.
+  // Microseconds since the table's base from which the state is surely void. For sliding windows
+  // that is at the latest two windows after its start, where window < 2^(shift+1) and start < (time
+  // + 1) << shift; so at most (time + 5) << shift. Fixed windows and TATs (a fraction after `time`)
+  // are void earlier. A claim never expires.
   constexpr std::int64_t expiry_us() const {
     const int shift = code();
     return shift < kPenaltyCode ? time_us(shift) + (std::int64_t{5} << shift) : late_expiry_us();

@@ -6,9 +6,9 @@
 // a new key gets, as in the compact table.
 //
 // A sliding log's times are in a ring that grows by doubling, as long as there are
-// entries left of `log_entries_max`. When it may not grow it merges its two
-// oldest entries into the later one: those units then count up to one entry longer than
-// they should, so the log may deny too early but never admits too much.
+// entries left of `log_entries_max`. When it may not grow it merges its two oldest entries into the
+// later one. Their units then count up to one entry longer than they should, so the log may deny
+// too early but never admits too much.
 //
 // Processes may share records and shards, in memory that all of them map. A ring cannot grow there,
 // so each log has one entry: who shares the store refuses sliding logs. If a process dies in the
@@ -44,7 +44,7 @@ struct WideChange {
   std::int64_t charged_at_us = 0;  // sliding_log: the time it was entered under
 };
 
-// check:allow(methods): as many as the table beside it has for callers, and steps under one lock
+// check:allow(methods): as many as the table next to it has for callers, and steps under one lock
 class WideStore {
  public:
   // So many that no live key has to make room before there are max_keys.

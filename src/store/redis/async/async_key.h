@@ -107,7 +107,7 @@ class AsyncKey {
   void lose(IsThere is_there, Instant now);
 
  private:
-  // What every check reads comes first, as much as KeyTable fetches.
+  // The fields that every check reads come first, as much as KeyTable fetches.
   SyncedState state_{};       // at Redis's time
   Duration ahead_{0};         // Redis's clock, of ours
   std::int64_t pending_ = 0;  // units that no sync has pushed

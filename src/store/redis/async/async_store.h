@@ -15,14 +15,14 @@
 // than half an interval: a key has one sync under way at a time.)
 //
 // A key with more than half of its limit left is calm. The store syncs it after kCalmIntervals, or
-// half of its window, or up to a quarter sooner, or when this core has spent 1/768 of its limit,
-// divided by the stores of the fleet. To reach the limit meanwhile, other nodes must admit 1/600
-// of it in each interval, which is more than all stores together leave unpushed: so the bound
-// is the same. But a store with so little demand may go on admitting that little for as long.
+// half of its window, or up to a quarter sooner. It also syncs it when this core has spent 1/768 of
+// its limit, divided by the stores of the fleet. To reach the limit meanwhile, other nodes must
+// admit 1/600 of it in each interval, which is more than all stores together leave unpushed: so the
+// bound is the same. But a store with so little demand may go on admitting that little for as long.
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
-// than with the others, if no sync is under way; where many do, within a sixteenth of the interval.
-// Until then the store takes a new key for untouched.
+// than with the others, if no sync is under way. Where many keys come, they are synced within a
+// sixteenth of the interval. Until then the store takes a new key for untouched.
 //
 // The strict store decides
 //   resets, after which the copy is void
@@ -35,14 +35,14 @@
 //   in backoff, by what the node or what Redis knows
 //   a batch with any of those, as a whole; and keys for which there is no room
 //
-// A check fails (kUnavailable) while Redis is known to be away, and for kLostFor after a sync of
-// its key has failed: in a cluster one master may be away, and the others not. The store keeps
-// what Redis has not charged, adds what this node admits meanwhile in any mode and by any
-// algorithm (note_admitted), and pushes
-// both when Redis is back, as far as the algorithm still counts them. If nobody knows whether
-// Redis carried out a sync, the store pushes its units again: it counts too much rather than too
-// little. A core that dies loses one interval's units at most, and of calm keys what is said above;
-// nothing if it notes elsewhere what it owes (owed_units.h), and another owes it from then on.
+// A check fails (kUnavailable) while Redis is known to be away. It also fails for kLostFor after a
+// sync of its key has failed: in a cluster one master may be away, and the others not. The store
+// keeps what Redis has not charged, and adds what this node admits meanwhile in any mode and by any
+// algorithm (note_admitted). It pushes both when Redis is back, as far as the algorithm still
+// counts them. If nobody knows whether Redis carried out a sync, the store pushes its units again:
+// it counts too much rather than too little. A core that dies loses one interval's units at most,
+// and of calm keys what is said above. It loses nothing if it notes elsewhere what it owes
+// (owed_units.h), and another core owes it from then on.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/async_fleet_test.cc and
 // tests/redis/async_syncs_test.cc.

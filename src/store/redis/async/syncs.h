@@ -61,7 +61,8 @@ class Syncs final : private ErrandOwner {
   void touch(std::uint32_t place, Instant now);
   // A sync leaves with the next errands. REQUIRES: none is out
   void set_out(std::uint32_t place, Departure::Lane lane, Instant now);
-  // This node's counters are right as of each sync. What came later enters them before they decide.
+  // This node's counters are right as of each sync. Charges that came later enter them before they
+  // decide.
   void enter_pending(std::uint32_t place, Instant now);
   // The quota decides from now on.
   void follow(std::uint32_t place, const Quota& quota);

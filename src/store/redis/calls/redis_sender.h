@@ -11,8 +11,8 @@
 // nobody's. Syncs wait longer. They go behind the others, and take half of the calls at most: so a
 // master that does not answer them holds up no check.
 //
-// If Redis does not know the script (after a restart or a failover), the same call goes again
-// with the script's text: a script that did not run has charged nothing.
+// If Redis does not know the script (after a restart or a failover), the same call goes again with
+// the script's text. A script that did not run has charged nothing.
 //
 // Redis is away if there is no connection, or if too many calls in a row have failed
 // (RedisTroubles). While Redis is away, the sender takes no errand and loses those that wait.
@@ -85,7 +85,7 @@ struct Errand {
 };
 
 // When an errand leaves: at the end of the loop's round or of the first from `due` on, if it is
-// worth a call, and at `latest` in any case; before that with others that leave.
+// worth a call, and at `latest` in any case. It leaves before that with others that leave.
 struct Departure {
   enum class Lane : std::uint8_t { kPrompt, kPatient } lane = Lane::kPrompt;
   Instant due{};
@@ -128,8 +128,8 @@ class RedisSender {
                          Instant now) noexcept;
   // A check waits for an errand that was added before: the queue leaves at the end of the round.
   void hurry();
-  // Sends what waits, as far as calls are free. What fails at once, its owner learns before this
-  // returns.
+  // Sends what waits, as far as calls are free. If a call fails at once, its owner learns of it
+  // before this returns.
   void flush(Instant now) { send_queue(Worth::kYes, now); }
   // Loses all that waits or is out. Nothing may use this afterwards, nor may owners.
   void give_up();

@@ -105,7 +105,7 @@ class RedisTroubles {
   void answered(Instant now);
   // A call was not, which tells as much as `weight` failures. The sender note()s one by one what
   // the call was to bring. Calls that run out of time at one instant were sent together, and count
-  // as one: in a cluster they may be all that one round has sent to one master, while the others
+  // as one. In a cluster they may be all that one round has sent to one master, while the others
   // answer.
   void call_failed(RedisFailure failure, int weight, Instant now);
   // A probe was not answered, or there was no room for it.

@@ -4,10 +4,9 @@
 //   one link to any node        asks which master has which slots (the map)
 //
 // The map is fetched when a node says that a slot has moved, when a link has been lost,
-// and every kMapAgain besides. A command that a node redirects goes on at once:
-// MOVED for good, ASK for this time. TRYAGAIN (its keys are just being moved) is tried
-// again every kTryAgain until the deadline. Each command is redirected kRedirectionsMax
-// times at most.
+// and every kMapAgain. A command that a node redirects goes on at once: MOVED for good, ASK for
+// this time. TRYAGAIN (its keys are just being moved) is tried again every kTryAgain until the
+// deadline. Each command is redirected kRedirectionsMax times at most.
 //
 // Thread rule: one core. Tested by clients_test.cc.
 

@@ -59,7 +59,7 @@ class Handshake {
   // After kFailed.
   const Ending& ending() const { return ending_; }
 
-  // After kDone: pushes come besides replies.
+  // After kDone: pushes come between replies.
   bool speaks_resp3() const { return resp3_; }
 
  private:

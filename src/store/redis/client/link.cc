@@ -12,7 +12,7 @@ using Phase = LinkState::Phase;
 
 namespace {
 
-// What a server often wants that goes without a word when it is greeted.
+// A hint for a server that goes without a word when it is greeted.
 std::string_view hint_about(const Destination& destination) {
   if (destination.is_unix()) return "";
   return destination.encryption == Encryption::kNone

@@ -1,10 +1,10 @@
 // Link: one lasting connection to a Redis, made again whenever it is lost.
 //
-// It tries its destinations in turn, stays with the one that answers, and waits between
-// attempts: at first kBackoffMin, twice as long after each round of failures, up to
-// kBackoffMax, and by chance up to half of it less, so that a fleet does not come back all
-// at once. What trying again does not mend (a wrong password, no Redis) is tried again
-// after kRetryLater.
+// It tries its destinations in turn, stays with the one that answers, and waits between attempts.
+// It waits kBackoffMin at first, twice as long after each round of failures, up to kBackoffMax. By
+// chance it waits up to half of that less, so that a fleet does not come back all at once. A
+// failure that trying again does not fix (a wrong password, no Redis) is tried again after
+// kRetryLater.
 //
 // Thread rule: one core. Tested by link_test.cc.
 
@@ -32,7 +32,7 @@ class Link final : DialListener, ConversationListener {
   static constexpr Duration kBackoffMax = std::chrono::seconds(2);
   static constexpr Duration kRetryLater = std::chrono::seconds(5);
   static constexpr Duration kDialMax = std::chrono::seconds(2);
-  // A connection that held as long was a good one: what comes next begins anew.
+  // A connection that held as long was a good one: after it, waiting begins with kBackoffMin again.
   static constexpr Duration kHeldWell = std::chrono::seconds(1);
 
   // Its state has changed; or only its reason, if that is one for an operator to act on.

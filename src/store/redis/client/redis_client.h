@@ -86,8 +86,8 @@ class RedisListener {
  public:
   // The client's state.
   virtual void redis_changed(const LinkState&, Instant /*now*/) {}
-  // The sender calls Redis again, or no more. What is asked from here leaves before the answers
-  // of the call that was answered are read.
+  // The sender calls Redis again, or no more. Calls from here leave before the answers of the call
+  // that was answered are read.
   virtual void breaker_changed(Instant /*now*/) {}
   // The first failure of a kind, or the first for RedisTroubles::kNamedAgain; `detail` is Redis's
   // own words. It must not use a store.

@@ -8,8 +8,8 @@
 // rediss://, rediss-sentinel:// and rediss-cluster:// are the same through TLS, and take
 // ?ca_file= (else the system's authorities are trusted), cert_file= with key_file= (to show
 // a certificate) and verify=none (trust any server). Sentinels may have a password of
-// their own: ?sentinel_user= and sentinel_password=. What a URL gives a meaning to is
-// percent-encoded; :PASSWORD@ alone is that of the user "default".
+// their own: ?sentinel_user= and sentinel_password=. Characters with a meaning in a URL are
+// percent-encoded. :PASSWORD@ alone is that of the user "default".
 //
 // Thread rule: values. Tested by redis_url_test.cc and fuzz/redis_url_fuzz.cc.
 

@@ -48,7 +48,7 @@ void SentinelClient::master_changed(Instant now) {
   update_state(now);
 }
 
-// What it says of the new address is not looked at: asking is as fast, and one way.
+// The address in the announcement is not looked at: asking is as fast, and one way.
 void SentinelClient::announced(const resp::Reply& push, Instant now) {
   const bool is_ours =
       push[1].text() == kSwitches && push[2].text().starts_with(master_name_ + " ");

@@ -1,15 +1,15 @@
--- One beat of a node. What it carries are fields, each by its name: what this node says of
--- it, and what the others have said. A field is a function here, and a BeatField in C++; it
--- has a key of its own, which nodes that do not know it leave alone.
+-- One beat of a node. It carries fields, each by its name: what this node says of it, and what the
+-- others have said. A field is a function here, and a BeatField in C++; it has a key of its own,
+-- which nodes that do not know it leave alone.
 --
--- KEYS  one for each field, in their order; of one slot
--- ARGV  for each field: its name, how many words it says, and those
+-- KEYS  one for each field, in their order; of one slot.
+-- ARGV  for each field: its name, how many words it says, and its words.
 -- Returns for each field its name and the answer to it.
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
 local fields = {}
 
--- Whatever others have written there.
+-- A number in a text that others may have written.
 local function digits_of(text)
   return text and #text <= 16 and string.match(text, '^%d+$') or nil
 end
@@ -77,14 +77,14 @@ function fields.blocks(key, first, last)
   return told
 end
 
--- Seconds are those of Redis's clock. What a node says counts for the last whole second; it is
--- read when that one is over, too, and nobody writes to it any more.
+-- Seconds are those of Redis's clock. A node's word counts for the last whole second. It is read
+-- when the next second is over, too, and nobody writes to it any more.
 --
--- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read
+-- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read.
 -- Hears  the time in microseconds; 1 if Redis has taken the counts, 0 if it had some for that
---        second; then for each second since: which, and names and counts of nodes
---        In place of that or the 1: what is wrong, in words. Whatever others have written there
---        does not take away the other fields.
+--        second; then for each second since: which, and names and counts of nodes.
+--        In place of the 1, or of the seconds: what is wrong, in words. Texts that others have
+--        written there do not take away the other fields.
 function fields.traffic(key, first)
   local function attempt(...)
     local found = redis.pcall(...)
@@ -121,7 +121,7 @@ end
 --        the number of the switch that it replaces at most, its own number, since when and why
 -- Hears  the time in microseconds, the epoch, the stamp up to which this is all, and rule and
 --        entry of what has a later stamp, at most 256 of them. In place of all that: what is
---        wrong. Whatever others have written there does not take away the other fields.
+--        wrong. Texts that others have written there do not take away the other fields.
 local function switches(key, first, last)
   local now_us = now_s * 1000000 + tonumber(time[2])
   local function whole(number) return string.format('%.0f', number) end
@@ -132,12 +132,12 @@ local function switches(key, first, last)
     return number and number <= now_s and number or 0
   end
 
-  -- What others have added must not keep Redis busy.
+  -- Entries of others must not keep Redis busy.
   local RULES_MAX = 4096
   if redis.call('HLEN', key) > 2 * RULES_MAX then return 'it has more rules than a fleet has' end
   local head = redis.call('HMGET', key, 'epoch', 'stamp')
   local epoch, stamp = digits_of(head[1]) or '', tonumber(digits_of(head[2])) or 0
-  -- No clock has made it: all begins anew.
+  -- No clock has made it: all begins again.
   if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
   for i = first + 2, last, 4 do
     local rule, number = ARGV[i], tonumber(ARGV[i + 2])

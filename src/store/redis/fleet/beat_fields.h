@@ -1,7 +1,7 @@
-// What a node's beat carries: fields, each with what this node says and what the others say,
-// all in one trip. Adding one takes a class here, its function in beat.lua, and a place in
-// FleetBeat's list. A node that does not know a field leaves its key alone; a field that a
-// reply lacks reads nothing.
+// The fields that a node's beat carries: each has what this node says and what the others say, all
+// in one trip. Adding one takes a class here, its function in beat.lua, and a place in FleetBeat's
+// list. A node that does not know a field leaves its key alone; a field that a reply lacks reads
+// nothing.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 

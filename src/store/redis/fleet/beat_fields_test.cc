@@ -1,4 +1,4 @@
-// What the fields make of answers; redis_fleet_test.cc and tests/e2e have the script answer.
+// The fields read answers; redis_fleet_test.cc and tests/e2e have the script answer.
 
 #include "store/redis/fleet/beat_fields.h"
 

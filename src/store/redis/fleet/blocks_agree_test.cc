@@ -1,5 +1,5 @@
-// Whatever is lost, and whoever comes back first: all nodes agree on whom the newest act blocks.
-// blocks_agree_redis_test.cc has a real Redis do the same.
+// All nodes agree on whom the newest act blocks, whatever is lost, in whichever order they come
+// back. blocks_agree_redis_test.cc has a real Redis do the same.
 
 #include <gtest/gtest.h>
 
@@ -157,7 +157,7 @@ TEST(BlocksAgree, ALiftIsNewerThanTheBlockThatItLiftsWhateverTheClocksSay) {
   one.blocks.add({.rule = "r", .key = "k", .since = kNow, .until = kNow + 5h}, kNow);
   beat(one, redis, kNow);
   beat_behind();
-  EXPECT_TRUE(behind.blocks.until("r", "k", kNow - 1h)) << "blocked anew";
+  EXPECT_TRUE(behind.blocks.until("r", "k", kNow - 1h)) << "blocked again";
 }
 
 TEST(BlocksAgree, AfterTwoBeatsAllNodesFollowTheNewestActs) {

@@ -43,8 +43,8 @@ inline constexpr std::size_t kBusiestKeysMax = 4;  // of a rule, each of asked a
 
 std::string to_bytes(std::span<const RuleKeys> rules);
 
-// Nothing if it is not what to_bytes() writes, as a whole. What comes out adds up with others:
-// counts are below 2^53, none is above its total, and keys are in order.
+// Nothing if it is not what to_bytes() writes, as a whole. Its result adds up with others: counts
+// are below 2^53, none is above its total, and keys are in order.
 std::optional<std::vector<RuleKeys>> busiest_word(std::string_view bytes);
 
 class BusiestField final : public BeatField {
@@ -58,7 +58,7 @@ class BusiestField final : public BeatField {
 
   std::string_view name() const override { return "busiest"; }
   void say(std::vector<std::string>& words, Instant now) override;
-  // Whatever the answer is, the other fields go on: FleetKeys says what is wrong with this one.
+  // The other fields go on after any answer: FleetKeys says what is wrong with this one.
   std::string hear(const resp::Reply& told, Instant now) override;
 
  private:

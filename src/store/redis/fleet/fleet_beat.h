@@ -1,10 +1,10 @@
-// FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
-// is alive, what it has blocked, once a second what it has counted, and now and then which keys
-// are busiest. In the same trip it learns how many are alive, the fleet's secret, and the same of
-// the others. What a beat carries are fields (beat_fields.h).
+// FleetBeat: a node's word to the others, every interval and at least every kIntervalMax. It says
+// that the node is alive, what it has blocked, once a second what it has counted, and now and then
+// which keys are busiest. In the same trip it learns how many are alive, the fleet's secret, and
+// the same of the others. A beat carries fields (beat_fields.h).
 //
-// The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
-// key under the same name, and only those who read that Redis can say which key it is.
+// The first node's secret, under which keys are hashed, is everybody's. So all nodes find a key
+// under the same name, and only those who read that Redis can say which key it is.
 //
 // If a beat cannot take all, the rest follows at once. A Redis that has lost what it had gets the
 // secret from the node that comes first, and the blocks from all.

@@ -52,7 +52,7 @@ class SilentClient final : public RedisClient {
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-// What it would say takes memory.
+// Its message takes memory.
 struct Talker final : RedisListener {
   void redis_failed(RedisFailure, std::string_view, Instant) override { say(); }
   void breaker_changed(Instant) override { say(); }

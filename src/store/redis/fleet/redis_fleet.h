@@ -2,8 +2,8 @@
 // the stores of the modes, and on the first core the beat.
 //
 // Until the fleet's secret is known (FleetBeat), keys have no common names: what is to be
-// shared fails as if the Redis were away, and rules say what happens then. What the node admits
-// meanwhile is charged when the secret is known (EarlyCharges).
+// shared fails as if the Redis were away, and rules say what happens then. Units that the node
+// admits meanwhile are charged when the secret is known (EarlyCharges).
 //
 // Thread rule: its core, on which it is made and destroyed. Tested by redis_fleet_test.cc
 // and tests/e2e.
@@ -91,8 +91,8 @@ class RedisFleet final : public Fleet, RedisListener {
   // The first attempt to connect is over.
   bool has_tried() const { return client_->state().phase != LinkState::Phase::kConnecting; }
 
-  // The secret that was found is in use on this core, by this hasher. What the core has admitted
-  // before is charged under its names.
+  // The secret that was found is in use on this core, by this hasher. Units that the core has
+  // admitted before are charged under its names.
   void use_secret(const KeyHasher& hasher, Instant now);
 
   // This core decides nothing more: it pushes what Redis has not charged, gives back its leases,

@@ -19,8 +19,8 @@ std::string bytes_of(std::int64_t since_us, const RecentRequests& why) {
   return out.number(why.all).number(why.latest).number(why.denied).take();
 }
 
-// By Redis's clock; nothing if it is no entry. What began later than now began now: another clock
-// has written it.
+// By Redis's clock; nothing if it is no entry. A switch that began later than now began now:
+// another clock has written it.
 std::optional<RuleSwitch> switch_in(std::string_view entry, Instant redis_now) {
   const auto now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
   const auto stamp = read_decimal<std::uint64_t>(take_until(entry, ' '));

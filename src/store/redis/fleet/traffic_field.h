@@ -1,8 +1,7 @@
 // TrafficField: the field of a beat with which nodes add up their traffic, second by second.
 //
-// Redis's clock alone says what a second is. What a node says counts for the second before the
-// one in which it reaches Redis, and everybody reads a second when nobody can write to it any
-// more:
+// Redis's clock alone says what a second is. A node's word counts for the second before the one in
+// which it reaches Redis. Everybody reads a second when nobody can write to it any more:
 //
 //   Redis's clock    |        7        |        8        |        9        |
 //   counted          | ~~~~~~~~~~~~~~~ |                 |                 |
@@ -10,9 +9,9 @@
 //   read by all      |                 |                 | x  x    x       |
 //
 // So nodes whose clocks differ add up the same seconds, each request counts once, and all nodes
-// have the same sums. A node that is late by less than a second loses nothing. What comes later,
-// what no answer has come for and what was counted while Redis was away is in no sum: in that of a
-// later second it would look like a burst.
+// have the same sums. A node that is late by less than a second loses nothing. Counts that come
+// later, that no answer has come for, or that were made while Redis was away are in no sum. In the
+// sum of a later second they would look like a burst.
 //
 // A node sends its busiest kBusiestMax rules and those of the fleet's busiest that it knows.
 //
@@ -42,8 +41,8 @@ namespace weir {
 //         denied, n, n x decisions of an algorithm      since the node's start
 //         n, n x (hash of the rule, requests, denied)   in that second
 //
-// What anybody may have written there is no word if it is of another version, cut off, too long,
-// or its numbers make no sense; so the sums of all nodes cannot overflow.
+// Anybody may have written there. A text is no word if it is of another version, cut off, too long,
+// or its numbers make no sense. So the sums of all nodes cannot overflow.
 //
 // Thread rule: pure. Tested by traffic_word_test.cc.
 struct TrafficWord {

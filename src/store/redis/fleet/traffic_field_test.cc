@@ -1,4 +1,4 @@
-// What the field says and makes of answers; tests/e2e/traffic_test.py has the script answer.
+// The field speaks and reads answers; tests/e2e/traffic_test.py has the script answer.
 
 #include "store/redis/fleet/traffic_field.h"
 

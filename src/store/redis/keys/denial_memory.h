@@ -6,11 +6,11 @@
 // a larger cost would be denied, too, but come back at another time. It does not outlive a
 // switch of the quota, which may have another time, or count denials.
 //
-// What counts whether or not it fits (Operation::kCharge) has to reach Redis, as it is owed even if
-// another node gives back what took the key over its limit. There is one exception: single hits on
-// a fixed window that is over its limit, as Envoy counts them. They are worth no trip each, until
-// Redis allows anything of the key. A charge that takes what is left (Operation::kDrain) has to
-// reach Redis while there may be some.
+// A cost that counts whether or not it fits (Operation::kCharge) has to reach Redis. It is owed
+// even if another node gives back what took the key over its limit. There is one exception: single
+// hits on a fixed window that is over its limit, as Envoy counts them. They are worth no trip each,
+// until Redis allows anything of the key. A charge that takes what is left (Operation::kDrain) has
+// to reach Redis while there may be some.
 //
 // Bounded: a key has one place, and takes it from the key that has it.
 //

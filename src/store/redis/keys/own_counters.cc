@@ -12,7 +12,7 @@ bool is_entered_whatever(Operation operation) {
   return operation == Operation::kCharge || operation == Operation::kDrain;
 }
 
-// Whether Redis forgets what it has said of long before this node would: it was in the window
+// Whether Redis forgets what it has said of long before this node would. It was in the window
 // before ours, which ended while the answer was on its way, or its clock is behind.
 bool ends_before(const Decision& said, const Quota& quota, Instant now) {
   if (quota.active() == Algorithm::kTokenBucket) return false;  // it fills at one speed everywhere

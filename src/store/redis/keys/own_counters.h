@@ -19,9 +19,9 @@ class OwnCounters {
  public:
   using LiveNodes = std::function<std::int64_t()>;
 
-  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket is entered
-  // by this node's share among `live_nodes`, as which it is read when the node decides alone;
-  // so is what may become a bucket, as a quota may switch.
+  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket is entered by
+  // this node's share among `live_nodes`, as which it is read when the node decides alone. So is a
+  // key that may become a bucket, as a quota may switch.
   explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
       : memory_(memory), live_nodes_(std::move(live_nodes)) {}
 

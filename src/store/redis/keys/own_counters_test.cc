@@ -94,7 +94,7 @@ TEST(OwnCountersShares, AreAsFullAfterASwitch) {
   }
 }
 
-// What a node decides by while Redis is away, and what Redis has said before.
+// A node decides by these counters while Redis is away, and by what Redis has said before.
 class OwnCountersShare : public ::testing::TestWithParam<Algorithm> {
  protected:
   static constexpr std::int64_t kNodes = 3;

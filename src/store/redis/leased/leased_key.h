@@ -4,8 +4,8 @@
 // has charged what they hold; of long ones (leased_store.h) it also wants to know what has
 // been spent, which is settled with the next errand.
 //
-// Demand is what was spent since the last lease came, or would have been; for kLengthMax
-// also since the one before, which is all there is to go by right after one has come.
+// Demand is what was spent since the last lease came, or would have been. For kLengthMax it is also
+// what was spent since the lease before, which is all there is to go by right after one has come.
 //
 // Thread rule: one core. Tested by leased_key_test.cc.
 
@@ -43,7 +43,7 @@ class LeasedKey {
     Instant asked_at;
     Instant time_at_redis;
   };
-  // What goes back, and what Redis learns besides.
+  // What goes back, and what else Redis learns.
   struct Returned {
     std::int64_t units = 0;
     std::int64_t settled = 0;
@@ -66,7 +66,7 @@ class LeasedKey {
   std::int64_t drop_expired(Instant now);
   // REQUIRES: so much is held
   Decision spend(std::int64_t cost, Instant now);
-  // What had been spent of the lease that is out belongs to it again. False, and nothing is
+  // Units that had been spent of the lease that is out belong to it again. False, and nothing is
   // changed, if that is not so much. REQUIRES: units >= 0
   bool take_back(std::int64_t units, Instant now);
   // Little is held, or for a short time only.
@@ -120,7 +120,7 @@ class LeasedKey {
   void settle(std::size_t lease);
   void drop(std::size_t lease);
 
-  // What every check reads comes first, as much as KeyTable fetches.
+  // The fields that every check reads come first, as much as KeyTable fetches.
   std::array<Held, kLeases> leases_;
   Instant ask_at_ = Instant::max();  // from then on the core asks for another,
   std::int64_t ask_at_units_ = 0;    // or when so much is left

@@ -40,8 +40,8 @@
 //   exponential_backoff, and quotas too short for leases
 //   a batch with any of those, as a whole
 //
-// A check that needs Redis fails (kUnavailable) if Redis is away or does not answer in time. What
-// the core holds it may spend to its end all the same.
+// A check that needs Redis fails (kUnavailable) if Redis is away or does not answer in time. The
+// core may spend what it holds to its end all the same.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/leased_fleet_test.cc.
 

@@ -2,9 +2,9 @@
 //
 //   ask ─> errand ─> Redis ─> what is held ─> spent, given back in time, or lost at its end
 //
-// What an errand asks or gives back is settled when it leaves (LeasedKey): until then checks may
-// still spend, and more may wait. A key whose terms have changed keeps what it holds under the old
-// ones until that has gone back.
+// An errand's request or return is settled when it leaves (LeasedKey). Until then checks may still
+// spend, and more may wait. A key whose terms have changed keeps what it holds under the old ones
+// until that has gone back.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/leased_fleet_test.cc.
 
@@ -35,7 +35,7 @@ struct LeasedStoreOptions {
   std::size_t keys = 131'072;  // that have leases; the strict store decides others
 };
 
-// A key of one core. What every check reads comes first (leased_key.h).
+// A key of one core. The fields that every check reads come first (leased_key.h).
 struct LeasingKey {
   LeasedKey leased;
   std::int64_t units_awaited = 0;  // by checks, from the next lease

@@ -155,7 +155,7 @@ local function make_adaptive(makers)
   end
 
   return {
-    -- The algorithm of a key that is new, and follows whoever comes.
+    -- The algorithm of a key that is new, and follows every caller.
     begin = function(k, position)
       numbers[k], lease_ends[k] = unpack_from('<I4', charges, position + SWITCH_AT), 0
       return algorithm_for(string.byte(charges, position))

@@ -54,7 +54,7 @@ void append(std::string& out, Numbers... numbers) {
   out.append(bytes.data(), bytes.size());
 }
 
-// What the number in a decision's place says is wrong.
+// The mistake that the number in a decision's place stands for.
 ChargeFailure failure_of(std::int64_t code) {
   const std::int64_t kind = code >> 2;
   const bool known = code >= 0 && (code & 3) == kFailed && kind >= 1 && kind <= 3;

@@ -9,7 +9,7 @@
 -- A key is read once and written once a call, whatever the number of its charges. Nothing
 -- is written before all is decided: a script that fails has charged nothing.
 
-local FAILED = 3  -- beside the verdicts
+local FAILED = 3  -- in addition to the verdicts
 local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
 
 -- What `makers` make, each at its first use; they get the others.
@@ -121,7 +121,7 @@ local function tell(verdict, remaining, reset, retry, level, more)
   if more > 0 then put(more) end
 end
 
--- Until more than remains is left of a key; 0 if it is not to be told: a node knows it of windows
+-- Until more than remains is left of a key; 0 if it is not to be told. A node knows it of windows
 -- and buckets, unless an adaptive key may be one.
 local function more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
   if kind == WINDOW or kind == BUCKET then return 0 end

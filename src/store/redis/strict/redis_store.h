@@ -1,13 +1,13 @@
-// RedisStore: decides in a Redis, on its clock, for one core. What one node has charged
-// every other node sees: mode strict.
+// RedisStore: decides in a Redis, on its clock, for one core. Every other node sees what one node
+// has charged: mode strict.
 //
 //   decide ─> errand ─> RedisSender ─> on_done
 //
 // While a call is out, batches gather for kGatherMax at most (redis_sender.h).
 //
-// A batch fails (kUnavailable) at its deadline or when its caller gives up, at once when there is
-// no connection or the breaker is open, and when Redis answers with an error. A batch that ran
-// out of time may have been charged; one that failed otherwise was not.
+// A batch fails (kUnavailable) at its deadline, when its caller gives up, and when Redis answers
+// with an error. It fails at once when there is no connection or the breaker is open. A batch that
+// ran out of time may have been charged; one that failed otherwise was not.
 //
 // Thread rule: the core of its sender. Tested by redis_store_test.cc, and by
 // tests/redis/redis_conformance_test.cc.

@@ -5,11 +5,11 @@
 // a second trip, for which the batch does not wait:
 //   kSpendAll   if some are denied or fail, what the others have charged
 //   kSpendEach  if some fail, what the others have charged: the batch has one error for all,
-//               so its caller decides all of it anew, and nothing may count twice
+//               so its caller decides all of it again, and nothing may count twice
 // So it is never charged too little: until then others may be denied, and what a token
-// bucket would have earned meanwhile may be lost to it. A charge that ran out of time may
-// stay charged, and so does one whose window is about to end, as the refund would go to
-// the next; refunds by a failed batch stay.
+// bucket would have earned meanwhile may be lost to it. A charge that ran out of time may stay
+// charged. So does one whose window is about to end, as the refund would go to the next. Refunds by
+// a failed batch stay.
 //
 // Batches of one slot pass as they are. A request's charges have a common tag, so that this
 // is what nearly all do.
