@@ -1,8 +1,8 @@
 // Dialer: how code without sockets gets a connection to somebody.
 //
-// Names are resolved, connections made and encrypted by whoever implements this (net); the
-// session comes in when bytes can be moved, and from then on is driven like a server's:
-// it is destroyed when the connection has ended, whichever side ended it.
+// The class that implements this (in net) resolves names, makes connections and encrypts them. The
+// session comes in when bytes can be moved, and from then on is driven like a server's. It is
+// destroyed when the connection has ended, whichever side ended it.
 //
 // Thread rule: one core. Implemented by net/socket_dialer.h.
 // Tested by src/net/socket_dialer_test.cc.
@@ -39,7 +39,7 @@ struct Destination {
 
 // Whom to trust with TLS, and who we are: files in PEM; empty: none.
 struct TlsTrustFiles {
-  // kNone trusts whoever answers: the bytes are secret, from everybody but an impostor.
+  // kNone trusts every server that answers: the bytes are secret, from everybody but an impostor.
   enum class Verification : std::uint8_t { kFull, kNone };
   std::string authorities;  // empty: those the system trusts
   std::string certificate;  // to show on request, with its key

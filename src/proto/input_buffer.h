@@ -3,9 +3,9 @@
 // Bytes are parsed where they were received. They move only between reads, when the
 // space behind them gets short.
 //
-// It starts small, so that idle connections cost little; grows while reads fill it, up
-// to kComfortable, and beyond only by doubling what has arrived, never by what a peer
-// announces; and shrinks when a large body has been handled.
+// It starts small, so that idle connections cost little. It grows while reads fill it, up to
+// kComfortable, and beyond only by doubling what has arrived, never by what a peer announces. It
+// shrinks when a large body has been handled.
 //
 // kPadding bytes behind the end may be read (they hold anything): simdjson does.
 //

@@ -12,11 +12,11 @@
 // While a place is taken nothing more is read, so that the texts of requests stay where they
 // arrived.
 //
-// Bounds: replies of `output_max` bytes waiting, beyond which nothing more is read or handled
-// until the peer takes some; kTurnRequests and kTurnBytes of replies at a time, after which
-// other connections get their turn; how long a peer may be idle, take to send a request, or take
-// nothing of what waits for it. After `warm_max` without a request it releases the
-// buffers: an idle connection is the session's object and no more.
+// Bounds: replies of `output_max` bytes may wait, beyond which nothing more is read or handled
+// until the peer takes some. After kTurnRequests, or kTurnBytes of replies, other connections get
+// their turn. Times bound how long a peer may be idle, take to send a request, or take nothing of
+// what waits for it. After `warm_max` without a request it releases the buffers: an idle connection
+// is the session's object and no more.
 //
 // `Output` is OutputBuffer or something with the same functions, and what late replies are
 // written to, unless that is said to be `Sink`.
@@ -214,7 +214,7 @@ class PipelinedSession : public Session {
 
   bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
-  // What the replies in their places count is bounded by the requests of one read.
+  // The requests of one read bound what the replies in their places count.
   void handle_requests(Instant now) {
     const bool was_empty = out_.empty();
     held_back_ = yields_ = false;

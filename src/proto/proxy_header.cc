@@ -31,7 +31,7 @@ std::optional<IpAddress> parse_address(std::string_view family, std::string_view
 
 ProxyHeader parse_line(std::string_view line, std::size_t size) {
   line.remove_prefix(kStart1.size());
-  // Whatever follows, it is to be ignored.
+  // All that follows is to be ignored.
   if (line == "UNKNOWN" || line.starts_with("UNKNOWN ")) {
     return {.status = Status::kComplete, .size = size};
   }

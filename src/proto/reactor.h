@@ -1,6 +1,5 @@
-// Reactor: what code without sockets and clocks asks of the event loop it lives on, so that
-// a client of some protocol is tested as a server's sessions are, by handing it bytes and
-// times.
+// Reactor: what code without sockets and clocks asks of the event loop it lives on. So a client of
+// some protocol is tested as a server's sessions are, by handing it bytes and times.
 //
 // Thread rule: the core of the loop. Implemented by net/loop/event_loop.h.
 

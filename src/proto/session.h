@@ -4,14 +4,13 @@
 // checks and decisions into bytes. The two meet only here, so every protocol is
 // tested by handing it bytes, and the loop is tested with a session of three lines.
 //
-// The loop's part, in order: read into input_space(), call received(); when
-// output() is not empty, stamp() and write it in one piece, call sent() and look at
-// output() again; when finished() and output() is empty, close. Between reads, once a
-// second or so, it compares deadline() with its clock and calls expired(). A session that
-// has something to say when nothing has come (an answer it had to wait for) asks its Waker
-// to be called woken(). One call of a session does a bounded amount of work: what remains is
-// done when the others have had their turn (Waker::yield). A finished session may have a
-// successor, which speaks another protocol on the same connection.
+// The loop's part, in order: read into input_space(), call received(). When output() is not empty,
+// stamp() and write it in one piece, call sent() and look at output() again. When finished() and
+// output() is empty, close. Between reads, once a second or so, it compares deadline() with its
+// clock and calls expired(). A session that has something to say when nothing has come (an answer
+// it had to wait for) asks its Waker to be called woken(). One call of a session does a bounded
+// amount of work: what remains is done when the others have had their turn (Waker::yield). A
+// finished session may have a successor, which speaks another protocol on the same connection.
 //
 // Thread rule: a session lives on the core that accepted it.
 
@@ -34,7 +33,7 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // Before anything else, by whoever can be woken; tests need not. The waker outlives the
+  // Before anything else, by a caller that can be woken; tests need not. The waker outlives the
   // session.
   virtual void attach(Waker& waker) = 0;
 
@@ -102,8 +101,8 @@ class SessionFactory {
   virtual std::unique_ptr<Session> make_session(const Peer& peer, Instant now) = 0;
 };
 
-// From where a listening socket can be reached. What a door may do for clients that have shown no
-// credentials depends on it. Tested by src/server/http/http_access_test.cc.
+// From where a listening socket can be reached. A door may do more or less by it for clients that
+// have shown no credentials. Tested by src/server/http/http_access_test.cc.
 enum class Exposure : std::uint8_t { kLoopback, kNetwork };
 
 // What became of the connections of all doors, for metrics. Counted by net/connection_budget.h,

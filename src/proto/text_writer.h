@@ -6,7 +6,7 @@
 //
 // Its maker reserves room for all that will be put. end() checks that it was enough: a bound
 // that was counted wrongly stops the program there. The bounds of the variable parts
-// are the k...Max constants here and beside each format.
+// are the k...Max constants here and next to each format.
 //
 // Thread rule: a value. Tested by text_writer_test.cc.
 

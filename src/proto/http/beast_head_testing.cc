@@ -32,7 +32,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
 
   const Refusal& refusal() const { return refusal_; }
 
-  // What remains to be judged when all fields are known.
+  // The rules that can be judged only when all fields are known.
   bool accept_framing() {
     const bool is_1_0 = head_.http_1_0;
     if (hosts_ > 1) return refuse({400, "There is more than one Host field."});

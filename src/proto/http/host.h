@@ -1,5 +1,5 @@
-// is_host: whether a text may name a host, and a port behind it: the rule of every version of HTTP,
-// and of what proxies say of the requests that they hold.
+// is_host: whether a text may name a host, and a port behind it. It is the rule of every version of
+// HTTP, and of what proxies say of the requests that they hold.
 //
 // Thread rule: pure. Tested by http1_head_test.cc and src/proto/http2/http2_session_test.cc.
 

@@ -131,8 +131,8 @@ TEST(ChunkDecoder, HasItsLimits) {
   EXPECT_EQ(decode(endless).status, Status::kTooLong);
 }
 
-// Random bodies, right and slightly wrong, in random pieces. What Beast takes we take,
-// as the same; what Beast refuses we refuse, but for extensions, whose inside we skip.
+// Random bodies, right and slightly wrong, in random pieces. We take what Beast takes, as the same.
+// We refuse what Beast refuses, but for extensions, whose inside we skip.
 TEST(ChunkDecoder, AgreesWithBeast) {
   std::mt19937 random(1);
   const auto below = [&](std::size_t bound) { return random() % bound; };

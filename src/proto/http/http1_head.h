@@ -2,9 +2,9 @@
 //
 // parse_head() reads all that has arrived of a request and says what it is: not
 // all there, wrong, or complete. It remembers nothing between calls, so how the bytes
-// were split on their way cannot matter. What two servers in a row might read differently is
-// refused: a second Host, a transfer encoding that is not plainly "chunked", folded lines.
-// Its tests and its fuzzer hold it against Boost.Beast, byte for byte.
+// were split on their way cannot matter. Texts that two servers in a row might read differently are
+// refused: a second Host, a transfer encoding that is not plainly "chunked", folded lines. Its
+// tests and its fuzzer hold it against Boost.Beast, byte for byte.
 //
 // Thread rule: pure. Cost: 1,240 instructions for 98 bytes (docs/internals/adr/0001).
 // Tested by http1_head_test.cc, fuzz/http1_head_fuzz.cc and fuzz/http_session_fuzz.cc.

@@ -22,7 +22,7 @@ struct Parsed {
   std::vector<NameValue> fields;
 };
 
-// What this file asks of heads, it asks of Beast as well, whose judgement is the same.
+// This file asks Beast about each head as well, and Beast judges the same.
 Parsed parse(std::string_view arrived) {
   Parsed parsed;
   Parsed judged;

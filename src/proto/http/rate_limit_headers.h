@@ -75,7 +75,7 @@ struct RateLimit {
   std::span<const RateLimitItem> items{};  // all, if there are several
   RateLimitStyle style{};
   Instant wall_time{};           // for Reset::kEpoch
-  PolicyTexts* texts = nullptr;  // of whoever writes the fields: never null then
+  PolicyTexts* texts = nullptr;  // of the writer of the fields: never null then
 };
 
 // No more than this is written.

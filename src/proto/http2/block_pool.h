@@ -1,12 +1,12 @@
 // BlockPool: memory for nghttp2, which allocates some ten blocks a request, from free
 // lists of one core: no lock, no walk through an allocator's bins.
 //
-// Sizes are rounded up to a power of two, and a free list keeps at most kKeptMax bytes;
-// what is larger than kBlockMax, or too many, goes back to the system.
+// Sizes are rounded up to a power of two, and a free list keeps at most kKeptMax bytes. A block
+// that is larger than kBlockMax, or one too many, goes back to the system.
 //
 // The pool ignores a second release of a block. nghttp2 1.52 does so when it had no memory to queue
-// the body of an answer (nghttp2_submit_data); of a block that was taken again in between we
-// would not know, so a session without memory is deleted at once.
+// the body of an answer (nghttp2_submit_data). We would not know of a block that was taken again in
+// between, so a session without memory is deleted at once.
 //
 // Thread rule: one thread, sessions included. Tested by block_pool_test.cc.
 

@@ -2,9 +2,9 @@
 //
 //   Http2Door door(router, options);
 //
-// Shared, because sessions of one core never run at the same time: the pool that
-// nghttp2 allocates from, streams that are free, and the buffer that is read into
-// (a session keeps elsewhere what nghttp2 has not taken, so nothing stays there).
+// Sessions of one core never run at the same time, so they share the pool that nghttp2 allocates
+// from, streams that are free, and the buffer that is read into. Nothing stays in that buffer: a
+// session keeps elsewhere what nghttp2 has not taken.
 //
 // Thread rule: the core that owns it. Tested by http2_session_test.cc.
 
@@ -27,8 +27,8 @@ namespace weir {
 
 using Http2StreamPool = Pool<Http2Stream, 1024>;
 struct Http2Options {
-  // How old a connection may get, so that clients come back and find new nodes; each
-  // gets up to a tenth more or less, so that they don't come all at once. Zero: any age.
+  // How old a connection may get, so that clients come back and find new nodes. Each gets up to a
+  // tenth more or less, so that they don't come all at once. Zero: any age.
   Duration age_max{0};
   std::uint64_t seed = 0;  // of that choice
 };

@@ -77,8 +77,8 @@ void Http2Session::feed(std::string_view bytes) {
     const auto piece = bytes.substr(0, kPiece);
     const auto* const at = reinterpret_cast<const std::uint8_t*>(piece.data());
     const ssize_t taken = nghttp2_session_mem_recv(nghttp2_.get(), at, piece.size());
-    // What the peer did wrong is answered by nghttp2 with GOAWAY. An error here means that
-    // it is no HTTP/2 at all, or a flood: not worth its reply.
+    // nghttp2 answers a mistake of the peer with GOAWAY. An error here means that it is no HTTP/2
+    // at all, or a flood: not worth its reply.
     is_flooded_ = is_flooded_ || taken == NGHTTP2_ERR_FLOODED;
     if (taken < 0) return is_flooded_ ? end_flood() : give_up();
     bytes.remove_prefix(piece.size());
@@ -342,8 +342,8 @@ void Http2Session::frame_sent(const nghttp2_frame& frame) {
   reset(frame.hd.stream_id, NGHTTP2_NO_ERROR);
 }
 
-// The head of an answer is too long for nghttp2; its peer would wait for it. Whatever else it
-// does not send belongs to a stream or a connection that is ending.
+// The head of an answer is too long for nghttp2; its peer would wait for it. All other frames that
+// it does not send belong to a stream or a connection that is ending.
 void Http2Session::frame_not_sent(const nghttp2_frame& frame, int error) {
   if (error != NGHTTP2_ERR_FRAME_SIZE_ERROR || frame.hd.type != NGHTTP2_HEADERS) return;
   reset(frame.hd.stream_id, NGHTTP2_INTERNAL_ERROR);

@@ -3,21 +3,20 @@
 //
 // All streams' answers to one read leave in one piece.
 //
-// Bounds: kStreamsMax streams at once; heads of kHeadMax; bodies as the service says; of
-// bodies and answers kBufferedMax a connection, beyond which new streams are refused;
-// kOutputMax waiting, beyond which nothing is read until the peer takes some. kRequestMax
-// for a request to arrive, kStalledMax for the peer to take something that waits for it
-// (here, or on a stream for want of a window), kIdleMax without a frame.
-// A turn handles about kTurnHeads requests, or decodes about kTurnDecoded; what came behind
-// them waits until others have had theirs.
+// Bounds: kStreamsMax streams at once; heads of kHeadMax; bodies as the service says. A connection
+// holds kBufferedMax of bodies and answers, beyond which new streams are refused. kOutputMax may
+// wait, beyond which nothing is read until the peer takes some. kRequestMax for a request to
+// arrive, kIdleMax without a frame. kStalledMax for the peer to take something that waits for it,
+// here, or on a stream for want of a window. A turn handles about kTurnHeads requests, or decodes
+// about kTurnDecoded; what came behind them waits until others have had theirs.
 //
 // A peer may reset kResetsMax streams more than it takes answers: beyond that it only
-// makes work (CVE-2023-44487 and its kin). So does one that sends kLongHeadsMax heads which are
-// too long, or has its references to fields it sent before (HPACK) decoded to more than
-// kHeadBomb in one head or to kDecodedASecond, of which kHeadFree a head and kWireFree times
-// what came are free: no request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM.
-// Acknowledgements that pile up and endless CONTINUATION frames are nghttp2's to refuse, and
-// tested here.
+// makes work (CVE-2023-44487 and its kin). So does one that sends kLongHeadsMax heads which are too
+// long. So does one whose references to fields it sent before (HPACK) decode to more than kHeadBomb
+// in one head, or to kDecodedASecond. Of the latter, kHeadFree a head and kWireFree times what came
+// are free. No request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM.
+// Acknowledgements that pile up and endless CONTINUATION frames are nghttp2's to refuse, and tested
+// here.
 //
 // Malformed bytes: GOAWAY with the reason, and the connection closes. No memory for nghttp2
 // or a stream: the connection closes. A head of ours beyond what nghttp2 sends (64 KiB): its
@@ -63,7 +62,7 @@ class Http2Session final : public Session {
   static constexpr std::int64_t kWireFree = 2;
   static constexpr std::int64_t kHeadBomb = 128 << 10;     // bytes of one head
   static constexpr std::int64_t kTurnDecoded = 256 << 10;  // bytes
-  // About what a stream takes beside the texts of its request and answer.
+  // About what a stream takes in addition to the texts of its request and answer.
   static constexpr std::size_t kStreamBytes = 3 << 10;
   static constexpr Duration kRequestMax = std::chrono::seconds(10);
   static constexpr Duration kStalledMax = std::chrono::seconds(30);

@@ -59,7 +59,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The address of the peer, as far as it is known.
   const std::optional<IpAddress>& peer() const;
 
-  // What has come of the body and has not been consumed. kBodyPadding bytes behind its end
+  // The part of the body that has come and has not been consumed. kBodyPadding bytes behind its end
   // may be read, as those of an InputBuffer.
   static constexpr std::size_t kBodyPadding = InputBuffer::kPadding;
   std::span<char> body() { return body_; }
@@ -86,8 +86,8 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The answer may take as long as it likes, but what there is of it must be taken.
   // REQUIRES: the service ends it in closing().
   void keep_open();
-  // When the request is no longer worth answering: the service is told, on time. What it does not
-  // end then is reset.
+  // When the request is no longer worth answering: the service is told, on time. A stream that it
+  // does not end then is reset.
   void expire_at(Instant deadline);
 
   // The reply comes later: the stream keeps it until then, and drops it when the stream is
@@ -176,7 +176,7 @@ class Http2Service {
   virtual void too_long(Http2Stream& stream, Instant now) = 0;
   // The time that expire_at() set has come before the end of the answer, which is now due.
   virtual void expired(Http2Stream&, Instant) {}
-  // The connection will close: whoever keeps the stream open finishes it now.
+  // The connection will close: a service that keeps the stream open finishes it now.
   virtual void closing(Http2Stream&) {}
 };
 
@@ -187,7 +187,7 @@ class Http2Router {
   // The head of the request is complete. The service must outlive the connection.
   virtual Http2Service& route(const Http2Stream& stream) = 0;
 
-  // What services have answered since the last call took this long.
+  // The answers of services since the last call took this long.
   virtual void stamp(Duration) {}
 };
 

@@ -5,8 +5,8 @@
 //
 // Arguments are views into the input; the escapes of an inline command are undone where
 // they stand. A command that arrives in many pieces is not read from its beginning for
-// each of them: the reader remembers how far it came. What it says depends on the bytes
-// alone, never on how they were cut.
+// each of them: the reader remembers how far it came. Its answer depends on the bytes alone, never
+// on how they were cut.
 //
 // Bounds: arguments and their sizes by CommandLimits; kCommandMax for the whole;
 // kInlineMax for a line; the number of an array's line is decided by its 32nd byte.

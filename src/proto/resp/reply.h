@@ -3,11 +3,11 @@
 //   for (const Reply decision : reply) {           [[1, 9, 0], [0, 0, 250]]
 //     const auto allowed = decision[0].integer();
 //
-// Every accessor is total: what a peer did not send is null, empty or nothing, so that
-// reading a reply of the wrong shape finds a missing number and not a crash.
+// Every accessor is total: what a peer did not send is null, empty or nothing. So reading a reply
+// of the wrong shape finds a missing number and does not crash.
 //
-// Types of RESP3 that say no more than an older one are read as that: a set is an array, a
-// boolean 1 or 0, a double or a big number its text.
+// A type of RESP3 that says no more than an older type is read as the older one. A set is an array,
+// a boolean 1 or 0, a double or a big number its text.
 //
 // Thread rule: a view of one thread, valid as long as its reader says.
 // Tested by reply_reader_test.cc.
@@ -35,7 +35,7 @@ enum class ReplyType : std::uint8_t {
 // One value; those within an array follow it, in order.
 struct ReplyNode {
   ReplyType type = ReplyType::kNull;
-  std::uint32_t nodes = 1;  // it and all within: where the next value beside it is
+  std::uint32_t nodes = 1;  // it and all within: where the value after it is
   // Elements of an array, or bytes of a text.
   std::uint32_t size = 0;
   // The number; or where the text begins in the input.
@@ -76,7 +76,7 @@ class Reply {
   Iterator begin() const;
   Iterator end() const;
 
-  // The value beside `key` in a map (or in the array that it is in RESP2); else null.
+  // The value of `key` in a map (or in the array that it is in RESP2); else null.
   Reply at(std::string_view key) const;
 
  private:

@@ -2,8 +2,8 @@
 //
 // A reply becomes a flat array of nodes that point into the input: no recursion, and no
 // allocation once the array has grown to the largest reply. A reply that arrives in many
-// pieces is not read from its beginning for each of them. What the reader says depends on
-// the bytes alone, never on how they were cut.
+// pieces is not read from its beginning for each of them. The reader's answer depends on the bytes
+// alone, never on how they were cut.
 //
 // Attributes (RESP3's remarks on a reply) are read and dropped. Streamed strings and lists,
 // which no Redis sends, are refused.

@@ -5,10 +5,10 @@
 //   reply.bulk("proto");
 //   reply.integer(3);           ->  %1\r\n$5\r\nproto\r\n:3\r\n
 //
-// What RESP2 has no word for takes the form that Redis gives it there: a map is an array
-// of keys and values, a verbatim text is a bulk string, null is the null bulk string.
+// A value that RESP2 has no word for takes the form that Redis gives it there. A map is an array of
+// keys and values, a verbatim text is a bulk string, null is the null bulk string.
 //
-// It does not count: whoever opens an array or a map writes its elements.
+// It does not count: the caller that opens an array or a map writes its elements.
 //
 // Thread rule: a value; the buffer outlives it. Tested by reply_writer_test.cc.
 

@@ -10,7 +10,7 @@
 namespace weir::websocket {
 namespace {
 
-// Whoever writes a frame without a connection.
+// For a writer of frames without a connection.
 ssize_t append(const std::uint8_t* data, std::size_t size, int, void* text) {
   const bool fits = has_memory_for(
       [&] { static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(data), size); });
@@ -76,7 +76,7 @@ void Frames::write() {
   if (::wslay_event_get_close_sent(context_.get()) != 0) is_closed_ = true;
 }
 
-// What wslay cannot carry out ends the conversation without a word.
+// A failure of wslay ends the conversation without a word.
 void Frames::end_unless(int result) {
   if (result != 0) is_closed_ = true;
 }

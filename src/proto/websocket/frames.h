@@ -2,10 +2,10 @@
 // answered (pings, the closing handshake), and what it says is thrown away. Our peers are
 // browsers that listen.
 //
-// A peer that breaks the rules gets a close frame, and nothing more of it is read: a frame that is
-// not masked, a reserved bit or opcode (1002), a text that is not UTF-8 (1007), a message of more
-// than kMessageMax bytes (1009). wslay's close frame does not say
-// why it refuses a length or a control frame that nobody may send.
+// A peer that breaks the rules gets a close frame, and nothing more of it is read. That is for a
+// frame that is not masked, a reserved bit or opcode (1002), a text that is not UTF-8 (1007), a
+// message over kMessageMax bytes (1009). wslay's close frame does not say why it refuses a length
+// or a control frame that nobody may send.
 //
 // Thread rule: one thread. Tested by frames_test.cc and fuzz/live_session_fuzz.cc.
 

@@ -12,8 +12,8 @@ namespace weir {
 namespace {
 
 // What a client sends for a number of calls, recorded from a conversation, so that only
-// the server runs while we count. Its tables of header fields are in step, because both
-// begin anew.
+// the server runs while we count. Its tables of header fields are in step, because both begin
+// empty.
 class Recording final : public SessionFactory {
  public:
   explicit Recording(SessionFactory& door) : door_(door) {}

@@ -20,7 +20,7 @@ constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connect
 constexpr Status kTooMuch = {.code = Code::kResourceExhausted,
                              .message = "the answers are not read"};
 
-// The file and all that it imports, each once; whoever is imported comes later.
+// The file and all that it imports, each once; an imported file comes later.
 template <typename Files>
 void add_files(const FileDescriptor& file, std::unordered_set<const FileDescriptor*>& added,
                Files& files) {

@@ -25,7 +25,7 @@ bool starts_without_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);
 }
 
-// Whether an origin is that of the page at `host`. Whoever ends TLS in front of us makes
+// Whether an origin is that of the page at `host`. A proxy that ends TLS in front of us makes
 // https: of it.
 bool is_own_origin(std::string_view origin, std::string_view host) {
   for (const std::string_view scheme : {"http://", "https://"}) {

@@ -45,8 +45,8 @@ struct AccessClaim {
   // host can add some, and browsers send some of them ahead of ours.
   std::vector<std::string_view> sessions{};
 
-  // Whether no web page but our own can have sent this. A page can neither give a request of
-  // another origin the field X-Weir-Console (nobody here allows it to) nor one of its own the
+  // Whether no web page but our own can have sent this. A page cannot give a request of another
+  // origin the field X-Weir-Console, as nobody here allows it to. It cannot give one of its own the
   // field of a WebSocket, and browsers tell the origin of each WebSocket.
   bool is_from_own_page() const;
 };
@@ -57,9 +57,9 @@ AccessClaim claim_of(const Exchange& exchange);
 // the cookies of a host to all of its ports.
 std::string cookie_name(std::string_view host);
 
-// Comparing the token takes the same time whatever it is compared with. Without a token
-// whoever is on this machine may, but of the web pages in its browser only the console: others
-// send Origin or Sec-Fetch-Site, or, if their name was made to lead here, that name as Host.
+// Comparing the token takes the same time whatever it is compared with. Without a token every
+// caller on this machine may, but of the web pages in its browser only the console. Other pages
+// send Origin or Sec-Fetch-Site. If their name was made to lead here, they send that name as Host.
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim);
 
 // The same for what needs no token: without one, only a name of this machine leads here.

@@ -1,5 +1,5 @@
-// What a hostile client sends to the HTTP door: each request gets one reply that says what is
-// wrong, in JSON that can be read, or the connection ends; what others do goes on.
+// A hostile client and the HTTP door. Each request gets one reply that says what is wrong, in JSON
+// that can be read, or the connection ends. Other clients go on.
 
 #include <boost/json.hpp>
 
@@ -87,7 +87,7 @@ TEST(HttpAttack, BodiesThatNobodyCanReadAreRefusedInJson) {
   }
 }
 
-// What clients write into a URL comes back in replies.
+// Texts that clients write into a URL come back in replies.
 TEST(HttpAttack, RepliesAreUtf8WhateverTheUrlIs) {
   TestDoor door(with_a_rule());
   for (const char* const path : {"/v1/explain?rule=%ff&key=a",

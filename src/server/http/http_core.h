@@ -88,15 +88,15 @@ class HttpCore {
   void use_post(Post post) { post_ = std::move(post); }
   const Post& post() const { return post_; }
 
-  // What was decided since the last call took this long to answer.
+  // The decisions since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const Exchange& exchange, Operation operation);
 
   // Decides, and has `write(to, asks)` write the reply: now, or when the answers have come.
-  // What it needs of the request it captures by value; texts of the request itself stay where
-  // they are. If the store cannot answer, the reply is a problem.
+  // It captures what it needs of the request by value; texts of the request itself stay where they
+  // are. If the store cannot answer, the reply is a problem.
   template <typename Write>
   void decide(AsksPtr asks, const Exchange& exchange, Write write) {
     decide_any(std::move(asks), exchange,

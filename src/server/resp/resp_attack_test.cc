@@ -1,5 +1,5 @@
-// What a hostile client sends to the Redis door: each command gets one reply, or the connection
-// ends; what others do goes on.
+// A hostile client and the Redis door: each command gets one reply, or the connection ends. Other
+// clients go on.
 
 #include <gtest/gtest.h>
 

@@ -126,8 +126,8 @@ class RespCore {
   Throttle& last_throttle() { return last_throttle_; }
 
   // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
-  // happened, if it has to wait until those before it are answered: what is no check may change
-  // the client or the node, and a client that has guessed wrong waits with everything.
+  // happened, if it has to wait until those before it are answered. A command that is no check may
+  // change the client or the node, and a client that has guessed wrong waits with everything.
   bool execute(RespRequest& request);
 
   // For whatever is answered at once: behind the answers to all checks before it.
@@ -144,15 +144,15 @@ class RespCore {
   // Forgets the checks of a connection that goes away in the middle of its turn.
   void forget_queued() { queue_.clear(); }
 
-  // What was decided since the last call took this long to answer.
+  // The decisions since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const RespRequest& request, Operation operation);
 
   // Decides, and has `write(reply, asks)` write the reply: now, or when the answers have come.
-  // What it needs of the command it captures by value. If the store cannot answer, the reply
-  // is an error.
+  // It captures what it needs of the command by value. If the store cannot answer, the reply is an
+  // error.
   template <typename Write>
   void decide(AsksPtr asks, const RespRequest& request, Write write) {
     if (request.rehearsal != nullptr) return;

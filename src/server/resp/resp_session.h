@@ -6,8 +6,8 @@
 // Bounds: commands of 1024 arguments of 64 KiB each, 1 MiB in all, and what Redis allows
 // before a client has authenticated (proto/resp/command_reader.h); and kLimits.
 //
-// Malformed bytes get one last error, and then the connection closes. What a web page can
-// make a browser send (POST, Host:) closes it without one.
+// Malformed bytes get one last error, and then the connection closes. Bytes that a web page can
+// make a browser send (POST, Host:) close it without one.
 //
 // Thread rule: the core that accepted the connection. Tested by resp_session_test.cc,
 // resp_wait_test.cc and fuzz/resp_session_fuzz.cc.

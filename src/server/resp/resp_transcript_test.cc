@@ -1,7 +1,7 @@
 // Transcripts: what clients say and hear, in the files of testdata.
 //
 //   test NAME           a door and a client of its own for the lines that follow
-//   each NAME           the same, anew for each exchange
+//   each NAME           the same, new for each exchange
 //   password WORD, token WORD, the store fails, client (another one), at TIME
 //   > what is said      several lines are sent at once
 //   < what is heard     line ends as blanks; ... stands for what comes before, or behind

@@ -344,8 +344,8 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
               });
 }
 
-// What a query describes, as the body that says the same: header:X-App=web is one of its
-// headers, entry:path=/login one of its entries. The first of a name counts.
+// A query as the body that says the same: header:X-App=web is one of its headers, entry:path=/login
+// one of its entries. The first of a name counts.
 json::object described_by(std::string_view query) {
   json::object described;
   for (const auto& [name, value] : query_parameters(query)) {

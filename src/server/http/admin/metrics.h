@@ -31,7 +31,7 @@ namespace weir {
 
 class HttpCore;
 
-// What the rows read: the figures of one moment. What they refer to outlives them.
+// What the rows read: the figures of one moment. Objects that they refer to outlive them.
 struct Figures {
   const NodeView& view;
   Instant now{};

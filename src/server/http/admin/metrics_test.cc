@@ -1,6 +1,5 @@
 // The table of metrics, the texts made of it, and the document.
-//
-// WEIR_UPDATE_DOCS=1 writes the table in docs/reference/metrics.md anew.
+// WEIR_UPDATE_DOCS=1 updates the table in docs/reference/metrics.md.
 
 #include <boost/json.hpp>
 

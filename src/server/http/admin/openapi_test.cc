@@ -51,7 +51,7 @@ Names fields_of(TestDoor& door, std::string_view request) {
   return names_of(json::parse(door.ask(request).body));
 }
 
-// What takes any method is described under one.
+// A route that takes any method is described under one.
 std::vector<std::string> documented_methods(const Route& route) {
   if (route.takes_anything()) return {"get"};
   std::vector<std::string> names;

@@ -138,7 +138,7 @@ void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
   write_traffic(json, rates_of(traffic), totals_of(traffic), switches);
 }
 
-// The fleet's, and this node's beside it.
+// The fleet's, and this node's next to it.
 void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const TrafficSummary& traffic,
                          const RuleSwitches* switches) {
   write_traffic(json, fleet.rates, fleet.totals, switches);

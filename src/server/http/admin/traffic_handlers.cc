@@ -1,6 +1,6 @@
-// The handlers of what the node remembers of its traffic: /admin/busiest, which keys of a rule came
-// most of late, or were denied most, on this node or on all; /admin/denials, what was denied of
-// late; /admin/events, unusual traffic as it began and ended.
+// The handlers of what the node remembers of its traffic. /admin/busiest: which keys of a rule came
+// most of late, or were denied most, on this node or on all. /admin/denials: what was denied of
+// late. /admin/events: unusual traffic as it began and ended.
 
 #include <algorithm>
 #include <functional>

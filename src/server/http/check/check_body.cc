@@ -305,7 +305,7 @@ bool CheckReader::Pass::read(const RequestBody& source) {
   if (auto error = parser_.iterate(padded).get(document)) return fail_syntax(error);
   if (auto error = document.get_object().get(object)) return fail_syntax(error);
   if (!read_object(object)) return false;
-  // What was read is right; nothing may follow it.
+  // The text that was read is right; nothing may follow it.
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
     return fail_syntax(simdjson::TRAILING_CONTENT);
   }
@@ -475,8 +475,8 @@ CheckReader::~CheckReader() = default;
 bool CheckReader::read(const RequestBody& source, CheckForm form) {
   body_ = {};
   // The end of a text that stops too early is noticed by what follows it: to simdjson the
-  // first byte behind the end is one more token. What the next request begins with, a
-  // bracket perhaps, must not be taken for it.
+  // first byte behind the end is one more token. The beginning of the next request, a bracket
+  // perhaps, must not be taken for it.
   char& behind = source.text[source.size];
   const char kept = std::exchange(behind, ' ');
   Pass pass(*this, form);

@@ -409,7 +409,7 @@ TEST(CheckReader, DepthAndSizeAreHarmless) {
   EXPECT_TRUE(spaces.ok);
 }
 
-// Whatever one byte is changed to: refused, or read as some check.
+// One byte is changed to every other: refused, or read as some check.
 TEST(CheckReader, SurvivesEveryChangedByte) {
   const std::string text = R"({"key":"a\u00e9b","limit":10,"window":"1m","cost":1,)"
                            R"("bucket":"b","algorithm":"sliding_log"})";

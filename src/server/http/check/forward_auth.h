@@ -1,8 +1,8 @@
 // Forward-auth: a proxy asks /auth whether the request it holds may pass.
 //
-// Each kind of proxy describes that request in its own way, and passes along what its
-// client sent: so a header is believed only if this kind of proxy is known to set it
-// itself. Which kind it is, the path says, which no client can choose:
+// Each kind of proxy describes that request in its own way, and passes along what its client sent.
+// So a header is believed only if this kind of proxy is known to set it itself. Which kind it is,
+// the path says, which no client can choose:
 //
 //   path                  the request is in                    client in        answers
 //   /auth                 X-Forwarded-Method, -Uri, -Host      X-Forwarded-For  200, 429

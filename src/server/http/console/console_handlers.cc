@@ -1,8 +1,8 @@
-// The handlers of the console: /console/session signs people in with the admin token, and out;
+// The handlers of the console. /console/session signs people in with the admin token, and out.
 // /console/live, a WebSocket, shows what happens each second, and /console/live.json the same for
-// those whose proxy breaks WebSockets; / and /console/{name} are its page and what the page loads.
+// people whose proxy breaks WebSockets. / and /console/{name} are its page and what the page loads.
 //
-// The files are the same for everybody and say nothing of this node: whoever may not see more
+// The files are the same for everybody and say nothing of this node: a visitor who may not see more
 // is asked for the token by the page.
 
 #include <algorithm>

@@ -177,7 +177,7 @@ LatencyFigures LiveFeed::recent_latency() const {
   return sum;
 }
 
-// What has happened since the last second, as far as nobody tells it.
+// The news since the last second, as far as nobody tells it.
 void LiveFeed::note_events(const LivePicture& picture) {
   std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);

@@ -1,6 +1,6 @@
 // The message that consoles get once a second, as JSON (docs/internals/console.md).
 //
-// What the node cannot know is left out.
+// Fields that the node cannot know are left out.
 //
 // Thread rule: any thread. Tested by live_feed_test.cc.
 

@@ -4,9 +4,9 @@
 //                                         request
 //
 // Messages are shared with all other sessions and are not copied. One that has not taken a message
-// when the next one comes gets the newest later, and never those between: so a slow reader holds
-// up nobody and costs no memory. It is pinged every kPingEvery, and dropped when no pong has come
-// for kSilenceMax. It reads and answers kFramesMax frames a second of a peer that makes work.
+// when the next one comes gets the newest later, and never those between. So a slow reader holds up
+// nobody and costs no memory. It is pinged every kPingEvery, and dropped when no pong has come for
+// kSilenceMax. It reads and answers kFramesMax frames a second of a peer that makes work.
 //
 // A session of the console that was needed to get in is needed to stay.
 //
