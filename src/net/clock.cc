@@ -1,18 +1,17 @@
 // The machine's time for some 5 ns instead of 20.
 //
 // clock_gettime waits for everything before it to finish (it fences the processor's
-// tick counter), which costs a library call more than its own few nanoseconds. Where the
-// kernel itself trusts the counter (clocksource "tsc"), we read it without the fence and
-// go on from an anchor, a pair (ticks, time) taken from clock_gettime at most a
-// millisecond ago:
+// tick counter), which costs a library call more than its own few nanoseconds. Where the kernel
+// itself trusts the counter (clocksource "tsc"), we read it without the fence. We go on from an
+// anchor, a pair (ticks, time) taken from clock_gettime at most a millisecond ago:
 //
 //   time = anchor.time + (ticks - anchor.ticks) * rate
 //
-// The rate is measured between anchors and then lowered by 2^-12, more than it can be
-// wrong, so that between two anchors our time falls behind the kernel's, by less than
-// 0.3 us, and never has to go back. Whatever the counter does instead of counting
-// (another core's lags, the machine was suspended or moved to other hardware) makes the
-// difference of ticks negative or large, and both lead to a new anchor.
+// The rate is measured between anchors and then lowered by 2^-12, more than it can be wrong. So
+// between two anchors our time falls behind the kernel's, by less than 0.3 us, and never has to go
+// back. The counter may fail to count: another core's lags, or the machine was suspended or moved
+// to other hardware. Then the difference of ticks is negative or large, and both lead to a new
+// anchor.
 
 #include "weir/clock.h"
 

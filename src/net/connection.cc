@@ -74,8 +74,8 @@ void Connection::yield() noexcept {
   owner_.queue(*this);
 }
 
-// What waits within the session comes first. What epoll has said waits on if that takes the
-// whole turn.
+// Output that waits within the session comes first. News of epoll waits on if that takes the whole
+// turn.
 void Connection::take_turn() {
   is_heavy_ = false;
   attempt([this] {
@@ -153,8 +153,8 @@ void Connection::read_once() {
   auto space = session_->input_space();
   paused_ = space.empty();
   if (paused_) return;
-  // While the session does not know of the drain, give it no more than the beginning of a
-  // request: then it learns of the drain, and answers that request as the last.
+  // While the session does not know of the drain, give it no more than the beginning of a request.
+  // Then it learns of the drain, and answers that request as the last.
   if (drain_ == Drain::kAtNextByte) space = space.first(1);
 
   const auto result = channel_.read(space);
@@ -251,7 +251,7 @@ void Connection::linger() {
 
 void Connection::update_interest() {
   if (TurnHook::is_linked()) return;  // its next turn will show
-  // What waits within the channel, epoll does not see. A socket is usually writable.
+  // epoll does not see bytes that wait within the channel. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
   const std::uint32_t wanted = (wants_input() ? std::uint32_t{EPOLLIN} : 0) |
                                (blocked_ || reread_ ? std::uint32_t{EPOLLOUT} : 0);

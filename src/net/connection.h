@@ -2,15 +2,15 @@
 //
 // Where a PROXY header or TLS comes first, the session is made when that is over.
 //
-// One recv when the socket is readable, one send when that made output; epoll watches
-// for writability only after a send that did not take everything, and not for
-// input while the session has no room. About 100 bytes; the buffers are the session's.
+// One recv when the socket is readable, one send when that made output. epoll watches for
+// writability only after a send that did not take everything, and not for input while the session
+// has no room. About 100 bytes; the buffers are the session's.
 //
-// A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
-// for its next turn (ConnectionSet), and so does what then happens to it: the others, whose
-// requests are small, come first. One that read kTurnInput, or has as much of a request waiting
-// for the rest (the next byte may move all of it), queues next time, too, and so do handshakes,
-// the first bytes of all, and what comes after the end.
+// A turn sends at most about kTurnBytes. A connection that has more to do, or whose session has,
+// queues for its next turn (ConnectionSet). So does what then happens to it: the others, whose
+// requests are small, come first. A connection that read kTurnInput queues next time, too. So does
+// one that has as much of a request waiting for the rest, as the next byte may move all of it.
+// Handshakes queue as well, and the first bytes of all connections, and what comes after the end.
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
@@ -25,9 +25,9 @@
 // Without memory for a request or its reply, the connection is closed; others have theirs.
 //
 // At a drain, a connection that has been silent for kDrainPatience is closed at once.
-// Another may have a request under way that we have not seen: its session finishes when
-// its next byte arrives (so that the reply to that request says it is the last), or
-// when it has been silent for long enough.
+// Another may have a request under way that we have not seen. Its session finishes when its next
+// byte arrives, so the reply to that request says it is the last, or when it has been silent for
+// long enough.
 //
 // Thread rule: on the core that accepted it. Tested by server_test.cc, successor_test.cc,
 // tls_test.cc and proxy_test.cc.

@@ -1,9 +1,9 @@
 // ConnectionSet: the connections of one core.
 //
-// Owns them, and walks over them: about once a second it looks whether something of each has
-// become due, a few thousand at a time, so that a core with 100,000 connections does not
-// pause all requests while it looks at them. It looks at one whose session has a deadline to
-// the millisecond at that deadline.
+// Owns them, and walks over them: about once a second it looks whether something of each has become
+// due. It looks at a few thousand at a time, so a core with 100,000 connections does not pause all
+// requests meanwhile. It looks at one whose session has a deadline to the millisecond at that
+// deadline.
 //
 // Thread rule: on its core. Tested by server_test.cc.
 

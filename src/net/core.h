@@ -30,7 +30,7 @@ class Core {
   EventLoop& loop() { return loop_; }
   SocketDialer& dialer() { return dialer_; }
 
-  // What lives on the loop beside the clients.
+  // What lives on the loop next to the clients.
   struct Lodger {
     // The last client has gone. Returns whether the lodger has sent to others what it has to
     // send; called every millisecond, for kLeaveMax at most. Empty: it has nothing to send.

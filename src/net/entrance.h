@@ -1,8 +1,8 @@
 // Entrance: what a connection does before it has a session: its PROXY header, then the
 // TLS handshake.
 //
-// The header is looked at in the socket's buffer and only what belongs to it is taken, so
-// that the handshake and the session begin with a socket at the right place.
+// The entrance looks at the header in the socket's buffer and takes only what belongs to it. So the
+// handshake and the session begin with a socket at the right place.
 //
 // Thread rule: the core of the connection. Tested by tls_test.cc and proxy_test.cc.
 

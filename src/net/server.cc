@@ -99,7 +99,7 @@ void Server::post(std::size_t core, std::function<void()> action) {
   cores_[core]->loop().post(std::move(action));
 }
 
-// What they count outlives a caller who has lost patience.
+// The counters outlive a caller who has lost patience.
 bool Server::run_on_all(const std::function<void(std::size_t core)>& action, Duration patience) {
   struct Missing {
     std::mutex mutex;

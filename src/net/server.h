@@ -46,8 +46,8 @@ struct ServerOptions {
   // For connections outward. Null: those that want TLS fail.
   std::shared_ptr<const TlsTrust> trust;
   // Called on each core's thread, before it serves anybody, and when it has served the last:
-  // what lives on its loop is made and destroyed there. Between the two, with the last client
-  // gone, core_leaves returns, again and again, whether it has sent to others what it has to
+  // what lives on its loop is made and destroyed there. Between the two, with the last client gone,
+  // core_leaves is asked again and again. It returns whether it has sent to others what it has to
   // send, for a second at most and within the patience of the drain. May be empty.
   std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
   std::function<bool(std::size_t core)> core_leaves{};
@@ -74,7 +74,7 @@ class Server {
                                                      const ServerOptions& options,
                                                      const Clock& clock);
 
-  // Cuts off whoever is still connected. A server that has been started and is to be kind
+  // Cuts off all clients that are still connected. A server that has been started and is to be kind
   // to its clients is drained first.
   ~Server();
   Server(const Server&) = delete;
@@ -132,8 +132,8 @@ class Server {
   std::vector<Address> addresses_;
   std::vector<SocketFile> socket_files_;
   std::vector<std::thread> threads_;
-  // The core that leaves last opens the gate; acquire and release, because whoever
-  // passes it reads what the cores have written.
+  // The core that leaves last opens the gate; acquire and release, because the thread that passes
+  // it reads what the cores have written.
   std::atomic<std::size_t> running_{0};
   std::atomic<std::size_t> cut_off_{0};
   std::vector<std::atomic<bool>> shedding_;  // cores that have yet to shed

@@ -95,7 +95,7 @@ TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
   peer.finish_sending();
 }
 
-// What the client sends is thrown away, but not for ever: a MiB, and what sockets hold of it.
+// The server throws away bytes of the client, but not for ever: a MiB, and what sockets hold of it.
 TEST_F(ServerTest, APeerThatGoesOnSendingBehindTheEndIsReset) {
   start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();

@@ -2,9 +2,9 @@
 //
 //   name -> addresses, tried in turn -> TCP or a Unix socket -> TLS -> the session
 //
-// all before the deadline. The connections are kept apart from those of clients: a drain
-// does not end them, since the last clients' checks may need them, and they are not counted
-// against what clients may hold.
+// all before the deadline. The connections are kept apart from those of clients. A drain does not
+// end them, since the last clients' checks may need them, and they are not counted against what
+// clients may hold.
 //
 // Thread rule: the core's. Attempts (Dial) are destroyed before it.
 // Tested by socket_dialer_test.cc.

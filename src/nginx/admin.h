@@ -4,8 +4,7 @@
 //   /metrics, /health, /openapi.json              anybody whom nginx lets in
 //   /, /admin/..., /v1/explain, /v1/reset         clients on this machine
 //
-// What a request blocks, lifts or changes of the rules holds in every worker from its next request
-// on.
+// A block, a lift or a change of the rules holds in every worker from its next request on.
 //
 // A reply that waits for a Redis is parked, and holds the worker up no more than a limited request.
 //

@@ -25,7 +25,7 @@ ChangedRules::ChangedRules(World world, Instant now)
       book_(
           {}, [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
           [this] { put_to_use(); }) {
-  // What others have changed before this worker, the first catch_up() reads.
+  // The first catch_up() reads the changes of others before this worker.
   book_.number_from(world_.board.version() - (world_.board.has_changes() ? 1 : 0));
   book_.load(world_.gateway.config(), world_.gateway.texts(), now);
 }

@@ -127,7 +127,7 @@ Result<std::vector<Rule>, Fault> Gateway::chosen_among(const std::vector<Rule>& 
     if (!is_named || chosen.match) continue;
     chosen.match.emplace();
     chosen.key_parts = {KeyPart{}};
-    if (chosen.group.empty()) chosen.group = chosen.id;  // beside the others that are named
+    if (chosen.group.empty()) chosen.group = chosen.id;  // next to the others that are named
   }
   if (!unknown.empty()) {
     std::vector<std::string_view> ids;

@@ -125,7 +125,7 @@ class Judge {
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
-  // What `waiting` waits for has come.
+  // The answer that `waiting` waits for has come.
   void wake(Waiting& waiting) {
     if (!waiting.is_linked()) due_.push_back(waiting);
   }

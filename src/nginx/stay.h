@@ -8,8 +8,8 @@
 // Requests under way are counted until their memory is given back, however they end.
 //
 // A request that a rule may count by the response holds a share of the limit until then, as one
-// that is under way. What the rule counts is charged when the response's head is known, before any
-// of the body is sent: who reads slowly delays nothing. A request that ends without a response is
+// that is under way. The cost is charged when the response's head is known, before any of the body
+// is sent: a client that reads slowly delays nothing. A request that ends without a response is
 // charged at its end: nobody knows what it would have been, so it counts.
 //
 // Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
@@ -50,7 +50,7 @@ class Stay {
  public:
   // Both outlive this.
   Stay(Concurrency& under_way, const KeyHasher& hasher) : under_way_(under_way), hasher_(hasher) {}
-  // What it holds is others' from then on.
+  // Its units are others' from then on.
   ~Stay() { end(); }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;

@@ -117,7 +117,7 @@ TEST_F(Stays, FailedLoginsAloneAreCounted) {
   EXPECT_FALSE(pass("/login", 200)) << "blocked";
 }
 
-// As many as are under way at once pass. What they owe is paid before the next.
+// As many as are under way at once pass. They pay what they owe before the next.
 TEST_F(Stays, RequestsThatReserveNothingAreChargedWhenTheirResponsesCome) {
   std::vector<std::unique_ptr<Stay>> stays;
   for (int i = 0; i < 4; ++i) {

@@ -3,11 +3,10 @@
 // Straight on epoll, not on Boost.Asio. A request that is not pipelined should cost
 // three system calls: epoll_wait, recv, send. Asio 1.81's reactor cannot do without a
 // fourth: async_wait() arms the socket again (epoll_ctl), async_read_some() first
-// tries a recv that has to fail. Measured on one core with 64 connections, CPU time
-// a request: nginx `return 200` 5.8 to 6.1 us, async_wait 5.2 to 5.5, async_read_some
-// 5.2 to 5.5, epoll directly 5.05, each before doing anything with the request: the
-// difference is half of what a check costs. Level-triggered, because edge-triggered
-// measured the same and leaves more to get wrong.
+// tries a recv that has to fail. Measured on one core with 64 connections, CPU time a request
+// before anything is done with it: nginx `return 200` 5.8 to 6.1 us, async_wait and async_read_some
+// 5.2 to 5.5. Epoll directly: 5.05, which saves half of what a check costs. Level-triggered,
+// because edge-triggered measured the same and leaves more to get wrong.
 //
 // Thread rule: everything on the thread that calls run() or turn(), except post().
 // Tested by event_loop_test.cc.
@@ -63,12 +62,11 @@ class EventLoop final : public Reactor {
   // has no room for another.
   [[nodiscard]] bool watch(int fd, std::uint32_t events, Watcher& watcher);
   void change(int fd, std::uint32_t events, Watcher& watcher);
-  // Nothing happens if it is not watched. What has happened in this round may still
-  // reach its watcher.
+  // Nothing happens if it is not watched. An event of this round may still reach its watcher.
   void unwatch(int fd);
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be
-  // done in it. What that wakes is called in the same round, if that is not endless.
+  // done in it. A watcher that it wakes is called in the same round, if that is not endless.
   void wake_soon(Watcher& watcher) noexcept {
     if (!watcher.is_linked()) wake_.push_back(watcher);
   }

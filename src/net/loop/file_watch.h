@@ -1,6 +1,6 @@
-// FileWatch: notices that files may have changed, however that was done: written in place,
-// another one renamed over them, or a symbolic link on the way to them changed, as
-// Kubernetes does with the files of a ConfigMap.
+// FileWatch: notices that files may have changed. Somebody has written a file in place, renamed
+// another one over it, or changed a symbolic link on the way to it. Kubernetes changes such links
+// for the files of a ConfigMap.
 //
 // It watches the folders around the files, so that a new file of the same name
 // is noticed; and so are other files there: the owner looks whether it matters.

@@ -1,8 +1,8 @@
 // The wall clock, and how far it is ahead of the timeline that limits are on.
 //
-// Limits are on a timeline that never steps (SystemClock). What people and other machines
-// have written as a date (when a token ends, the hours of a rule) means the wall clock,
-// which is set by hand, corrected by NTP, and alone goes on while a machine is suspended.
+// Limits are on a timeline that never steps (SystemClock). A date that people or other machines
+// have written (when a token ends, the hours of a rule) means the wall clock. It is set by hand,
+// corrected by NTP, and alone goes on while a machine is suspended.
 //
 // Thread rule: WallClock any; WallFollower the core of its reactor.
 // Tested by wall_clock_test.cc.

@@ -1,9 +1,9 @@
 // ListeningSockets: the sockets that listen on one address, one for each core.
 //
 // TCP: every core has its own, with SO_REUSEPORT: the kernel spreads the connections over
-// them and no core waits for another. The price is that a port taken by a second weir
-// would not be noticed; so the first socket of an address is preceded by one without
-// that option, which fails where it should.
+// them and no core waits for another. The price is that a port taken by a second weir would not be
+// noticed. So the first socket of an address is preceded by one without that option, which fails
+// where it should.
 //
 // Unix: the kernel has no such option, so all cores share one socket, and who is quicker
 // accepts. Its file has mode 0660: the owner and the group may connect. A file that a

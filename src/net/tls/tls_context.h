@@ -1,6 +1,6 @@
-// What TLS needs of both ends, from files in PEM: the certificate that a server shows and who
-// may connect to it (TlsContext), and whom we trust when we connect (TlsTrust). Each makes
-// the TLS side of connections.
+// What TLS needs of both ends, from files in PEM. TlsContext: the certificate that a server shows,
+// and who may connect to it. TlsTrust: whom we trust when we connect. Each makes the TLS side of
+// connections.
 //
 // TLS 1.2 and 1.3, without renegotiation and compression.
 //
@@ -57,13 +57,13 @@ class TlsStream {
   // Why a handshake is kBroken, in a few words.
   std::string refusal() const;
 
-  // What follows is for after the handshake. A read takes at most one record's bytes,
-  // and the socket may be empty although more of the record waits: see has_unread().
+  // The functions below are for after the handshake. A read takes at most one record's bytes, and
+  // the socket may be empty although more of the record waits: see has_unread().
   IoResult read(std::span<char> space);
   bool has_unread() const;
 
-  // Takes as much as the socket does. What it could not take is to be offered again, and
-  // may be longer then, not shorter.
+  // Takes as much as the socket does. Bytes that it could not take are to be offered again, and may
+  // be more then, not fewer.
   IoResult write(std::string_view output);
 
   // Tells the peer that nothing more will be written, if the socket has room for that.

@@ -1,7 +1,7 @@
 // How nginx was configured: what its configure writes, as far as its headers ask for it.
 //
 // Debian's nginx-dev has nginx's headers, but not this one. nginx is built --with-compat, so its
-// structs have the same layout whatever else it was built with; the module's signature holds what
+// structs have the same layout whatever else it was built with. The module's signature holds what
 // matters, and the build compares it with that of the nginx that is installed.
 //
 // Thread rule: constants. Tested by the static_assert in src/nginx/module/module.cc.

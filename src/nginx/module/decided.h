@@ -30,7 +30,7 @@ class ClientWatch {
   WorkerLoop& loop_;
 };
 
-// A request that waits until a Redis has answered, as limit_req lets its delayed ones wait: its
+// A request that waits until a Redis has answered, as limit_req lets its delayed ones wait. Its
 // phases stop, nginx looks whether its client leaves, and they go on where they have stopped.
 class ParkedRequest final : public Pending {
  public:

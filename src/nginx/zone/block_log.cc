@@ -111,8 +111,8 @@ std::vector<Block> BlockLog::unknown_to_fleet() const {
   return records(head_.fleet_knows.load(std::memory_order_relaxed), has_read_on ? *seen_ : state);
 }
 
-// What was lifted before the log started over is no longer in it. Nor is what found no room: so
-// other nodes are not told that it was lifted.
+// A block that was lifted before the log started over is no longer in it. Nor is what found no
+// room: so other nodes are not told that it was lifted.
 void BlockLog::lift_unknown(std::span<const Block> known, Instant now) {
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const Block& block : known) names.emplace(block.rule, block.key);

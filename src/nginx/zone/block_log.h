@@ -1,18 +1,18 @@
 // BlockLog: the blocks that one worker of nginx knows, and what workers tell each other about
 // blocks, in memory that all of them map.
 //
-// Each worker has all blocks in a BlockList of its own, which its requests ask. What it blocks or
-// lifts it appends here, and it learns what others have appended before it decides the next
-// request: one load, while there is nothing new. A worker that starts reads all of it, so blocks
-// outlive reloads and workers that are killed.
+// Each worker has all blocks in a BlockList of its own, which its requests ask. It appends its
+// blocks and lifts here. It learns what others have appended before it decides the next request:
+// one load, while there is nothing new. A worker that starts reads all of it, so blocks outlive
+// reloads and workers that are killed.
 //
 //   half 0  │ block │ block │ lifted │ block │        <- size
 //   half 1  │                                         the next log, when this half is full
 //
-// A full half is replaced by what still holds of it, in the other half, of which that fills three
-// quarters at most: else each further block would have the log start over. What a writer leaves
-// half done is behind `size`, or in the half that nobody reads, so a worker may be killed at any
-// time; its lock is then passed on.
+// When a half is full, what still holds of it goes to the other half and fills three quarters of it
+// at most. If it filled more, each further block would have the log start over. What a writer
+// leaves half done is behind `size`, or in the half that nobody reads. So a worker may be killed at
+// any time; its lock is then passed on.
 //
 // Thread rule: one thread of each process. Tested by block_log_test.cc.
 
@@ -68,7 +68,7 @@ class BlockLog {
 
  private:
   struct Head {
-    ShardMutex mutex;  // whoever dies with it leaves what it guards complete
+    ShardMutex mutex;  // a worker that dies with it leaves what it guards complete
     // The generation, whose lowest bit says which half is read, and the bytes in that half.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> dropped;

@@ -78,8 +78,8 @@ TEST(BlockLog, WhoTellsOtherNodesGoesOnWhereTheLastHasEnded) {
   EXPECT_EQ(unknown.front().key, "new");
 }
 
-// What others have told this worker is news for other nodes; that a log had no room is none, or
-// who floods one nginx with blocks would lift those of all.
+// Blocks that others have told this worker are news for other nodes. That a log had no room is
+// none: a client that floods one nginx with blocks would else lift those of all.
 TEST(BlockLog, WhatFindsNoRoomIsNotLiftedOnOtherNodes) {
   const LogMemory memory;
   Worker one(memory);

@@ -41,7 +41,7 @@ std::optional<std::uint32_t> Concurrency::take_place() {
 
 Concurrency::Set& Concurrency::set_of(KeyHash key) const { return sets_[key.high % sets_.size()]; }
 
-// What a worker that was killed has left behind is whole, so there is nothing to mend.
+// A worker that was killed leaves a whole entry behind, so there is nothing to repair.
 ShardMutex& Concurrency::lock_of(KeyHash key) const {
   return head_.locks[key.high % sets_.size() % kLocks];
 }
@@ -105,7 +105,7 @@ Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit, Count 
   if (others >= limit) return {Entrance::Kind::kOver, others};
   Entry* const entry = place_ ? place_for(set, key.low) : nullptr;
   if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
-  // Behind all else of the entry, for whoever comes after this worker is killed here.
+  // Behind all else of the entry, for the worker that comes after this one is killed here.
   entry->count.store(entry->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   return {Entrance::Kind::kEntered, others + 1};
 }

@@ -1,7 +1,7 @@
 // FleetBoard: what the workers of one nginx tell each other about the fleet of which they are one
 // node, in memory that all of them map.
 //
-// One worker at a time has the seat: it says the node's word to the others in Redis, and notes here
+// One worker at a time has the seat: it says the node's word to the others in Redis. It notes here
 // how many nodes are alive, and the secret under which the fleet hashes its keys. The others read
 // it. The worker on the seat renews it with every look. A worker that does not look for kSeatMax
 // has lost it, so the next that looks takes the place of one that is killed or stopped. With each

@@ -2,7 +2,7 @@
 //
 //   worker: PUT /admin/rules/login ──> Hold ──> version 8 ──> the others, before their next request
 //
-// A reload reads the file anew: it begins a generation of workers, for which nothing is changed.
+// A reload reads the file again: it begins a generation of workers, for which nothing is changed.
 // Workers of the one before, which end their last requests, go on with what they have.
 //
 // The board has two halves, and the version says which of them is read: a worker that is killed
