@@ -4,10 +4,10 @@
 //                                auth (forward-auth), resp (WEIR.HIT), grpc (one descriptor,
 //                                from the bytes of the message to those of the answer)
 //
-// One rule with a sliding window, 50,000 keys that are blocked and as many that are not,
-// asked about in turn, one request at a time: a session reads it, decides, and its output is
-// taken. No sockets. What has come of all requests is checked by the rule's figures.
-// By hand: build/release/bench/blocks_bench
+// One rule with a sliding window, 50,000 keys that are blocked and as many that are not. A session
+// reads one request at a time, about each key in turn, and decides; its output is taken. No
+// sockets. The rule's figures check the outcome of all requests. By hand:
+// build/release/bench/blocks_bench
 
 #include <benchmark/benchmark.h>
 

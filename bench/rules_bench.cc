@@ -1,7 +1,7 @@
 // Matching one request against many rules: nanoseconds a request, and how they grow.
 //
 //   match/paths/N      of N rules half have an exact path, half a beginning of paths,
-//                      one in ten a header beside it, all two methods; and one matches all
+//                      one in ten a header as well, all two methods; and one matches all
 //   match/regexes/N    the same, but every tenth rule has an expression for its path
 //
 // The requests are for paths of rules in turn, so that each finds two rules.

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the benchmarks: every row beside its yardstick, measured in the same run.
+"""Runs the benchmarks: every row with its yardstick, measured in the same run.
 
     bench/run.py [suite ...] [--quick]      ./dev bench builds the release first
 

@@ -49,9 +49,9 @@ void weir_hash(int quota, int bucket, std::uint32_t length);
 // Keys that had to make room.
 double weir_evictions();
 
-// One key whose state is the caller's, to be kept elsewhere: weir_state() is its words, of
-// which weir_step() uses and returns as many as `words`, 0 for a key never seen. A log
-// keeps kWeirLogEntries times; more are merged, and never admit too much.
+// One key whose state is the caller's, to be kept elsewhere. weir_state() is its words, of which
+// weir_step() uses and returns as many as `words`, 0 for a key never seen. A log keeps
+// kWeirLogEntries times; more are merged, and never admit too much.
 constexpr int kWeirLogEntries = 1024;
 constexpr int kWeirStateWords = 2 * kWeirLogEntries;
 std::int64_t* weir_state();

@@ -1,8 +1,8 @@
 // What the core takes from its machine, on a WebAssembly module: memory, and an end to bugs.
 //
-// Memory comes from the end of the module's, which grows and never shrinks. Blocks are
-// powers of two and go to a list of their size when they are freed: enough for texts and the
-// rings of logs, and a twentieth of a general malloc in code.
+// Memory comes from the end of the module's, which grows and never shrinks. Blocks are powers of
+// two and go to a list of their size when they are freed. That is enough for texts and the rings of
+// logs, and a twentieth of a general malloc in code.
 //
 // Thread rule: one thread. Tested by differential_test.mjs.
 

@@ -5,8 +5,8 @@
 // its length in bytes, and lives until the next call.
 //
 // A request is texts, each with a NUL behind it: method, host (in lower case, without port), path,
-// query, the client's address; then its headers, a name and a value each. The country is a header,
-// too, of the name ":country".
+// query, the client's address. Then come its headers, a name and a value each. The country is a
+// header, too, of the name ":country".
 //
 // Thread rule: one thread. Tested by worker/test/matching.test.mjs.
 
@@ -39,9 +39,9 @@ void weir_applied(int place);
 // Answers with a limit: algorithm (as in weir/quota.h), limit, window and burst.
 void weir_limit(std::uint32_t limits, int index);
 
-// Matches the request again, and answers with what the rule at that place says to whom it denies:
-// status (0: none), header fields (a text, in which a line is a name or a value), and the body (a
-// text at 0: none). Durations are whole seconds.
+// Matches the request again, and answers with what the rule at that place says to a client that it
+// denies. That is status (0: none), header fields (a text, in which a line is a name or a value),
+// and the body (a text at 0: none). Durations are whole seconds.
 void weir_deny(std::uint32_t length, double now, int place, double limit, double remaining,
                double retry_after, double reset_after);
 

@@ -1,5 +1,5 @@
-// Rows of the doors: the bytes of requests in, those of replies out, no sockets. What a request
-// needs of HTTP/2 on the client's side is written before anything is counted.
+// Rows of the doors: the bytes of requests in, those of replies out, no sockets. The client's side
+// of HTTP/2 is written before anything is counted.
 
 #include <nghttp2/nghttp2.h>
 
@@ -195,7 +195,7 @@ std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-// What a client says whose requests have these fields: each has the next stream.
+// The bytes of a client whose requests have these fields: each has the next stream.
 class Http2Client {
  public:
   explicit Http2Client(Fields fields) : fields_(std::move(fields)) {

@@ -1,5 +1,5 @@
 // Rows of the library, as a program calls it: only what is in include/weir, so that it also
-// compiles beside the installed library. Each call reads a clock that goes on by a microsecond.
+// compiles with the installed library. Each call reads a clock that goes on by a microsecond.
 
 #include <array>
 #include <cstdint>
@@ -49,7 +49,7 @@ struct World {
 constexpr QuotaSpec quota_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kTokenBucket: return {algorithm, 1'000, 1min, 1'000'000};
-    // Beside its penalty, an adaptive key has room for so many.
+    // An adaptive key, with its penalty, has room for so many.
     case Algorithm::kAdaptive: return {algorithm, 50'000, 1min};
     default: return {algorithm, 1'000'000, 1min};
   }

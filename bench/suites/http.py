@@ -6,7 +6,7 @@ import servers
 from results import Row
 
 PIPELINE = 16
-# What each comparison asks for: requests a second, as a multiple of nginx's.
+# Each comparison asks for so many requests a second, as a multiple of nginx's.
 ONE_AT_A_TIME_GOAL = 1.0
 PIPELINED_GOAL = 8.0
 

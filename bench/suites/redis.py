@@ -76,8 +76,8 @@ def decided_alone(nodes):
 
 
 def strict_latency(bench):
-    """In many short runs: a machine that pauses for 30 ms has a p99 of its own in a run of
-    seconds, and the median is to be of runs without. Redis shares the node's CPU, as the
+    """In many short runs. A machine that pauses for 30 ms has a p99 of its own in a run of
+    seconds, and the median is to be of runs without a pause. Redis shares the node's CPU, as the
     client, which keeps a schedule, needs all of its own."""
     with servers.redis(bench, bench.on_server_cpu) as redis, \
             servers.node(bench.on_server_cpu, bench.weir, redis, "strict") as strict, \
@@ -105,7 +105,7 @@ def strict_latency(bench):
 def memory_modes(bench):
     """Three nodes on one CPU; their clients and Redis have the other. Each mode is measured
     for a while without pause, as nodes lease what a key needs for a minute, and give back
-    what it does not need; local is measured before the others and after them."""
+    what it does not need. Mode local is measured before the others and after them."""
     samples = {mode: [] for mode in ("local", "leased", "async")}
     alone = {}
     for mode in ("local", "leased", "async", "local"):

@@ -1,5 +1,5 @@
-"""The npm package in node, beside what others use there: `Limiter.hit` in memory. And what the
-Worker adds to a request in workerd."""
+"""The npm package in node, compared with what others use there: `Limiter.hit` in memory. And
+what the Worker adds to a request in workerd."""
 
 import json
 import pathlib
@@ -30,7 +30,7 @@ def run(bench):
     hit = middle(runs, "hit", "known")
     rows = [Row("`hit` in memory, node, 100,000 keys that are known", f"{hit:.0f} ns", "", "",
                 f"{HIT_GOAL_NS} ns", hit <= HIT_GOAL_NS, {"ns": values(runs, "hit", "known")})]
-    rows += [beside(runs, peer, goal, kind, keys)
+    rows += [compared(runs, peer, goal, kind, keys)
              for kind, keys in ROUNDS for peer, goal in PEERS if peer in runs[0]]
     decision = middle(runs, "decision", "known")
     rows.append(Row("a decision within wasm", f"{decision:.0f} ns", "", "",
@@ -45,7 +45,7 @@ def run(bench):
     return rows + in_workerd(bench, cache)
 
 
-def beside(runs, peer, goal, kind, keys):
+def compared(runs, peer, goal, kind, keys):
     ratio = harness.median([run[peer][kind] / run["hit"][kind] for run in runs])
     yardstick = f"{peer}'s memory: {middle(runs, peer, kind):.0f} ns"
     return Row(f"`hit`, {keys}", f"{middle(runs, 'hit', kind):.0f} ns", yardstick, f"{ratio:.1f}",

@@ -44,9 +44,9 @@ class Codec {
   // REQUIRES: keys.size() <= the depth the codec was made for
   virtual std::string_view requests(std::span<const std::uint32_t> keys) = 0;
 
-  // Counts the complete replies at the front of `bytes`, which come in the order of
-  // their requests, and returns how many bytes they took; the rest is the beginning
-  // of a reply. Nothing if the peer does not speak the protocol.
+  // Counts the complete replies at the front of `bytes`, which come in the order of their requests.
+  // Returns how many bytes they took; the rest is the beginning of a reply. Nothing if the peer
+  // does not speak the protocol.
   virtual std::optional<std::size_t> replies(std::string_view bytes, Tally& tally) = 0;
 };
 

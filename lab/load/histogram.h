@@ -1,9 +1,9 @@
 // Histogram: how long things took, to 1 % at any scale, in a fixed 36 KB.
 //
-// Log-linear buckets, as in HdrHistogram: up to 256 ns each nanosecond has its own;
-// from there each doubling is cut into 128 equal buckets, so a bucket is never wider
-// than 1/128 (0.8 %) of what it holds. Recording is a shift and an increment, about
-// 2 ns: cheap enough to time every request instead of a sample.
+// Log-linear buckets, as in HdrHistogram: up to 256 ns each nanosecond has its own. From there each
+// doubling is cut into 128 equal buckets, so a bucket is never wider than 1/128 (0.8 %) of what it
+// holds. Recording is a shift and an increment, about 2 ns: cheap enough to time every request
+// instead of a sample.
 //
 // Thread rule: one owner; merge() after the threads have ended.
 // Tested by histogram_test.cc.

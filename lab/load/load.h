@@ -12,9 +12,9 @@
 //
 // A run is bounded by its duration, by requests_max, and by a time to drain.
 //
-// Why plain epoll and not Asio: what this program can measure ends where its own
-// cost a system call begins, and it needs nothing else that a library has: no timers,
-// no cancellation, no portability. One recv and one send a batch, nothing in between.
+// Why plain epoll and not Asio: this program cannot measure a system call that costs less than its
+// own do. It needs nothing else that a library has: no timers, no cancellation, no portability. One
+// recv and one send a batch, nothing in between.
 //
 // Thread rule: run_load() starts its own threads and joins them.
 // Tested by load_test.cc.

@@ -1,7 +1,7 @@
 // RequestBatch: requests that are built once and sent again and again.
 //
-// A client that saturates a server has no time to build requests: keys are texts of one
-// width at one place, so the next request is the last one with eight bytes changed.
+// A client that saturates a server has no time to build requests. Keys are texts of one width at
+// one place, so the next request is the last one with eight bytes changed.
 //
 // Thread rule: one owner. Tested by http_codec_test.cc, resp_codec_test.cc and
 // grpc_codec_test.cc.

@@ -1,7 +1,7 @@
 // Zipf: ranks 1 to n, rank k drawn with probability proportional to 1 / k^exponent.
 //
-// What traffic looks like: few keys are hot, most are rare. At exponent 1 and a
-// million keys the hottest takes 7 % of the requests, the first thousand half of them.
+// Keys as real traffic has them: few are hot, most are rare. At exponent 1 and a million keys the
+// hottest takes 7 % of the requests, the first thousand half of them.
 //
 // Rejection-inversion by W. Hörmann and G. Derflinger ("Rejection-inversion to generate
 // variates from monotone discrete distributions", ACM TOMACS 6, 1996): exact, no

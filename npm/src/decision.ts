@@ -9,8 +9,8 @@ export interface Decision {
   /** Seconds until the key is as if it had never been seen. */
   resetAfter: number;
   /**
-   * When that is, in milliseconds since 1970, by the clock of whoever decided: the same for all
-   * calls of a window. Left out where a store does not say it.
+   * When that is, in milliseconds since 1970, by the clock of the store that decided: the same for
+   * all calls of a window. Left out where a store does not say it.
    */
   resetAt?: number;
   /**

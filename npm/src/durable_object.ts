@@ -1,5 +1,5 @@
-// A Durable Object that holds one key's counter, exactly: whoever asks, from wherever, in one
-// order. What it admits is written before the answer leaves, so a restart forgets nothing.
+// A Durable Object that holds one key's counter, exactly: for all callers, from everywhere, in one
+// order. It writes each admission before the answer leaves, so a restart forgets nothing.
 //
 //   export { WeirCounter } from "@weir/limiter";                        // in the Worker
 //   const limiter = new Limiter(quota, new DurableStore({ namespace: env.COUNTER }));

@@ -81,8 +81,8 @@ export function headers(
   return fieldsOf(decision, quota, policy, own);
 }
 
-// Never early, never as much as a second late, and the same for all calls of a window: of whole
-// microseconds, as a sum in seconds is a little more or less.
+// Never early, never as much as a second late, and the same for all calls of a window. It is made
+// of whole microseconds, as a sum in seconds is a little more or less.
 function resetSecond({ resetAfter, resetAt = Date.now() + 1000 * resetAfter }: Decision): number {
   return Math.ceil(Math.round(resetAt * 1000) / 1e6);
 }

@@ -1,6 +1,6 @@
 // The embedded store: 27 bytes a key, bounded, in this program's memory. Its answers come at
-// once. When it is full, a new key takes the place of an expired one, else of the one nearest
-// to expiry, and never of one that is over its limit while others are not.
+// once. When it is full, a new key takes the place of an expired one, else of the one nearest to
+// expiry. It never takes the place of a key over its limit while others are not.
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";

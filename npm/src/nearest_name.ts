@@ -1,5 +1,5 @@
-// What somebody probably meant who wrote a name that does not exist: as the server says it
-// (src/base/nearest_name.h), a slip of the fingers or a beginning, and no synonym.
+// The name that somebody probably meant who wrote one that does not exist. It follows the server's
+// rule (src/base/nearest_name.h): a slip of the fingers or a beginning, and no synonym.
 
 const LENGTH_MAX = 64;  // a longer name is near nothing
 const PREFIX_MIN = 3;   // two letters begin half the words there are

@@ -26,7 +26,7 @@ export function checkObject(options: unknown, needed: string): void {
 }
 
 /**
- * The options, without a prototype: whoever pollutes Object.prototype sets none of them. Refuses
+ * The options, without a prototype: code that pollutes Object.prototype sets none of them. Refuses
  * other names, too: a misspelled one would leave what it says as it is.
  */
 export function ownOptions<Options>(options: Options, needed: string,

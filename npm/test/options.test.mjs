@@ -269,7 +269,7 @@ test("the longest fill time is compared in whole numbers", () => {
   assert.throws(() => new Quota({ ...longest, burst: burst + 1 }), /^RangeError: burst/);
 });
 
-// What a library with a hole in it lets a client write: each of these set a limit.
+// A client writes these through a hole in a library: each of them set a limit.
 const POLLUTION = {
   limit: 1000, window: "1s", algorithm: "token_bucket", burst: 1000, cost: 0, maxKeys: 7,
   clock: () => 0, key: () => "k", bucket: "b", policy: "p", headers: "none", xHeaders: [],

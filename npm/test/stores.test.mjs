@@ -64,7 +64,7 @@ test("redis: exactly the limit, in few calls, from clients of any kind", async (
   assert.equal((await limiters[2].hit("", "k")).remaining, 9);
 });
 
-test("redis: drains beside hits leave nothing, and none counts twice", async (t) => {
+test("redis: drains and hits leave nothing, and none counts twice", async (t) => {
   const send = await redisClient(t, await startRedis(t));
   const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
   const limiter = new Limiter(HOUR, store);

@@ -1,4 +1,4 @@
-// What a call costs in node, beside what others use there: JSON, nanoseconds of CPU a call.
+// What a call costs in node, for this package and for its peers: JSON, nanoseconds of CPU a call.
 //
 //   node bench.mjs PACKAGE PEERS             each of CONTENDERS in a process of its own
 //   node bench.mjs PACKAGE PEERS CONTENDER   one of them
@@ -111,8 +111,8 @@ const CONTENDERS = {
     }
     return figuresOf(rounds);
   },
-  // What nobody can do without who counts keys in JavaScript: the time of day, one access to memory
-  // as large as the table, a Map that finds a new string.
+  // Nobody who counts keys in JavaScript can do without these: the time of day, one access to
+  // memory as large as the table, a Map that finds a new string.
   async clock() {
     return timeRounds(() => Date.now());
   },

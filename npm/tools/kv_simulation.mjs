@@ -1,6 +1,6 @@
-// What limits over KV admit, in per cent of an exact limiter that sees everything: the package's
-// own KvStore against a KV whose reads are up to a minute old and whose keys take one write a
-// second. One hot key, so many times its limit offered, ten windows.
+// What limits over KV admit, in per cent of an exact limiter that sees everything. The package's
+// own KvStore runs against a simulated KV: its reads are up to a minute old, and its keys take one
+// write a second. One hot key, so many times its limit offered, ten windows.
 //
 //   node kv_simulation.mjs [PACKAGE]      prints the table of docs/internals/worker.md;
 //                                         src/kv/bound.ts has the same figures. Each run prints

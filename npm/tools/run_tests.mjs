@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const NPM = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const [build, ...wanted] = process.argv.slice(2);
 
-// Beside the tests' copy is what `npm install` would leave.
+// Next to the tests' copy is what `npm install` would leave.
 const place = resolve(build, wanted.length === 1 ? `installed/${wanted[0]}` : "installed/all");
 rmSync(place, { recursive: true, force: true });
 mkdirSync(join(place, "node_modules/@weir"), { recursive: true });

@@ -54,7 +54,7 @@ const ANSWER_NUMBERS = 8;
 const BYTES_AT_ONCE = 8192;
 const encoder = new TextEncoder();
 
-// No wait helps whoever asks for more than there ever is.
+// No wait helps a client that asks for more than there ever is.
 const wholeSeconds = (seconds: number): number =>
   Number.isFinite(seconds) ? Math.ceil(seconds) : 0;
 

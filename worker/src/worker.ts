@@ -74,7 +74,7 @@ function storeOf(env: Env): KvStore | DurableStore {
   }));
 }
 
-// What the server says to who is in a list: no wait helps.
+// The server's answer to a client that is in a list: no wait helps.
 const listed = ({ quotas }: Applied): Decision => ({
   allowed: false, remaining: 0, retryAfter: Infinity, resetAfter: 0, moreAfter: 0,
   limit: quotas[0]!.capacity,

@@ -1,8 +1,8 @@
-// What limits over KV admit on real workerd, beside the simulation of the same requests: ten
+// What limits over KV admit on real workerd, next to the simulation of the same requests: ten
 // windows at three times the limit, the middle one of three runs. Time is scaled: a window of a
-// minute lasts three seconds, reads are three seconds old, a key takes twenty writes a second.
-// It prints the second table of docs/internals/worker.md and takes minutes, so it is for
-// WEIR_TESTS=long; on a machine that is too busy to keep time it says so, and proves nothing.
+// minute lasts three seconds, reads are three seconds old, a key takes twenty writes a second. It
+// prints the second table of docs/internals/worker.md and takes minutes, so it is for
+// WEIR_TESTS=long. On a machine that is too busy to keep time it says so, and proves nothing.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -21,7 +21,7 @@ const read = (file) =>
   JSON.parse(execFileSync("/usr/bin/python3", ["-c", TO_JSON, join(FOLDER, file)])).scenarios;
 const listOf = (value) => (value === undefined ? [] : [value].flat());
 
-// What `weir export` refuses, docs/internals/worker.md says.
+// docs/internals/worker.md says what `weir export` refuses.
 const IN_WINDOWS = [undefined, "fixed_window", "sliding_window"];
 const knows = (rule) =>
   [rule, ...listOf(rule.more_limits), ...listOf(rule.tiers), ...listOf(rule.overrides)]

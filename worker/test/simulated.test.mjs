@@ -1,5 +1,5 @@
-// The whole Worker in simulated time, over a simulated KV: it admits what the simulation of limits
-// over KV says, in the rows that are too long or too fast to be measured on workerd, too.
+// The whole Worker in simulated time, over a simulated KV. It admits what the simulation of limits
+// over KV says, also in the rows that are too long or too fast to be measured on workerd.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const rules = new Map(cases.map((setting) => [
                  `limit: ${setting.limit}, window: ${setting.window}s }`]));
 const built = buildWorker("simulated", { text: `rules:\n${[...rules.values()].join("\n")}\n` });
 
-// Each place is the module anew, as each isolate has its own.
+// Each place has a module of its own, as each isolate does.
 const isolateOf = async (name) =>
   (await import(`${pathToFileURL(join(built, "worker_in_node.js"))}?${name}`)).default;
 

@@ -4,11 +4,11 @@
 //
 //   memory of a place ──units, rate──> its entry in the key's value ──up to 60 s──> other places
 //
-// A place admits what the limit leaves beside the others: what their entries say, and their last
-// rate carried forward over the time since. Writes are merged: a place replaces its own entry
-// only. They come at most once an interval, and only for keys that use a part of their limit
-// that matters. A write or read that fails is counted, and made good by the next; it never
-// reaches a client.
+// A place admits what the limit leaves after the others' share: what their entries say, and their
+// last rate carried forward over the time since. Writes are merged: a place replaces its own entry
+// only. They come at most once an interval, and only for keys that use a part of their limit that
+// matters. A write or read that fails is counted, and made good by the next; it never reaches a
+// client.
 //
 // The places together may admit more than the limit: bound() says how much.
 
@@ -29,8 +29,8 @@ export interface KvStoreOptions {
   kv: KvNamespace;
   /**
    * `merged` unless given. `log` (a JSON array of times in ms) and `count` (a number) are what
-   * others have in their KV: read and written for each request, so that under load writes fail
-   * and nothing is limited.
+   * others have in their KV. They are read and written for each request, so under load writes
+   * fail and nothing is limited.
    */
   format?: "merged" | PlainFormat;
   /** Before every name in KV: "weir:" unless given. */
@@ -205,8 +205,8 @@ export class KvStore implements Store<Promise<Decision>, Counted> {
     return { ...this.memory.spend(own, bucket, key, cost, now), limit: quota.limit };
   }
 
-  // What the others leave, and at least an even share: places that all have more than enough
-  // to do would else take all that comes free at once, each of them.
+  // What the others leave, and at least an even share. Without that share, busy places would each
+  // take all that comes free at once.
   private roomAt(record: Record, quota: Quota, now: number): number {
     // An entry may come by way of two reads: its place's neighbour's, and ours.
     const horizon = 2 * this.staleness + 2 * this.intervalOf(quota);

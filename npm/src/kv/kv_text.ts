@@ -3,7 +3,7 @@
 //   {"v":1,"p":{"3f9c1a":[1763836000123,12,5,0.08]}}    time in ms, units of the window before,
 //                                                       units of that window, units a ms since
 //
-// Whatever else is found is taken for nothing, and overwritten with the next write.
+// All other texts are taken for nothing, and overwritten with the next write.
 
 export interface Entry {
   /** When the place wrote it, in ms, by its clock. */

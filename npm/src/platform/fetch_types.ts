@@ -1,5 +1,5 @@
-// The platform's own Request and Response, whoever declares them: TypeScript's lib "dom", or the
-// types of Node, Bun, Deno or Workers. Where nobody does, the parts of them that are used here.
+// The platform's own Request and Response, by any declaration: TypeScript's lib "dom", or the types
+// of Node, Bun, Deno or Workers. Where nothing declares them, the parts that are used here.
 
 type Declared<Name extends string, Otherwise> =
   typeof globalThis extends Record<Name, { prototype: infer Made }> ? Made : Otherwise;

@@ -1,5 +1,5 @@
-// A Redis decides, by the very script that Weir's nodes run, on Redis's clock: programs and
-// nodes that share a Redis and a prefix share every limit whose rule, bucket and key agree.
+// A Redis decides, by the very script that Weir's nodes run, on Redis's clock. Programs and nodes
+// that share a Redis and a prefix share every limit whose rule, bucket and key agree.
 //
 // All calls in one turn of the event loop become one EVALSHA. A script that Redis has lost
 // is sent again; that call had charged nothing.

@@ -42,8 +42,8 @@ class Uint128 {
   friend constexpr Uint128 operator-(Uint128 a, Uint128 b) {
     return {a.high_ - b.high_ - (a.low_ < b.low_ ? 1 : 0), a.low_ - b.low_};
   }
-  // REQUIRES: 0 <= bits < 128. What one word hands to the other moves in two steps, since a shift
-  // by 64 is none.
+  // REQUIRES: 0 <= bits < 128. Bits that one word hands to the other move in two steps, since a
+  // shift by 64 is none.
   friend constexpr Uint128 operator<<(Uint128 a, int bits) {
     if (bits >= 64) return {a.low_ << (bits - 64), 0};
     return {a.high_ << bits | a.low_ >> 1 >> (63 - bits), a.low_ << bits};
