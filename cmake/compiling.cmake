@@ -43,7 +43,7 @@ target_include_directories(weir_options INTERFACE
   ${PROJECT_SOURCE_DIR}/include  # "weir/quota.h"
   ${PROJECT_BINARY_DIR}/include) # "weir/version.h", generated
 
-# xxHash is used as headers only, so that libweir asks nothing of whoever links it.
+# xxHash is used as headers only, so that libweir asks nothing of a program that links it.
 target_compile_definitions(weir_options INTERFACE XXH_INLINE_ALL)
 
 # Both compilers check: ./dev test builds with gcc, ./dev asan and tsan with clang.

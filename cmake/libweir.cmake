@@ -23,7 +23,7 @@ foreach(layer IN LISTS WEIR_LIBRARY_LAYERS)
     get_target_property(layer_type ${layer} TYPE)
     if(layer_type STREQUAL "STATIC_LIBRARY")
       target_sources(libweir PRIVATE $<TARGET_OBJECTS:${layer}>)
-      if(WEIR_LTO)  # machine code beside the LTO form, for linkers other than ours, and as fast
+      if(WEIR_LTO)  # machine code with the LTO form, for linkers other than ours, and as fast
         target_compile_options(${layer} PRIVATE -ffat-lto-objects -fno-semantic-interposition)
       endif()
     endif()

@@ -1,5 +1,5 @@
-// What a node may find in Redis as another's words, in every field of the beat: it is read or
-// ignored, and what the node says next stays within its bounds.
+// Another node's words in Redis, in every field of the beat. The node reads or ignores them, and
+// what it says next stays within its bounds.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Feeds bytes to the reader of check bodies. Its own way and simdjson's say the same of each. What
-// it accepts is valid JSON to Boost.JSON too, with the same keys; what it refuses it explains.
+// Feeds bytes to the reader of check bodies. Its own way and simdjson's say the same of each. A
+// body that it accepts is valid JSON to Boost.JSON too, with the same keys. It explains each
+// refusal.
 
 #include <boost/json.hpp>
 

@@ -1,4 +1,4 @@
-// Feeds bytes to the loader of the reference service's YAML. What it takes becomes a rule
+// Feeds bytes to the loader of the reference service's YAML. A file that it takes becomes a rule
 // set, which is asked about a descriptor made for each of its rules.
 
 #include <cstddef>

@@ -1,8 +1,7 @@
 // HTTP/2 with our callbacks and services: any bytes a peer may send, in any pieces.
 //
-// The input is what follows the preface, unless its first byte says otherwise. Whatever
-// comes, the session must not crash, must stay within its bounds, and must come to its end
-// when the clock goes on.
+// The input is what follows the preface, unless its first byte says otherwise. The session must not
+// crash, must stay within its bounds, and must come to its end when the clock goes on.
 
 #include <algorithm>
 #include <cstdint>

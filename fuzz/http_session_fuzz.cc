@@ -1,6 +1,5 @@
-// Feeds bytes to an HTTP session, in one piece and in random ones. Whatever they are,
-// both sessions say the same; what they say is well-formed responses; and neither
-// keeps more waiting than it may.
+// Feeds bytes to an HTTP session, in one piece and in random ones. Both sessions say the same, in
+// well-formed responses, and neither keeps more waiting than it may.
 
 #include <algorithm>
 #include <charconv>

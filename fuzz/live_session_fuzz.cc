@@ -1,8 +1,8 @@
 // Feeds bytes to the WebSocket of a console, in one piece and one by one, with messages between
-// them. Whatever they are, both sessions send the same answers, whole frames in their order that
-// are not masked; nothing comes behind a close frame; and what waits is bounded. A close frame
-// overtakes the pongs of the read that brings it, so of a conversation that one has ended only
-// that frame is compared.
+// them. Both sessions send the same answers, whole frames in their order that are not masked.
+// Nothing comes behind a close frame, and a bounded number of bytes waits. A close frame overtakes
+// the pongs of the read that brings it, so of a conversation that one has ended only that frame is
+// compared.
 
 #include <algorithm>
 #include <cstddef>

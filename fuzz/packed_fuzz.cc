@@ -1,6 +1,6 @@
-// Whatever bytes a node finds in Redis, in its state file or in memory of another process, or the
-// Worker in its rules, each reader of packed bytes reads or refuses. What it reads is within its
-// bounds, and the same when it is written again.
+// Packed bytes come from Redis, from the node's state file, from the memory of another process, and
+// from the Worker's rules. Each reader reads any bytes there, or refuses them. A value that it
+// reads is within its bounds, and the same when it is written again.
 
 #include <cstddef>
 #include <cstdint>

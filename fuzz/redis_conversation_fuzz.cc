@@ -1,6 +1,6 @@
 // Plays a Redis that says anything to our side of a connection, in one piece and in random
-// ones. Whatever it says, both sides hear the same, every call has exactly one outcome, and
-// none has any once the conversation is over.
+// ones. Both sides hear the same, every call has exactly one outcome, and none has any once the
+// conversation is over.
 
 #include <algorithm>
 #include <cstddef>

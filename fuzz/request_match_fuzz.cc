@@ -1,6 +1,6 @@
 // Matches hostile requests: the lines of the input are method, path, query, cookies and a
-// header. Whatever they are, rules of every kind are asked, and what applies has a key. What Tomcat
-// or nginx reads the path as is among its readings.
+// header. Rules of every kind are asked, and each rule that applies has a key. The path as Tomcat
+// or nginx reads it is among its readings.
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,5 @@
-// Feeds bytes to a Redis client's session, in one piece and in random ones. Whatever they
-// are, both sessions say the same; what they say is well-formed values, one a command at
-// most; and neither keeps more waiting than it may.
+// Feeds bytes to a Redis client's session, in one piece and in random ones. Both sessions say the
+// same, in well-formed values, one a command at most. Neither keeps more waiting than it may.
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
-// Drives the HTTP door and the Redis door of one node at once: connections of both say what the
-// input says, in turns, over a store that answers late, in any order, or fails; connections go
-// away, time passes, and the rules are loaded again meanwhile.
+// Drives the HTTP door and the Redis door of one node at once. Connections of both say what the
+// input says, in turns. The store answers late, in any order, or fails. Meanwhile connections go
+// away, time passes, and the rules are loaded again.
 //
-// Whatever happens: no connection keeps more waiting than it may; when the store has answered,
-// no connection waits, and both doors say the same about the same counter.
+// Always: no connection keeps more waiting than it may; when the store has answered, no connection
+// waits, and both doors say the same about the same counter.
 
 #include <algorithm>
 #include <array>

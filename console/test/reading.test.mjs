@@ -48,7 +48,7 @@ test("history is a list of seconds", () => {
   assert.deepEqual(readSeconds({}), []);
 });
 
-test("new events are those with higher ids, or all of a server that began anew", () => {
+test("new events are those with higher ids, or all of a server that began again", () => {
   const events = [{ id: 3, text: "c" }, { id: 5, text: "e" }, { id: 4, text: "d" }];
   const ids = (last, list = events) => newEvents(last, list).map((event) => event.id);
   assert.deepEqual(ids(3), [5, 4]);

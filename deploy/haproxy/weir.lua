@@ -3,9 +3,9 @@
 --   http-request lua.ask_weir HEADER,...
 --
 -- Weir is the first server of the backend `weir` that is up. It hears of the request's method,
--- path, host and client, and of the HEADERs as the client has sent them. What Weir denies is
--- answered with Weir's own answer: status, headers and body, as `on_deny` of the rule has them.
--- Sets, for haproxy.cfg to act on,
+-- path, host and client, and of the HEADERs as the client has sent them. A request that Weir denies
+-- gets Weir's own answer: status, headers and body, as `on_deny` of the rule has them. Sets, for
+-- haproxy.cfg to act on,
 --   txn.weir_status       of Weir's answer: 200 allows, everything else denies (500: this script
 --                         has failed); not set if Weir did not answer
 --   txn.weir_ratelimit    the RateLimit field
@@ -16,7 +16,7 @@ local TIMEOUT_MS = 200 -- HAProxy 2.6 asks up to three times more, and each time
 local HEADERS_MAX = 4096 -- bytes: the question must fit into a buffer of HAProxy
 local BODY_MAX = 8192 -- bytes: so must the answer, which has no body otherwise
 
--- What says who asks for what is HAProxy's to say; the rest belongs to one connection.
+-- HAProxy itself sets the fields that say who asks for what; the rest belongs to one connection.
 local RESERVED = {
   ["connection"] = true, ["content-length"] = true, ["host"] = true, ["keep-alive"] = true,
   ["te"] = true, ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true,

@@ -1,7 +1,7 @@
-"""Installs the build into a folder of its own and builds programs against that copy: the
-example, once with CMake's find_package and once with pkg-config, and what README and
-docs/how-to/cpp.md show, by the page's own commands. Installed is nothing that `./dev build` does
-not make."""
+"""Installs the build into a folder of its own and builds programs against that copy. It
+builds the example, once with CMake's find_package and once with pkg-config, and what README and
+docs/how-to/cpp.md show, by the page's own commands. The test installs only what `./dev build`
+makes."""
 
 import os
 import pathlib

@@ -5,12 +5,11 @@
 ./dev attack builds the release first.
 
 Prints a table, a row for each attack; with words, only of attacks that have one of them in
-their name. Every attack has a server of its own, on one core, and an innocent client beside
-it, which asks 200 times a second all the while. --quick does a little of each, and judges no
-latency. --long adds attacks on other servers behind Weir, which ./dev attack --long installs.
---write puts the table into docs/internals/attacks.md. Exit code 1 if the server failed,
-answered wrongly, took more memory than it may, kept the innocent client waiting, or let
-through what it must not.
+their name. Every attack has a server of its own, on one core, and an innocent client, which asks
+200 times a second all the while. --quick does a little of each, and judges no latency. --long adds
+attacks on other servers behind Weir, which ./dev attack --long installs. --write puts the table
+into docs/internals/attacks.md. Exit code 1 if the server failed, answered wrongly, took more
+memory than it may, kept the innocent client waiting, or let through what it must not.
 """
 
 import argparse
@@ -44,7 +43,7 @@ HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start
 P99_MAX_MS = 10
-P99_RATIO_MAX = 2  # beside a harmless load, on a machine that pauses by itself
+P99_RATIO_MAX = 2  # of that under a harmless load, on a machine that pauses by itself
 DOCUMENT = scene.ROOT / "docs" / "internals" / "attacks.md"
 IN_DOCUMENT = re.compile("(<!-- attacks -->\n).*(<!-- end of attacks -->)", re.DOTALL)
 
@@ -65,9 +64,9 @@ def faults_of(outcome, size):
     if outcome.over_start_mib > MEMORY_MAX_MIB:
         yield f"{outcome.over_start_mib:.0f} MiB more than at the start; {MEMORY_MAX_MIB} may be"
     if size.judges_time and outcome.p99_ms > P99_MAX_MS:
-        beside = scene.measure(HARMLESS, size).p99_ms
-        if outcome.p99_ms > P99_RATIO_MAX * beside:
-            yield f"p99 of {outcome.p99_ms:.1f} ms; beside harmless clients {beside:.1f} ms"
+        harmless = scene.measure(HARMLESS, size).p99_ms
+        if outcome.p99_ms > P99_RATIO_MAX * harmless:
+            yield f"p99 of {outcome.p99_ms:.1f} ms; with harmless clients {harmless:.1f} ms"
 
 
 def row_of(attack, outcome, faults):

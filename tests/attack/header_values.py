@@ -34,7 +34,7 @@ def blanks(prng):
 
 
 def odd(prng):
-    """Blanks, and perhaps what some origins trim besides."""
+    """Blanks, and perhaps what else some origins trim."""
     spaces = (b"\x0b", b"\x1c", b"\xa0", b"\x85", b"\xc2\xa0", b"\xe3\x80\x80")
     space = prng.choice(spaces) if prng.random() < 0.3 else b""
     return blanks(prng) + space + blanks(prng)

@@ -22,7 +22,7 @@ ANSWER_MAX_S = 10
 
 
 def guess_passwords(scene):
-    """Fifty clients guess without waiting; whoever is cut off comes again."""
+    """Fifty clients guess without waiting; a client that is cut off comes again."""
     guesses = b"".join(command("AUTH", f"guess-number-{n:010}") for n in range(1000))
     swarm.flood(scene, 50, swarm.endless(guesses), again=True,
                 port=scene.weir.port_of("redis"))

@@ -1,9 +1,9 @@
-"""Where an attack happens: a server on a core of its own, an innocent client beside it.
+"""Where an attack happens: a server on a core of its own, an innocent client next to it.
 
 The server may use SERVER_BYTES_MAX of address space, and connections BUFFERED_MAX of it. The
 attackers and the innocent client share another core. If this user may say so, the server and
-the client go ahead of whatever else runs there, so that a latency is the server's and not
-that of a busy machine.
+the client go ahead of all else that runs there. So a latency is the server's and not that of a
+busy machine.
 """
 
 import collections

@@ -58,7 +58,7 @@ class Browser:
         self.driver.quit()
 
     def open(self, url, tab="live", parameters=""):
-        """Loads the page anew, at a tab."""
+        """Loads the page again, at a tab."""
         self.driver.get("about:blank")
         self.driver.get(f"{url}/#/{tab}{parameters}")
         self.find(f"#{tab}:not([hidden]) *")

@@ -62,8 +62,8 @@ def uptime(node):
 
 
 class Console(unittest.TestCase):
-    """One browser for all tests; one server whose traffic nobody else disturbs, and which is
-    old enough to switch algorithms when the tests that need it begin: so they come last."""
+    """One browser for all tests, and one server whose traffic nobody else disturbs. It has to
+    be old enough to switch algorithms when the tests of switches begin: so they come last."""
 
     @classmethod
     def setUpClass(cls):

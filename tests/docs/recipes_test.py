@@ -143,7 +143,7 @@ class Page:
                   "$ROOT/etc/weir/weir.yaml >$ROOT/log 2>&1 &\n" \
                   "until grep -qs ' listening on ' $ROOT/log; do\n" \
                   "  kill -0 $! || { cat $ROOT/log; exit 1; }\ndone"
-        # What weir takes for granted where neither a command nor a file says it. A busy machine
+        # weir takes these for granted where neither a command nor a file says them. A busy machine
         # needs more than 20 ms for a trip to Redis.
         for name, script in {
             "weir": f'case "$1 $WEIR_REDIS_URL $*" in serve*redis*)\n'

@@ -91,7 +91,7 @@ class Yaml(unittest.TestCase):
                     continue
                 file = pathlib.Path(folder, "weir.yaml")
                 file.write_text(text.replace("/etc/weir", folder), encoding="utf-8")
-                # What only a gateway can do, `weir docs` reads and validate refuses.
+                # `weir docs` reads what only a gateway can do, and validate refuses it.
                 reads = "docs" if where.startswith("nginx-directives.md") else "validate"
                 code, said, wrong = run_weir(reads, str(file))
                 self.assertEqual(code, 0, f"{where}: {said}{wrong}")

@@ -5,9 +5,9 @@ docs/internals/redis_faults.md.
 
 Prints a table, a row for each fault and mode; with words, only of faults that have one of
 them in their name. --long loads harder and longer, and adds faults of Redis over TLS. Each
-row comes from two nodes that are asked all the while about keys that are never over their
-limit (a denial is wrong), and about some that are, one for each on_store_failure (what is
-admitted beyond the limit is counted). Exit code 1 if a promise was not kept.
+row comes from two nodes that are asked all the while. Some keys are never over their limit: a
+denial is wrong. Others are, one for each on_store_failure: what is admitted beyond the limit is
+counted. Exit code 1 if a promise was not kept.
 """
 
 import argparse
@@ -66,7 +66,7 @@ LONG = Size(rate=300, before_s=5, during_s=10, after_s=15)
 
 @dataclasses.dataclass
 class Scene:
-    """A Redis that can be broken. `heal` is None for what mends itself."""
+    """A Redis that can be broken. `heal` is None for what heals by itself."""
 
     urls: list  # of each node
     strike: Callable = lambda: None
@@ -261,7 +261,7 @@ class Row:
     admitted: int  # of the key that goes over its limit
     limit: int
     over_max: int  # what may be admitted beyond it, as the mode promises
-    recovery_s: float  # from the end of the fault, or its beginning if it mends itself
+    recovery_s: float  # from the end of the fault, or its beginning if it heals by itself
 
     def broken_promises(self):
         if self.failed:

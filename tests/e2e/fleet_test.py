@@ -50,7 +50,7 @@ class FleetTest(unittest.TestCase):
 
     def total(self, loads, what="allowed"):
         results = [load.result() for load in loads]
-        # What a client on a busy machine had no time to send is not the nodes' failure.
+        # Requests that a client on a busy machine had no time to send are not the nodes' failure.
         failed = [result["errors"] - result["unsent"] for result in results]
         self.assertEqual(failed, [0] * len(results))
         return sum(result[what] for result in results)
@@ -189,7 +189,7 @@ class Leaving(unittest.TestCase):
             first, second = fleet.nodes
             self.assertEqual(spent(first, "r", 200), 200)
             self.assertEqual(first.stop(), 0)
-            # Without its goodbye it would count until 5 s after its last beat.
+            # Without its goodbye it would count until 5 s after its last report.
             self.assertEqual(redis.ask("ZCARD", "weir:{fleet}:nodes"), 1)
             look = post("/v1/look", json.dumps({"rule": "r", "key": KEY}).encode())
             with second.connect() as connection:

@@ -173,7 +173,7 @@ class OneTrip(unittest.TestCase):
                 alone = world.far.metric("weir_store_fallbacks_total") - alone
                 if alone == 0:
                     break
-                # What a node admits alone it charges to Redis afterwards, in a trip more.
+                # A node charges to Redis afterwards what it admits alone, in a trip more.
                 print(f"\n{alone:.0f} of {parts} parts were decided alone, as time ran out")
             self.assertEqual(alone, 0, "each time some were decided by this node alone")
             self.assertEqual(world.trips.count, 1, "trips, one after another")

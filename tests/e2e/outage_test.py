@@ -49,7 +49,7 @@ def cut(fleet, proxy):
         wait_until(lambda: health(node)["redis"] == "disconnected", "it is noticed")
 
 
-def mend(fleet, proxy):
+def restore(fleet, proxy):
     proxy.behave(Behaviour.PASS)
     for node in fleet.nodes:
         wait_until(lambda: is_shared(node, NODES), "the node shares again")
@@ -98,7 +98,7 @@ class Outage(unittest.TestCase):
                 cut(fleet, proxy)
                 alone = sum(sum(by_http(node, LIMIT)) for node in fleet.nodes)
                 self.assertEqual(alone, NODES * SHARE)
-                mend(fleet, proxy)
+                restore(fleet, proxy)
                 together = sum(sum(by_http(node, LIMIT)) for node in fleet.nodes)
                 print(f"\n{mode}: {alone} alone, {together} more together, of {LIMIT}")
                 self.assertEqual(alone + together, LIMIT)

@@ -36,7 +36,7 @@ client.on("error", (error) => { console.error("event: " + error); process.exitCo
 })().catch((error) => { console.error(String(error)); process.exit(1); });
 """
 
-# What Redis 7.0 answers word for word; what differs on purpose is in resp_commands_test.
+# Redis 7.0 answers this word for word; what differs on purpose is in resp_commands_test.
 SAME_AS_REDIS = [
     b"PING\r\n", b"PING hi\r\n", b"PING a b\r\n", b"PING\n", b"\r\n\n  \r\nPING\r\n",
     b"ECHO\r\n", b"echo \"a\\x41\\n b\"\r\n", b"ECHO 'it\\'s \\n'\r\n", b"ECHO a\"b c\"\r\n",

@@ -1,4 +1,4 @@
-"""The date of the machine is set while weir runs: libfaketime stands in for whoever does."""
+"""The date of the machine is set while weir runs: libfaketime stands in for the administrator."""
 
 import glob
 import json

@@ -152,7 +152,7 @@ class ConcurrencyTest(unittest.TestCase):
     def hold(self, nginx):
         """A client whose request is under way.
 
-        nginx lets go of a request when it has sent the response, so whoever is quick may be denied
+        nginx lets go of a request when it has sent the response, so a quick client may be denied
         once more.
         """
         before = self.origin.held()

@@ -108,7 +108,7 @@ class DelayTest(unittest.TestCase):
         wait_until(lambda: self.is_denied(nginx), "all places are taken")
 
     def is_denied(self, nginx):
-        """Whether one more has no place to wait, whoever it is. If it has one, it leaves."""
+        """Whether one more has no place to wait, of any client. If it has one, it leaves."""
         self.probes += 1
         path = f"/slow?user=probe-{self.probes}"
         for _ in range(2):

@@ -170,7 +170,7 @@ class TogetherTest(FleetTest):
         admitted = load.count("/whole", 200)
         self.assertLessEqual(admitted, LIMIT)
         self.assertGreaterEqual(admitted, LIMIT - 30)
-        # What killed workers held leased is spent by nobody.
+        # Nobody spends the units that killed workers held leased.
         self.assertLessEqual(load.count("/leased", 200), LIMIT)
         self.assertGreater(load.count("/leased", 200), LIMIT // 4)
 

@@ -23,8 +23,8 @@ from weir_server import (  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
 MODULE = BUILD / "nginx" / "ngx_http_weir_module.so"
-# Debian's nginx has no AddressSanitizer; a module with it needs its runtime loaded first. What
-# nginx keeps until its end is no leak.
+# Debian's nginx has no AddressSanitizer; a module with it needs its runtime loaded first. Memory
+# that nginx keeps until its end is no leak.
 PRELOAD = os.environ.get("WEIR_NGINX_PRELOAD")
 ENVIRONMENT = os.environ | ({"LD_PRELOAD": PRELOAD, "ASAN_OPTIONS":
                              "abort_on_error=1:detect_leaks=0"} if PRELOAD else {})
@@ -182,8 +182,8 @@ class Nginx:
         return Connection(self.port)
 
     def ask(self, path, method="GET", fields="", body=b"", client="127.0.0.1"):
-        """One request on a connection of its own, whose port is free again at once: a test that
-        looks again and again until something is so would use up all ports."""
+        """One request on a connection of its own, whose port is free again at once. Without that,
+        a test that looks again and again until something is so would use up all ports."""
         with Client(self.port, client) as connection:
             reply = connection.ask(request(path, method, fields, body))
             connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
@@ -221,9 +221,9 @@ def remaining(reply):
 class Load:
     """Clients that ask on and on, each on its own thread, until the block ends.
 
-    Each connection is used for a few requests. A connection that nginx closes between two
-    requests, as it does when its worker is replaced, is made anew; a request without a reply is
-    lost, and so is one that was refused.
+    Each connection is used for a few requests. nginx may close a connection between two
+    requests, as it does when its worker is replaced: then it is made again. A request without a
+    reply is lost, and so is one that was refused.
     """
 
     def __init__(self, nginx, paths, clients=4, requests_each=7):

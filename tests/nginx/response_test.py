@@ -250,7 +250,7 @@ class ResponseTest(unittest.TestCase):
 
 
 class LeavingTest(unittest.TestCase):
-    """Whoever does not wait for the response is counted, however it leaves."""
+    """A client that does not wait for the response is counted, however it leaves."""
 
     def setUp(self):
         self.nginx = self.enterContext(Nginx(RULES, SERVER, http=HTTP))
@@ -375,7 +375,7 @@ class LeavingTest(unittest.TestCase):
 
 
 class FleetTest(unittest.TestCase):
-    """Two nginx and their Redis: whoever looks sees what the other has charged."""
+    """Two nginx and their Redis: a look sees what the other has charged."""
 
     def setUp(self):
         redis = self.enterContext(Redis())

@@ -102,7 +102,7 @@ class ScenariosTest(unittest.TestCase):
                 with self.subTest(scenario["name"]):
                     minute = time.time() // 60
                     differs = self.play(scenario)
-                    if differs and time.time() // 60 != minute:  # windows have begun anew
+                    if differs and time.time() // 60 != minute:  # new windows have begun
                         differs = self.play(scenario)
                     self.assertIsNone(differs)
         self.assertGreater(played, 20)

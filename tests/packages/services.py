@@ -6,7 +6,8 @@ import shutil
 from boot import run_booted
 from tree import run
 
-# The shell of all trials here. What may take a moment is asked again, for ten seconds at most.
+# The shell of all trials here. A question whose answer may take a moment is asked again, for ten
+# seconds at most.
 WORDS = """
 trap 'if [ $? != 0 ]; then journalctl --no-pager --lines 50; fi' EXIT
 fail() { echo "failed: $*"; exit 1; }
@@ -39,7 +40,7 @@ never weir check alice --rule login
 sed -i '$d' /etc/weir/weir.yaml
 
 dpkg --force-confdef --force-confold --install /srv/newer.deb
-[ "$(systemctl show -P MainPID weir)" != $process ] || fail "an upgrade does not start it anew"
+[ "$(systemctl show -P MainPID weir)" != $process ] || fail "an upgrade does not start it again"
 weir check alice --rule login
 weir blocks | grep 192.0.2.7
 [ -e /etc/weir/weir.yaml.dpkg-dist ] || fail "no sight of the newer configuration"

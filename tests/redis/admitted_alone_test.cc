@@ -82,7 +82,7 @@ TEST_F(AdmittedAlone, IsChargedWhenRedisIsBackWhateverTheAlgorithm) {
     for (int i = 0; i < 2; ++i) node.store.note_admitted(charges.back(), node.now());
   }
   let_pass(1s);
-  node.link.mend();
+  node.link.restore();
   node.store.catch_up(node.now());
   node.run();
   for (const Charge& charge : charges) {
@@ -108,7 +108,7 @@ TEST_F(AdmittedAlone, MakesRoomWhenItsWindowHasEnded) {
     EXPECT_EQ(node.store.counts()[kAsyncForgotten], 4 * outage * static_cast<int>(kKeys));
     let_pass(outage < 2 ? 3s : 0s);
   }
-  node.link.mend();
+  node.link.restore();
   node.store.catch_up(node.now());
   node.run();
   for (const Charge& charge : last) EXPECT_EQ(left_in_redis(charge), 6);
@@ -124,7 +124,7 @@ TEST_F(AdmittedAlone, IsForgottenWhenItsWindowHasEndedThoughASyncHasFailed) {
   let_pass(5ms);
   node.link.cut(node.now());
   let_pass(3s);
-  node.link.mend();
+  node.link.restore();
   node.store.catch_up(node.now());
   let_pass(kInterval);
   EXPECT_EQ(node.store.counts()[kAsyncForgotten], 4);
@@ -147,7 +147,7 @@ TEST_F(AdmittedAlone, IsKnownToThisNodesCounters) {
   node.store.note_admitted(charge, node.now());
   EXPECT_EQ(node.spend(charge), std::nullopt);
   EXPECT_EQ(node.own_remaining(charge), 91);  // the node that admitted it has entered it
-  node.link.mend();
+  node.link.restore();
   let_pass(1s);
   EXPECT_EQ(node.own_remaining(charge), left_in_redis(charge));
 }

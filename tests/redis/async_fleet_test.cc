@@ -123,7 +123,7 @@ TEST_F(AsyncFleet, ANodeThatLeavesDoesNotWaitForARedisThatIsAway) {
   EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
   node.link.cut(node.now());
   EXPECT_TRUE(node.store.tell_all(node.now()));
-  node.link.mend();
+  node.link.restore();
   redis_.is_hanging = true;
   const Instant begun = node.now();
   while (!node.store.tell_all(node.now())) let_pass(1ms);
@@ -142,7 +142,7 @@ TEST_F(AsyncFleet, WhatWasCountedWhileRedisWasAwayIsToldAtTheReturn) {
     node.store.note_admitted(charge, node.now());
   }
   EXPECT_EQ(node.store.counts()[kAsyncAlone], 7);
-  node.link.mend();
+  node.link.restore();
   let_pass(kInterval);
   EXPECT_EQ(left_in_redis(charge), 100 - 12);
   EXPECT_TRUE(node.spend(charge).value());
@@ -170,7 +170,7 @@ TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
   EXPECT_LT(live_for(3s), 1'100);  // until it is tried again
   EXPECT_TRUE(node.sender.breaker().closed());
   let_pass(kInterval);
-  // What hung is pushed twice at most.
+  // A push that hung is made twice at most.
   EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
   EXPECT_GE(left_in_redis(charge), 10'000 - admitted - 100);
 }
@@ -374,7 +374,7 @@ TEST_F(AsyncFleet, WhatHasExpiredInALongOutageIsNotTold) {
       node.store.note_admitted(charge, node.now());
       let_pass(250ms);
     }
-    node.link.mend();
+    node.link.restore();
     let_pass(1s);
     for (int i = 0; i < 8; ++i) EXPECT_EQ(node.spend(charge), true) << algorithm_name(algorithm);
     EXPECT_GT(node.store.counts()[kAsyncForgotten], 0);

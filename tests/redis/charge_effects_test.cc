@@ -1,5 +1,5 @@
-// What charges leave in Redis: how long it stays, how large it gets, and what becomes of a key that
-// is not ours, or forged.
+// Charges leave entries in Redis: how long they stay, how large they get, and what becomes of a key
+// that is not ours, or forged.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-// The script decides as src/algo does, step by step, in every field: random quotas, costs, groups,
-// clocks that step back and forth, switches and nodes that have missed some, within a real Redis.
-// Of an adaptive key, which its switches carry from one form to the next, every byte is compared.
+// The script decides as src/algo does, step by step, in every field, within a real Redis. It gets
+// random quotas, costs, groups, clocks that step back and forth, switches, and nodes that have
+// missed some. Of an adaptive key, which its switches carry from one form to the next, every byte
+// is compared.
 //
 // The seed is fixed, so a run repeats. RC_PARAMS="seed=7 max_success=10000" tries others,
 // and more.
@@ -282,8 +283,8 @@ class Lives {
     }
   }
 
-  // All would be allowed, unless one key's charges are too much together: then the first that
-  // does not fit is denied, the others get what a look says, and nothing is charged.
+  // All would be allowed, unless one key's charges are too much together. Then the first that does
+  // not fit is denied, the others get what a look says, and nothing is charged.
   std::vector<Decision> spend_all(const std::vector<Spend>& spends,
                                   const std::vector<Quota>& quotas) {
     std::vector<Decision> decisions;

@@ -1,5 +1,5 @@
-// What several nodes on one real Redis admit, by chance and in simulated time: no more than the
-// bound of each mode, although nodes die, lose Redis, and learn of switches one after the other.
+// Several nodes on one real Redis admit no more than the bound of each mode, by chance and in
+// simulated time. Nodes die, lose Redis, and learn of switches one after the other.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -86,7 +86,7 @@ void live_in_a_fleet(SimulatedRedis& redis, Algorithm algorithm) {
     } else if (action == 1) {
       node->link.cut(node->now());
     } else if (action <= 3) {
-      node->link.mend();
+      node->link.restore();
     } else if (action == 4) {
       Asked look({{key, &known[place], within(0, 3)}}, Operation::kLook);
       node->ask(look);
@@ -115,8 +115,9 @@ TEST(FleetBounds, NobodyExceedsThemInModesStrictAndLeased) {
 // ---- mode async, by chance -------------------------------------------------------------
 
 // Each step some nodes ask, more or less of them by turns; each learns of a switch when it does.
-// A copy lacks what came in the last sync, so a limit is exceeded by that, and as a window's two
-// counts both may be, twice the limit by twice as much (docs/internals/redis.md, mode async).
+// A copy lacks what came in the last sync, so a limit is exceeded by that. Both counts of a window
+// may be exceeded, so twice the limit is exceeded by twice as much (docs/internals/redis.md, mode
+// async).
 class AsyncLife {
  public:
   static constexpr Duration kStep = 5ms;

@@ -114,7 +114,7 @@ struct Held {
   bool is_long;
 };
 
-// Nodes that charge, lease, spend what they hold whenever they like, and give some back; of an
+// Nodes that charge, lease, spend what they hold whenever they like, and give some back. Of an
 // adaptive key they follow the last switch or one of the two before it.
 class LifeOnLeases {
  public:
@@ -144,8 +144,8 @@ class LifeOnLeases {
   std::int64_t left(const Quota& quota) { return script().look({key_, &quota, 0}, now_).remaining; }
   void admit(std::int64_t units) { admitted_.push_back({epoch_us(now_), units}); }
 
-  // Whoever follows it first finds no more than who knows of no switch, for whom the state's own
-  // algorithm decides.
+  // The node that follows it first finds no more than a node that knows of no switch, for which the
+  // state's own algorithm decides.
   void switch_now() {
     const std::int64_t before = left(quota_as_of(0));
     switches_.push_back(any_active());

@@ -48,7 +48,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
       connects.link.cut(connects.now());
       has_lost = true;
     } else if (action <= 2) {
-      connects.link.mend();
+      connects.link.restore();
     } else if (action <= 7) {
       LeasingNode& node = within(0, 10) < part ? connects : stays;
       auto& spend = checks.emplace_back(std::vector<Charge>{{key, &quota, 1}});
@@ -60,7 +60,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
       node.store.decide(charge.batch, node.now());
     }
   }
-  connects.link.mend();
+  connects.link.restore();
   for (int i = 0; i < 20; ++i) pass(LeasedKey::kLengthMax / 16);  // short leases go back,
   for (int i = 0; i < 20; ++i) pass(LeasedKey::kLongMax / 16);    // and long ones
 

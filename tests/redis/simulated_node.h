@@ -1,5 +1,5 @@
-// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls bring
-// it; each node has a clock of its own and a link that can be slow or cut.
+// A simulated fleet on a real Redis. Time is the test's, also in Redis, whose calls bring it. Each
+// node has a clock of its own and a link that can be slow or cut.
 //
 // Thread rule: one thread. Tested by leased_fleet_test.cc, which uses it.
 
@@ -58,7 +58,7 @@ class SimulatedLink final : public RedisClient {
       if (flight.call != nullptr) flight.call->failed(RedisFailure::kDisconnected, now);
     }
   }
-  void mend() { link.phase = LinkState::Phase::kConnected; }
+  void restore() { link.phase = LinkState::Phase::kConnected; }
 
   // Moves on what is due. True if something was.
   bool run() {

@@ -68,7 +68,7 @@ constexpr Field kScenarioFields[] = {
     row::texts("only", kAnyText, "The hosts that it is about."),
     row::text("token", kAnyText, "The token of admins."),
     row::boolean("network", "The server listens on more than loopback."),
-    row::tree("settings", "What the configuration says beside the rules."),
+    row::tree("settings", "What the configuration says apart from the rules."),
     row::sections("rules", kRuleSection, "The rules, as in a configuration."),
     row::sections("steps", kStep, "What is asked, and answered."),
 };

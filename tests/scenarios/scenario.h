@@ -16,7 +16,7 @@
 
 namespace weir::scenarios {
 
-// What a host answers, or is to answer. What is not set is not said, and not compared.
+// What a host answers, or is to answer. A field that is not set is not said, and not compared.
 struct Outcome {
   bool allowed = true;
   std::optional<std::int64_t> left{};

@@ -3,8 +3,8 @@
 
 Installs the build into a temporary prefix, then builds a small program against it
 twice, with find_package() and with pkg-config, and runs it. The archive is also linked
-whole, which finds a layer that libweir forgot: a linker takes from an archive only
-what is used, so that a missing part may show up only in a user's program.
+whole, which finds a layer that libweir forgot. A linker takes from an archive only
+what is used, so a missing part may show up only in a user's program.
 """
 
 import os
