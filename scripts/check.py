@@ -33,7 +33,7 @@ RULES = [
     docs.check_links,
     docs.check_named_pages,
     docs.check_commands,
-    docs.check_lengths,
+    docs.check_lengths, docs.check_comments,
     limits.check_limits,
     files.check_names,
     files.check_text,

@@ -1,9 +1,9 @@
 """What mkdocs asks while it builds the site (./dev docs): a hook of mkdocs.yml.
 
-Documents link to files beside docs/, such as deploy/ and CHANGELOG.md: the site has a copy of each,
-and documents among them are pages. Links to folders and to README, which the site's first page
-stands for, are changed. The build fails if a link or an anchor leads nowhere, or if a page loads
-anything from elsewhere. llms.txt lists the pages for programs that read them.
+Documents link to files outside of docs/, such as deploy/ and CHANGELOG.md. The site has a copy of
+each, and documents among them are pages. Links to folders and to README, which the site's first
+page stands for, are changed. The build fails if a link or an anchor leads nowhere, or if a page
+loads anything from elsewhere. llms.txt lists the pages for programs that read them.
 """
 
 import html.parser
@@ -101,7 +101,7 @@ class Page(html.parser.HTMLParser):
 
 
 def write_list(config, site):
-    """https://llmstxt.org: a line a page, and the text of each page beside it."""
+    """https://llmstxt.org: a line a page, and the text of each page next to it."""
     lines = ["# Weir", "", f"> {config.site_description}"]
 
     def add(items, depth):

@@ -5,6 +5,7 @@ import re
 import urllib.parse
 
 from house_rules.tree import Finding, line_of
+from house_rules.weight import part_of
 
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
 FENCE = re.compile(r"^ {0,3}```(\w*)[^\n]*\n(.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
@@ -143,33 +144,49 @@ SENTENCE_END = re.compile(
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
 # Ours alone, and the plain word for it.
 PRIVATE = {"mend": "fix", "anew": "again", "beside": "next to", "whoever": "a client that"}
+USERS = PRIVATE | {"beat": "report"}  # the name of a part of the code, and so in its comments
+MARKS = {"py": "#", "dev": "#", "in": "#", "lua": "--"}  # of comments; the rest is C++ and its kin
+DOCSTRING = re.compile(r'^( *)"""(.*?)"""|""".*?"""', re.M | re.S)
 
 
 def check_lengths(tree):
     """Sentences and cells that are read at once, and pages within their budgets."""
     for path in tree.matching(".md"):
-        budget = words_max(path)
-        if budget is None:
+        budget = WORDS_MAX.get(path, WORDS_MAX.get(os.path.dirname(path) + "/"))
+        if budget is None:  # contributors read it
             continue
         text = tree.text(path)
         count = len(text.split())
         if count > budget:
             yield Finding(path, 1, "words", f"{count} words; at most {budget}: shorten it, or move "
                           "what only contributors need to docs/internals")
-        prose = GENERATED.sub(blank, FENCE.sub(blank, text))
-        for place, part in sentences(prose):
-            count = len(re.findall(r"\S*\w\S*", part))
-            if count > SENTENCE_WORDS_MAX:
-                yield Finding(path, line_of(prose, place), "length", f"{count} words at once; at "
-                              f"most {SENTENCE_WORDS_MAX}: {' '.join(part.split()[:5])} ...")
-        for match in re.finditer(rf"\b({'|'.join(PRIVATE)})\b", prose, re.IGNORECASE):
-            yield Finding(path, line_of(prose, match.start()), "words",
-                          f"say {PRIVATE[match[1].lower()]!r} for {match[1]!r}")
+        yield from check_prose(path, GENERATED.sub(blank, FENCE.sub(blank, text)), USERS)
 
 
-def words_max(path):
-    """The budget of a page, else of its folder; none for what contributors read."""
-    return WORDS_MAX.get(path, WORDS_MAX.get(os.path.dirname(path) + "/"))
+# Docstrings are comments, too. A comment behind code is a row of a table.
+def check_comments(tree):
+    for path in [p for p in tree.paths if part_of(p) and not p.startswith("console/src/")]:
+        mark = MARKS.get(path.rsplit(".", 1)[-1], r"//|/?\*+")
+        text = DOCSTRING.sub(as_comment, tree.text(path))
+        code = rf"^(?:[ \t]*({mark})( |$)|.*  ({mark}) |.*$)"
+        prose = re.sub(code, lambda at: "  " if at[1] else "| " if at[3] else "", text, flags=re.M)
+        yield from check_prose(path, prose, PRIVATE)
+
+
+def as_comment(at):
+    return blank(at) if at[2] is None else re.sub(rf"^({at[1]})?", "# ", at[2], flags=re.M)
+
+
+def check_prose(path, prose, private):
+    for place, part in sentences(prose):
+        place += len(part) - len(part.lstrip())
+        count = len(re.findall(r"\S*\w\S*", part))
+        if count > SENTENCE_WORDS_MAX:
+            yield Finding(path, line_of(prose, place), "length", f"{count} words at once; at "
+                          f"most {SENTENCE_WORDS_MAX}: {' '.join(part.split()[:5])} ...")
+    for match in re.finditer(rf"\b({'|'.join(private)})(?:s|ed|ing)?\b", prose, re.IGNORECASE):
+        yield Finding(path, line_of(prose, match.start()), "words",
+                      f"say {private[match[1].lower()]!r} for {match[0]!r}")
 
 
 def blank(match):

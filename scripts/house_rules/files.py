@@ -76,7 +76,7 @@ def product_files(tree, *folders):
 
 
 def check_crowds(tree):
-    """Tests do not count: they lie beside what they test, and are found by its name."""
+    """Tests do not count: they lie next to what they test, and are found by its name."""
     folders = collections.defaultdict(list)
     for path in product_files(tree, "src/"):
         folders[os.path.dirname(path)].append(path)

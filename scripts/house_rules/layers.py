@@ -29,7 +29,7 @@ FOLDERS = [
     ["cli/http", "cli/node", "cli"],
 ]
 
-# What these headers do belongs to these layers alone. Tests may use them anywhere.
+# Each of these headers belongs to these layers alone. Tests may use them anywhere.
 OUTSIDE = [
     (r"boost/asio|curl/|sys/socket\.h|netinet/|sys/epoll\.h|openssl/ssl\.h",
      {"net", "cli"},

@@ -26,10 +26,10 @@ PARTS = [
     ("laboratory", ("lab/", "bench/"), 4_400),
     ("console", ("console/",), 3_605),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
-    ("scripts", ("scripts/", "dev"), 1_465),
+    ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 53_180
+TESTS_MAX = 53_187
 
 
 def weigh(tree):

@@ -217,6 +217,15 @@ class Docs(CheckTest):
         self.expect({"docs/how-to/a.md": "A.\nStart it anew.\n", "docs/internals/a.md": "Anew.\n"},
                     ("words", "docs/how-to/a.md", 2))
 
+    def test_comments(self):
+        words = "word " * 15
+        self.expect({"dev": f"# {words}\n# {words}\nx = 1  # two\n# {words}\n"})
+        self.expect({"dev": f"x\n# {words}\n# {words} one.\n"}, ("length", "dev", 2))
+        self.expect({"dev": f'"""{words}\n{words} one"""\nx = """Anew."""\n'}, ("length", "dev", 1))
+        self.expect({"worker/src/a.ts": "/** A.\n * Anew. */\nanew();  // Whoever\n"},
+                    ("words", "worker/src/a.ts", 2), ("words", "worker/src/a.ts", 3))
+        self.expect({"docs/how-to/a.md": "The beat.\n"}, ("words", "docs/how-to/a.md", 1))
+
     def test_limits(self):
         code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
             "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
