@@ -19,7 +19,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
   return walk(old, fresh, commonLengths(old, fresh));
 }
 
-/** Changed lines with `around` unchanged ones beside them; null stands for those left out. */
+/** Changed lines with `around` unchanged ones around them; null stands for those left out. */
 export function hunks(lines: readonly DiffLine[], around = 2): (DiffLine | null)[] {
   const shown = new Set<number>();
   lines.forEach((line, at) => {

@@ -38,7 +38,7 @@ export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** An icon of ours; what it means is said in words beside it. */
+/** An icon of ours; what it means is said in words next to it. */
 export function icon(name: IconName): SVGElement {
   const parsed = new DOMParser().parseFromString(ICONS[name], "image/svg+xml").documentElement;
   const drawn = document.importNode(parsed, true) as unknown as SVGElement;
@@ -102,7 +102,7 @@ export function badge(text: string, level: string): HTMLElement {
   return h("span", { class: `badge ${level}` }, text);
 }
 
-/** Replaces a list; whoever was on one of its buttons stays there. */
+/** Replaces a list; the focus stays on its button. */
 export function keepFocus(place: HTMLElement, change: () => void): void {
   const focused = document.activeElement;
   const mark = focused instanceof HTMLElement && place.contains(focused)

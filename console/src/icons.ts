@@ -1,4 +1,4 @@
-// The icons, each a file, drawn in the colour of the text beside them.
+// The icons, each a file, drawn in the colour of the text next to them.
 
 import alert from "../icons/alert.svg";
 import arrow from "../icons/arrow.svg";

@@ -184,7 +184,7 @@ function readEvent(from: json.Fields): TrafficEvent[] {
   return [{ id, t: json.number(from.t), kind, rule: json.text(from.rule), text }];
 }
 
-/** Events that were not in the list before, newest first. Ids that begin anew are new. */
+/** Events that were not in the list before, newest first. Ids that begin again are new. */
 export function newEvents(last: number, events: readonly TrafficEvent[]): TrafficEvent[] {
   const highest = Math.max(-1, ...events.map((event) => event.id));
   const restarted = highest < last;

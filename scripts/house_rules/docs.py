@@ -165,7 +165,7 @@ def check_lengths(tree):
 
 # Docstrings are comments, too. A comment behind code is a row of a table.
 def check_comments(tree):
-    for path in [p for p in tree.paths if part_of(p) and not p.startswith("console/src/")]:
+    for path in [p for p in tree.paths if part_of(p)]:
         mark = MARKS.get(path.rsplit(".", 1)[-1], r"//|/?\*+")
         text = DOCSTRING.sub(as_comment, tree.text(path))
         code = rf"^(?:[ \t]*({mark})( |$)|.*  ({mark}) |.*$)"
