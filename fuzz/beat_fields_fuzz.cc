@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "engine/shared_rules.h"
 #include "engine/switching/rule_switches.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
@@ -44,6 +45,7 @@ class Node {
     WEIR_ASSERT(words.size() <= 5 * SwitchesField::kSwitchesMax + 2);
     if (field.due()) WEIR_ASSERT(*field.due() < now_ + std::chrono::hours(1));
     WEIR_ASSERT(blocks_.list("", 64, now_).size() <= 64 && nodes_.count() >= 1);
+    WEIR_ASSERT(rules_.current().number <= SharedRules::kNumberMax && !rules_.hold().nodes.empty());
   }
 
  private:
@@ -63,8 +65,11 @@ class Node {
   SwitchesField switches_field_{"weir:switches", switches_, listener_};
   TrafficField traffic_field_{"me", recent_, listener_};
   BusiestField busiest_field_{"me", traffic_.rules(), keys_};
-  std::array<BeatField*, 6> fields_{&blocks_field_,  &switches_field_, &traffic_field_,
-                                    &busiest_field_, &secret_,         &nodes_};
+  SharedRules rules_{"me", [](Instant) {}};
+  RulesField rules_field_{"weir:rules", "me", rules_, listener_};
+  std::array<BeatField*, 7> fields_{&blocks_field_, &switches_field_, &traffic_field_,
+                                    &rules_field_,  &busiest_field_,  &secret_,
+                                    &nodes_};
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Feeds a configuration and a rule, parted by a zero byte, to those who change rules. A rule
 // that is accepted is in force as it was sent, and so is the file that it is written to;
-// nothing else in there has changed. It may be sent again as a patch.
+// nothing else in there has changed. It may be sent again as a patch, and comes from another node.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
 #include "rulebook/rulebook.h"
+#include "rulebook/rules_by_hand.h"
 
 namespace weir {
 namespace {
@@ -34,6 +35,13 @@ class Desk {
     return book_.change(
         {.kind = RuleChange::Kind::kPatch, .id = std::string(kId), .text = std::string(fields)},
         Instant());
+  }
+
+  // As what another node, or anybody who writes in its Redis, says.
+  void follow(std::string_view by_hand) try {
+    book_.follow(by_hand, Instant());
+  } catch (const RuleRefusal& refusal) {
+    WEIR_ASSERT(!refusal.detail.empty());
   }
 
   // The rule as it is in force; nothing if it is not.
@@ -84,6 +92,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view body = both.substr(std::min(end + 1, both.size()));
   auto parsed = parse_config(text, "fuzz.yaml");
   if (!parsed.has_value()) return 0;
+  const auto in_file = config_sources(text).rules;
+  Desk follower(*parsed);
+  follower.follow(body);
+  follower.follow(to_bytes(in_file, {{{.id = std::string(kId), .json = std::string(body)}}}));
   Desk desk(*std::move(parsed));
   const auto reply = desk.put(body);
   if (is_refusal(reply.outcome)) {

@@ -175,8 +175,23 @@ export class RuleEditor {
     this.preview(true, []);
     const where = reply.body.persisted === true ? "in force and in the file" :
       "in force until the next reload";
-    this.judge("good", `Saved: ${where}, as version ${this.version}.`);
+    const missing = holdGaps(reply.body.fleet);
+    this.judge(missing.length > 0 ? "warn" : "good", [
+      `Saved: ${where}, as version ${this.version}.`, holdText(reply.body.fleet), ...missing,
+    ].join(" ").trim());
   }
+}
+
+// Nothing of a node that is alone.
+function holdText(fleet: unknown): string {
+  const { runs, nodes } = json.object(fleet);
+  return json.number(runs) === undefined ? "" :
+    `Holds on ${String(runs)} of ${json.list(nodes).length} nodes.`;
+}
+
+function holdGaps(fleet: unknown): string[] {
+  return json.objects(json.object(fleet).nodes).filter((node) => node.runs !== true)
+    .map((node) => `${json.text(node.node) ?? "A node"}: ${json.text(node.why_not) ?? ""}.`);
 }
 
 function levelOf(problem: Problem): "warn" | "bad" {

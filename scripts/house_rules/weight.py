@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 47_360),
+    ("server", ("src/", "include/"), 47_875),
     ("laboratory", ("lab/", "bench/"), 4_400),
-    ("console", ("console/",), 3_605),
+    ("console", ("console/",), 3_620),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
-LUA_MAX = 1_420
-TESTS_MAX = 53_187
+LUA_MAX = 1_445
+TESTS_MAX = 53_650
 
 
 def weigh(tree):

@@ -258,7 +258,7 @@ class Serve {
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
-    const auto loaded = node_->rulebook().load(std::move(wanted->config), node_->now());
+    const auto loaded = node_->rule_changer().load(std::move(wanted->config), node_->now());
     node_->use_admission(std::move(wanted->admission));  // cannot fail: all is in force, or nothing
     node_->accepted_reload();
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);

@@ -27,7 +27,7 @@ ChangedRules::ChangedRules(World world, Instant now)
           [this] { put_to_use(); }) {
   // The first catch_up() reads the changes of others before this worker.
   book_.number_from(world_.board.version() - (world_.board.has_changes() ? 1 : 0));
-  book_.load(world_.gateway.config(), world_.gateway.texts(), now);
+  book_.load(world_.gateway.config(), world_.gateway.texts(), {}, now);
 }
 
 // The first rules are those of the file, from which the master has made sets.
@@ -59,7 +59,7 @@ void ChangedRules::read_board(Instant now) {
 void ChangedRules::follow(const RuleBoard::Version& version, Instant now) {
   if (version.rules.empty() || version.number == book_.view()->version) return;
   try {
-    book_.take_over(config_sources(version.rules).rules, version.number, now);
+    book_.take_over(config_sources(version.rules).rules, version.number, {}, now);
   } catch (const RuleRefusal& refusal) {
     world_.say("a worker cannot follow a change of the rules: " + refusal.detail);
   }
@@ -89,7 +89,7 @@ RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
   auto reply = book_.change(change, now);
   if (is_refusal(reply.outcome)) return reply;
   if (!hold.write(config_text({.rules = sources_in(*view())}))) {
-    book_.take_over(std::move(before), version->number, now);
+    book_.take_over(std::move(before), version->number, {}, now);
     return refusal(kConflict, "weir_zone has no room for rules of this length; make it larger.");
   }
   for (const std::string& line : reply.changes) world_.say("by request: " + line);

@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "observe/rule_hold.h"
 #include "observe/traffic_window.h"
 #include "weir/time.h"
 
@@ -69,6 +71,7 @@ struct SharedStoreFigures {
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
   FleetTraffic traffic{};
+  std::optional<RuleHold> rules{};  // of a node that takes those of others
   FleetCounts counts{};
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };

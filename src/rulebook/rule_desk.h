@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "config/rules/rule_sources.h"
+#include "observe/rule_hold.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -71,12 +72,19 @@ enum class ChangeOutcome : std::uint8_t {
 };
 constexpr bool is_refusal(ChangeOutcome outcome) { return outcome > ChangeOutcome::kAdded; }
 
+// Why a change is not made, and sentences about it.
+struct RuleRefusal {
+  ChangeOutcome outcome;
+  std::string detail;
+};
+
 struct RuleReply {
   ChangeOutcome outcome = ChangeOutcome::kDone;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
   std::vector<std::string> changes{};   // that were made, a line each
   std::vector<std::string> warnings{};  // of a rule that was put or patched: sentences
+  std::optional<RuleHold> hold{};       // of a change that was made in a fleet
 };
 
 // A rule, or all of a file, that somebody is still writing.

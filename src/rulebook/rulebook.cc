@@ -1,20 +1,17 @@
 #include "rulebook/rulebook.h"
 
 #include <algorithm>
-#include <array>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
 
-#include "base/nearest_name.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
-#include "proto/repeated_name.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_probe.h"
+#include "rulebook/rule_replacement.h"
 #include "rulebook/rule_text.h"
+#include "rulebook/rules_by_hand.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -107,79 +104,20 @@ std::vector<std::string> unwritten(const RulesView& view) {
   return ids;
 }
 
-// As RFC 7396 has it. A patch is as deep as boost::json reads, which is bounded.
-void merge(boost::json::value& target, const boost::json::value& patch) {
-  if (!patch.is_object()) {
-    target = patch;
-    return;
+// A rule by itself. `others`: the rest of the file.
+RuleSource read_rule(const std::string& others, ServedBy served_by, const std::string& id,
+                     const std::string& text) {
+  const RuleProbe probe(others, text);
+  const auto parsed = parse_config(probe.text(), "rule", served_by);
+  if (!parsed) throw Refusal{kMalformed, describe_mistakes(probe.as_written(parsed.error()))};
+  auto read = config_sources(probe.text());
+  if (read.rules.size() != 1 || read.others != others) {
+    throw Refusal{kMalformed, "The body must be one rule."};
   }
-  if (!target.is_object()) target.emplace_object();
-  auto& fields = target.as_object();
-  for (const auto& [name, value] : patch.as_object()) {
-    if (value.is_null()) {
-      fields.stable_erase(name);
-    } else {
-      merge(fields[name], value);
-    }
+  if (read.rules.front().id != id) {
+    throw Refusal{kMalformed, "The rule's id must be the one in the path, '" + id + "'."};
   }
-}
-
-std::string patched(const std::string& rule_json, const std::string& patch_json) {
-  boost::json::error_code error;
-  const auto patch = boost::json::parse(patch_json, error);
-  if (error || !patch.is_object() || patch.as_object().empty()) {
-    throw Refusal{kMalformed,
-                  "The body must be a JSON object of the fields that change, such as "
-                  R"({"limit":20}; null drops a field.)"};
-  }
-  if (const auto name = repeated_name(patch_json)) {
-    throw Refusal{kMalformed, std::string(shown_name(*name)) + ": expected the field only once"};
-  }
-  auto rule = boost::json::parse(rule_json);
-  merge(rule, patch);
-  return boost::json::serialize(rule);
-}
-
-// What makes a rule apply without being named.
-constexpr std::array<std::string_view, 2> kEnforcing = {"match", "descriptor"};
-
-// A rule before and after it is replaced by another as a whole.
-class Replacement {
- public:
-  Replacement(const RuleSource& known, const RuleSource& wanted)
-      : before_(boost::json::parse(known.json)), after_(boost::json::parse(wanted.json)) {}
-
-  bool drops(std::string_view field) const { return has(before_, field) && !has(after_, field); }
-
- private:
-  static bool has(const boost::json::value& rule, std::string_view field) {
-    const auto* const value = rule.as_object().if_contains(field);
-    return value != nullptr && !value->is_null();
-  }
-
-  boost::json::value before_;
-  boost::json::value after_;
-};
-
-// Somebody who sends a rule without its match hardly means that it applies to nothing from now on.
-void refuse_to_disarm(const RuleSource& known, const Replacement& replacement) {
-  for (const std::string_view field : kEnforcing) {
-    if (!replacement.drops(field)) continue;
-    const auto name = std::string(field);
-    throw Refusal{kConflict,
-                  "Rule '" + known.id + "' has '" + name +
-                      "' and the body has none: the rule would no longer apply by itself. " +
-                      "Send '" + name + "' along, or PATCH what is to change alone, such as " +
-                      R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name + "\":null}."};
-  }
-}
-
-// Nor that all clients share one counter, which may be right.
-std::vector<std::string> warnings_of(const Replacement& replacement) {
-  if (!replacement.drops("key")) return {};
-  return {
-      "the rule had a 'key' and has none now, so that all clients share one counter; send "
-      R"('key' along, or PATCH what is to change alone, such as {"limit":20})"};
+  return std::move(read.rules.front());
 }
 
 // What others see of a version.
@@ -209,10 +147,11 @@ std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_for
 
 Rulebook::Loaded Rulebook::load(Config config, Instant now) {
   auto in_file = config_sources(config.text);
-  return load(std::move(config), std::move(in_file), now);
+  return load(std::move(config), std::move(in_file), {}, now);
 }
 
-Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant now) {
+Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::string_view by_hand,
+                                Instant now) {
   auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
   auto next = state_;
   next.text = std::move(config.text);
@@ -225,19 +164,53 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant no
                        [&](const Rule& rule) { return !written.contains(rule.id); });
   next.envoy = std::make_shared<const std::vector<Rule>>(std::move(envoy));
   next.sources = config.sources;
+  if (!by_hand.empty()) {
+    try {
+      auto rules = rules_in(next, by_hand);
+      config.rules = checked(next, {.rules = rules}).rules;
+      next.in_force = std::move(rules);
+      loaded.lost.clear();
+    } catch (const Refusal& refusal) {
+      loaded.refusal = refusal.detail;
+    }
+  }
   next.rules = compile_(std::move(config.rules), std::move(config.sources));
   loaded.changes = finish(next, RuleOrigin::kFile, now);
   put_in_force(std::move(next));
   return loaded;
 }
 
-void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now) {
+std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version,
+                                             std::string who, Instant now) {
   auto next = state_;
   next.version = version - 1;
-  next.rules = compile_(checked({.rules = rules}).rules, next.sources);
+  next.rules = compile_(checked(state_, {.rules = rules}).rules, next.sources);
   next.in_force = std::move(rules);
-  finish(next, RuleOrigin::kRequest, now);
+  auto changes = finish(next, RuleOrigin::kRequest, now, std::move(who));
   put_in_force(std::move(next));
+  return changes;
+}
+
+std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now) {
+  return take_over(rules_in(state_, by_hand), state_.version + 1, "another node", now);
+}
+
+Rulebook::Sources Rulebook::rules_in(const State& base, std::string_view by_hand) {
+  auto read = rules_by_hand_in(by_hand);
+  if (!read) throw Refusal{kMalformed, "it cannot read them"};
+  if (read->file != hash_of(base.in_file.rules)) {
+    throw Refusal{kConflict, "its file has other rules than the one they were made on"};
+  }
+  for (auto& rule : read->rules) {
+    if (!rule.json.empty()) {
+      rule = read_rule(base.in_file.others, base.served_by, rule.id, rule.json);
+      continue;
+    }
+    const auto written = find_rule(base.in_file.rules, rule.id);
+    if (written == base.in_file.rules.end()) throw Refusal{kMalformed, "it cannot read them"};
+    rule = *written;
+  }
+  return std::move(read->rules);
 }
 
 // Adds what follows from the rules of `next`, and returns what is different from before. All that
@@ -298,42 +271,30 @@ bool Rulebook::file_has_changed() const {
   return !text || *text != state_.text;
 }
 
-// The rule by itself.
-RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
-  const RuleProbe probe(state_.in_file.others, text);
-  const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
-  if (!parsed) throw Refusal{kMalformed, describe_mistakes(probe.as_written(parsed.error()))};
-  auto read = config_sources(probe.text());
-  if (read.rules.size() != 1 || read.others != state_.in_file.others) {
-    throw Refusal{kMalformed, "The body must be one rule."};
-  }
-  if (read.rules.front().id != id) {
-    throw Refusal{kMalformed, "The rule's id must be the one in the path, '" + id + "'."};
-  }
-  return std::move(read.rules.front());
-}
-
 RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
     throw Refusal{kConflict, "This rule is from a file of Envoy's service; change it there."};
   }
   const auto known = find_rule(state_.in_force, change.id);
-  if (change.kind == Kind::kPut) return read_rule(change.id, change.text);
+  const auto read = [&](const std::string& text) {
+    return read_rule(state_.in_file.others, state_.served_by, change.id, text);
+  };
+  if (change.kind == Kind::kPut) return read(change.text);
   if (known == state_.in_force.end()) throw Refusal{kUnknown, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return read_rule(change.id, patched(known->json, change.text));
+  return read(patched(known->json, change.text));
 }
 
 // All rules together.
-Rulebook::Checked Rulebook::checked(const Draft& draft) const {
-  auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft.rules}),
-                             "rules", state_.served_by);
+Rulebook::Checked Rulebook::checked(const State& base, const Draft& draft) {
+  auto parsed = parse_config(config_text({.others = base.in_file.others, .rules = draft.rules}),
+                             "rules", base.served_by);
   if (!parsed) throw Refusal{kConflict, describe_conflicts(parsed.error(), draft.rules)};
   auto& config = *parsed;
   auto checked = Checked{.rules = {}, .warnings = warnings_about(draft, config)};
   checked.rules = std::move(config.rules);
   const auto ids = texts_by_id(draft.rules);
-  for (const auto& rule : *state_.envoy) {
+  for (const auto& rule : *base.envoy) {
     if (ids.contains(rule.id)) {
       throw Refusal{kConflict,
                     "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
@@ -397,11 +358,7 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
     draft.outcome = kAdded;
     return draft;
   }
-  if (change.kind == Kind::kPut) {
-    const auto replacement = Replacement(*place, rule);
-    refuse_to_disarm(*place, replacement);
-    draft.warnings = warnings_of(replacement);
-  }
+  if (change.kind == Kind::kPut) draft.warnings = replacement_warnings(*place, rule);
   *place = rule;
   return draft;
 }
@@ -421,7 +378,7 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   }
   auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
   draft.places = parsed->rule_places.front();
-  auto together = checked(draft);
+  auto together = checked(state_, draft);
   for (auto& warning : draft.warnings) {
     together.warnings.push_back({.file = {}, .message = std::move(warning)});
   }
@@ -462,7 +419,7 @@ bool Rulebook::is_there(const RuleChange& change) const {
          std::ranges::count(state_.view->rules, change.id, &RuleView::id) > 0;
 }
 
-RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
+RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant now) try {
   if (change.if_version.value_or(state_.version) != state_.version) {
     throw Refusal{kOutdated,
                   "The rules are at another version: " + std::to_string(state_.version) + "."};
@@ -471,7 +428,7 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
     throw Refusal{kOutdated, "There is one already, so it cannot be new."};
   }
   auto draft = draft_of(change);
-  auto together = checked(draft);
+  auto together = checked(state_, draft);
   for (const auto& warning : together.warnings) draft.warnings.push_back(sentence_of(warning));
   auto next = state_;
   next.rules = compile_(std::move(together.rules), next.sources);
@@ -479,6 +436,7 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
   auto changes = finish(next, RuleOrigin::kRequest, now, change.who);
+  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force));
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
   }

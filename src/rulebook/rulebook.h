@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,12 +30,6 @@
 #include "rules/rule_set.h"
 
 namespace weir {
-
-// Why a change is not made, and sentences about it.
-struct RuleRefusal {
-  ChangeOutcome outcome;
-  std::string detail;
-};
 
 class Rulebook {
  public:
@@ -56,19 +51,29 @@ class Rulebook {
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
+    std::string refusal{};             // why `by_hand` is not in force; empty: it is
   };
 
   // Puts the rules of the configuration in force, those of Envoy's files among them.
   Loaded load(Config config, Instant now);
-  // The same, of a text that was taken apart before.
-  Loaded load(Config config, ConfigSources in_file, Instant now);
+  // The same, of a text that was taken apart before. `by_hand` (rules_by_hand.h) stands in place
+  // of the file's rules, if it is not empty and can be in force with the others.
+  Loaded load(Config config, ConfigSources in_file, std::string_view by_hand, Instant now);
 
+  // May throw a RuleRefusal: then the change is not made. Hears the rules with it, as bytes
+  // (rules_by_hand.h).
+  using Agree = std::function<void(std::string by_hand)>;
   // Makes the change, or says why not (rule_desk.h).
-  RuleReply change(const RuleChange& change, Instant now);
+  RuleReply change(const RuleChange& change, const Agree& agree, Instant now);
+  RuleReply change(const RuleChange& change, Instant now) { return this->change(change, {}, now); }
 
-  // Puts rules in force that a Rulebook of another process has made, whose file is the same. Throws
-  // what `compile` does.
-  void take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now);
+  // Puts rules in force that a Rulebook of another process has made, whose file is the same, and
+  // returns what they change. Throws what `compile` does.
+  std::vector<std::string> take_over(std::vector<RuleSource> rules, std::uint64_t version,
+                                     std::string who, Instant now);
+  // The same of rules that travelled (rules_by_hand.h): each is checked as one by request is.
+  // Throws a RuleRefusal if they cannot be in force here.
+  std::vector<std::string> follow(std::string_view by_hand, Instant now);
   // The number of the version that the next load makes.
   void number_from(std::uint64_t version) { state_.version = version - 1; }
 
@@ -118,11 +123,11 @@ class Rulebook {
   Draft former_rules(const RuleChange& change) const;
   bool is_there(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
-  RuleSource read_rule(const std::string& id, const std::string& text) const;
+  static Sources rules_in(const State& base, std::string_view by_hand);
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
-  Checked checked(const Draft& draft) const;
+  static Checked checked(const State& base, const Draft& draft);
   static ConfigErrors warnings_about(const Draft& draft, Config& config);
   void edit_file_in(State& next, const RuleEdit& edit) const;
 

@@ -22,6 +22,7 @@
 #include "cli/node/traffic_guard.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
+#include "engine/shared_rules.h"
 #include "engine/switching/active_algorithms.h"
 #include "engine/switching/rule_switches.h"
 #include "net/loop/gate.h"
@@ -123,7 +124,8 @@ class Node {
   RuleSwitches switches_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
-  RuleChanger rule_changer_{rulebook_};
+  SharedRules shared_rules_{name_, [this](Instant now) { rule_changer_.follow_fleet(now); }};
+  RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr};
   TrafficGuard traffic_guard_;
   Reloads reloads_{clock_.now()};
   const NodeView view_;

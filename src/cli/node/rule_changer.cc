@@ -10,20 +10,88 @@
 
 namespace weir {
 
-RuleChanger::RuleChanger(Rulebook& book)
-    : book_(book), thread_([this](const std::stop_token& stop) { work_off(stop); }) {}
+RuleChanger::RuleChanger(Rulebook& book, SharedRules* fleet)
+    : book_(book),
+      fleet_(fleet),
+      thread_([this](const std::stop_token& stop) { work_off(stop); }) {}
 
 void RuleChanger::change(RuleChange change, Done done, Instant now) {
+  run([this, change = std::move(change), now] { return make(change, now); }, std::move(done));
+}
+
+RuleReply RuleChanger::make(const RuleChange& change, Instant now) {
+  if (fleet_ != nullptr) follow(now);
+  SharedRules::Version offered;
+  Rulebook::Agree agree;
+  if (fleet_ != nullptr) agree = [&](std::string by_hand) { offered = offer(std::move(by_hand)); };
+  RuleReply reply = book_.change(change, agree, now);
+  for (const auto& line : reply.changes) spdlog::info("by request: {}", line);
+  for (const auto& sentence : reply.warnings) {
+    spdlog::warn("by request: {}: {}", change.id, sentence);
+  }
+  if (fleet_ == nullptr) return reply;
+  if (is_refusal(reply.outcome)) {
+    follow(now);
+    reply.version = book_.view()->version;
+    return reply;
+  }
+  fleet_->judge(offered, {});
+  reply.hold = fleet_->await_nodes(kNodesMax);
+  return reply;
+}
+
+SharedRules::Version RuleChanger::offer(std::string by_hand) {
+  if (by_hand.size() > SharedRules::kBytesMax) {
+    throw RuleRefusal{ChangeOutcome::kConflict,
+                      "The rules that requests have changed are longer than what nodes tell each "
+                      "other, 128 KiB; put them into the file."};
+  }
+  auto offered = fleet_->offer(std::move(by_hand), kOfferMax);
+  if (!offered) {
+    throw RuleRefusal{ChangeOutcome::kConflict,
+                      "Another node has changed the rules meanwhile; they are in force here now. "
+                      "Look at them, and ask again."};
+  }
+  return *std::move(offered);
+}
+
+void RuleChanger::follow_fleet(Instant now) {
   run(
-      [this, change = std::move(change), now] {
-        auto reply = book_.change(change, now);
-        for (const auto& line : reply.changes) spdlog::info("by request: {}", line);
-        for (const auto& sentence : reply.warnings) {
-          spdlog::warn("by request: {}: {}", change.id, sentence);
-        }
-        return reply;
+      [this, now] {
+        follow(now);
+        return RuleReply();
       },
-      std::move(done));
+      [](const RuleReply&) {});
+}
+
+void RuleChanger::follow(Instant now) {
+  const auto news = fleet_->news();
+  if (!news) return;
+  if (news->has_replaced) {
+    spdlog::warn(
+        "a change of the rules by request is gone: other nodes have not heard of it, "
+        "and have changed the rules meanwhile");
+  }
+  std::string why_not;
+  try {
+    for (const auto& line : book_.follow(news->version.bytes, now)) {
+      spdlog::info("by another node: {}", line);
+    }
+  } catch (const RuleRefusal& refusal) {
+    why_not = refusal.detail;
+    spdlog::warn("this node keeps its rules, while others have changed theirs by request: {}",
+                 why_not);
+  }
+  fleet_->judge(news->version, std::move(why_not));
+}
+
+Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
+  if (fleet_ == nullptr) return book_.load(std::move(config), now);
+  const SharedRules::Version version = fleet_->current();
+  auto in_file = config_sources(config.text);
+  auto loaded = book_.load(std::move(config), std::move(in_file), version.bytes, now);
+  fleet_->judge(version, loaded.refusal);
+  return loaded;
 }
 
 void RuleChanger::judge(RuleTrial trial, Judged done) {

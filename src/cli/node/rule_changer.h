@@ -4,11 +4,15 @@
 //   cores  ── change() ──►  waiting, 64 at most  ──►  this thread: Rulebook  ──►  cores swap
 //   main   ── run() ─────►
 //
+// In a fleet it offers each change to the other nodes before it is in force, and makes theirs
+// (engine/shared_rules.h).
+//
 // Thread rule: one thread makes it, stops it and destroys it; the rest from any.
 // Tested by rule_changer_test.cc and tests/e2e/rules_test.py.
 
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -19,6 +23,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/shared_rules.h"
 #include "rulebook/rule_desk.h"
 #include "rulebook/rulebook.h"
 
@@ -28,11 +33,16 @@ class RuleChanger final : public RuleDesk {
  public:
   static constexpr std::size_t kWaitingMax = 64;
 
+  // How long a change waits for Redis, and then for the nodes.
+  static constexpr Duration kOfferMax = std::chrono::seconds(1);
+  static constexpr Duration kNodesMax = std::chrono::seconds(1);
+
   using Work = std::function<RuleReply()>;
 
   // Starts the thread. Signals that are blocked in the caller are blocked in it. `book` must
-  // outlive this; from the first change() or run() on it is this thread's.
-  explicit RuleChanger(Rulebook& book);
+  // outlive this; from the first change() or run() on it is this thread's. `fleet`: null if the
+  // node is alone; it outlives the thread.
+  RuleChanger(Rulebook& book, SharedRules* fleet);
   ~RuleChanger() override { stop(); }
   RuleChanger(const RuleChanger&) = delete;
   RuleChanger& operator=(const RuleChanger&) = delete;
@@ -45,6 +55,12 @@ class RuleChanger final : public RuleDesk {
   // The same for work on the book that no request wants, such as a reload. `done` receives
   // the reply of `work`, or why it was not done.
   void run(Work work, Done done);
+  // The same for what other nodes have changed.
+  void follow_fleet(Instant now);
+
+  // Puts other rules in force. Changes by request stay that hold in the fleet, if they were made on
+  // the rules of this file. REQUIRES: runs as Work
+  Rulebook::Loaded load(Config config, Instant now);
 
   // Ends the change that is under way, refuses those that wait and all that come later.
   void stop();
@@ -58,8 +74,12 @@ class RuleChanger final : public RuleDesk {
   RuleReply refusal(std::string detail) const;
   RuleReply reply_to(const Job& job) const;
   void work_off(const std::stop_token& stop);
+  RuleReply make(const RuleChange& change, Instant now);
+  SharedRules::Version offer(std::string by_hand);
+  void follow(Instant now);
 
   Rulebook& book_;
+  SharedRules* const fleet_;
   std::mutex mutex_;  // guards waiting_
   std::condition_variable_any wake_;
   std::deque<Job> waiting_;

@@ -87,7 +87,7 @@ class RuleChangerTest : public testing::Test {
   Rulebook book_{
       "", [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
       [] {}};
-  RuleChanger changer_{book_};
+  RuleChanger changer_{book_, nullptr};
 };
 
 TEST_F(RuleChangerTest, MakesOneChangeAfterTheOtherOnItsThread) {

@@ -92,6 +92,10 @@ void write_shared_store(JsonWriter& json, const Figures& figures) {
   json.key("shared_store").begin_object();
   write_redis_health(json, figures.node.shared, figures.now);
   json.field("mode", figures.node.shared->mode);
+  if (const auto& rules = figures.node.shared->rules) {
+    write_hold(json.key("rules"), *rules);
+    json.field("rules_heard_seconds_ago", figures.now - rules->heard);
+  }
   write_section(json, "shared_store", figures);
   json.end_object();
 }

@@ -168,6 +168,7 @@ void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& r
     json.field("persisted", change.keep == RuleChange::Keep::kInFile);
   }
   if (change.kind == kPut || change.kind == kPatch) json.field("warnings", reply.warnings);
+  if (reply.hold) write_hold(json.key("fleet"), *reply.hold);
   json.end_object();
 }
 

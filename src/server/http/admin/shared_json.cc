@@ -1,10 +1,13 @@
 #include "server/http/admin/shared_json.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <ctime>
+
+#include "server/http/query.h"
 
 namespace weir {
 namespace {
@@ -90,6 +93,18 @@ void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSe
     if (may_switch(rule)) write(rule.id);
   }
   json.end_array();
+}
+
+void write_hold(JsonWriter& json, const RuleHold& hold) {
+  const auto runs = std::ranges::count(hold.nodes, std::string(), &RuleHold::Node::why_not);
+  json.begin_object().field("version", hold.version).field("told", hold.is_told);
+  json.field("runs", runs).key("nodes").begin_array();
+  for (const RuleHold::Node& node : hold.nodes) {
+    const std::string why_not = as_utf8(node.why_not);
+    json.begin_object().field("node", as_utf8(node.name)).field("runs", why_not.empty());
+    json.field("why_not", or_null(why_not)).end_object();
+  }
+  json.end_array().end_object();
 }
 
 }  // namespace weir

@@ -11,6 +11,7 @@
 
 #include "engine/switching/rule_switches.h"
 #include "observe/keys/key_report.h"
+#include "observe/rule_hold.h"
 #include "observe/unusual/traffic_events.h"
 #include "proto/json_writer.h"
 #include "rules/rule_set.h"
@@ -46,5 +47,8 @@ void write_following(JsonWriter& json, const RuleSwitches* switches, std::string
 // that of checks without a rule.
 void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSet& rules,
                     Instant now);
+
+// An object: on which nodes rules hold that somebody has changed by request.
+void write_hold(JsonWriter& json, const RuleHold& hold);
 
 }  // namespace weir

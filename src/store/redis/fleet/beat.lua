@@ -215,6 +215,47 @@ function fields.busiest(key, first, last)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
+-- Rules that somebody has changed by request: one version (RulesField).
+--
+-- Says   this node's name, its word of the version, the head of the version that it knows, "1" if
+--        it wants to hear of the nodes, and then perhaps a version: number, head, bytes
+-- Hears  the head of the version that there is now, empty: of none; its bytes, if it is neither the
+--        one that the node knows nor the one that it says; for each node that is alive its name
+--        and word. In place of all that: what is wrong.
+local function rules(key, first, last)
+  local BYTES_MAX = 131072
+  local size = redis.call('STRLEN', key)
+  local head = string.match(redis.call('GETRANGE', key, 0, 40), '^(%d+ %d+) ') or ''
+  local number = tonumber(digits_of(string.match(head, '^%d+'))) or 0
+  if size > BYTES_MAX + 41 or size > 0 and number == 0 then return 'it holds something else' end
+  local said = last > first + 3 and ARGV[first + 5] or ''
+  if said ~= '' and number < tonumber(ARGV[first + 4]) then
+    -- It outlives a fleet that stands still for long.
+    redis.call('SET', key, said .. ' ' .. ARGV[first + 6], 'EX', 2 * 366 * 86400)
+    head = said
+  end
+  local words = key .. ':nodes'
+  if redis.call('HLEN', words) > 512 then redis.call('DEL', words) end
+  redis.call('HSET', words, ARGV[first], ARGV[first + 1])
+  redis.call('EXPIRE', words, 60)
+  local told = {head, ''}
+  if head ~= '' and head ~= said and head ~= ARGV[first + 2] then
+    told[2] = string.sub(redis.call('GET', key), #head + 2)
+  end
+  if ARGV[first + 3] == '1' then
+    for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, 255)) do
+      told[#told + 1] = string.sub(name, 1, 64)
+      told[#told + 1] = string.sub(redis.call('HGET', words, name) or '', 1, 512)
+    end
+  end
+  return told
+end
+function fields.rules(...)
+  local is_told, told = pcall(rules, ...)
+  if is_told then return told end
+  return type(told) == 'table' and told.err or tostring(told)
+end
+
 local heard, at = {}, 1
 for _, key in ipairs(KEYS) do
   local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])

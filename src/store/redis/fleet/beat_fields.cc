@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/decimal.h"
 #include "engine/block_bytes.h"
 
@@ -17,6 +18,9 @@ constexpr auto kFleet = BlockList::Audience::kFleet;
 constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
+
+// Of those that nobody waits for.
+constexpr Duration kNodesEvery = std::chrono::seconds(1);
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -30,6 +34,19 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 
 std::string bytes_of(const HashSecret& secret) {
   return {reinterpret_cast<const char*>(secret.bytes.data()), secret.bytes.size()};
+}
+
+std::string head_of(const SharedRules::Version& version) {
+  return std::to_string(version.number) + ' ' + std::to_string(version.digest);
+}
+
+// What is no head is version 0.
+SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
+  const auto number = read_decimal<std::uint64_t>(take_until(head, ' '));
+  const auto digest = read_decimal<std::uint64_t>(head);
+  if (!number || !digest || *number > SharedRules::kNumberMax) return {};
+  if (bytes.size() > SharedRules::kBytesMax) bytes = {};
+  return {.number = *number, .digest = *digest, .bytes = std::string(bytes)};
 }
 
 }  // namespace
@@ -145,6 +162,47 @@ bool BlocksField::is_idle() const { return untold_.empty() && !has_news(); }
 
 bool BlocksField::has_more() const {
   return std::max(said_, heard_) == kBlocksMax || is_asked_for_all_;
+}
+
+// ---- rules ----
+
+void RulesField::say(std::vector<std::string>& words, Instant now) {
+  const SharedRules::Said said = rules_.say();
+  const bool wants_nodes = said.wants_nodes || nodes_due_ <= now;
+  if (wants_nodes) nodes_due_ = now + kNodesEvery;
+  due_ = now + kEvery;
+  words.push_back(node_);
+  words.push_back(said.word);
+  words.push_back(head_of(said.known));
+  words.emplace_back(wants_nodes ? "1" : "0");
+  if (!said.offer) return;
+  words.push_back(std::to_string(said.offer->number));
+  words.push_back(head_of(*said.offer));
+  words.push_back(said.offer->bytes);
+}
+
+// The head and the bytes, and then each node and its word.
+std::string RulesField::hear(const resp::Reply& told, Instant now) {
+  if (!told.text().empty()) {
+    if (!has_warned_) {
+      listener_.fleet_warned(
+          key_ + " cannot hold the rules that requests change: " + std::string(told.text()));
+    }
+    has_warned_ = true;
+    return {};
+  }
+  std::vector<SharedRules::Word> nodes;
+  std::size_t place = 0;
+  for (const resp::Reply text : told) {
+    if (place++ < 2) continue;
+    if (place % 2 == 1) {
+      nodes.push_back({.node = text.text(), .word = {}});
+    } else {
+      nodes.back().word = text.text();
+    }
+  }
+  if (place >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
+  return {};
 }
 
 }  // namespace weir

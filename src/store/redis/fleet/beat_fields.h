@@ -3,7 +3,8 @@
 // list. A node that does not know a field leaves its key alone; a field that a reply lacks reads
 // nothing.
 //
-// Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
+// Thread rule: one core of the node. Tested by redis_fleet_test.cc, fuzz/beat_fields_fuzz.cc
+// and tests/e2e.
 
 #pragma once
 
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "engine/block_list.h"
+#include "engine/shared_rules.h"
 #include "proto/resp/reply.h"
+#include "store/redis/fleet/fleet_state.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -130,6 +133,37 @@ class BlocksField final : public BeatField {
   std::size_t said_ = 0;       // by the last beat
   std::size_t heard_ = 0;
   bool is_asked_for_all_ = false;
+};
+
+// Rules that somebody has changed by request, on all nodes of a fleet (engine/shared_rules.h).
+//
+//   rules        ->  "NUMBER DIGEST BYTES"
+//   rules:nodes  ->  by the name of a node: which version it runs, or why not
+//
+// Who writes in the Redis may write anything there: it is read as what requests send, or ignored.
+class RulesField final : public BeatField {
+ public:
+  // So that a change is known everywhere within a second, whatever the interval of the beat.
+  static constexpr Duration kEvery = std::chrono::milliseconds(200);
+
+  // `key`: its whole name. The others must outlive the field; `listener` hears, once, of what
+  // others have written that this node cannot read.
+  RulesField(std::string key, std::string node, SharedRules& rules, FleetListener& listener)
+      : key_(std::move(key)), node_(std::move(node)), rules_(rules), listener_(listener) {}
+
+  std::string_view name() const override { return "rules"; }
+  std::optional<Instant> due() const override { return due_; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  const std::string key_;
+  const std::string node_;
+  SharedRules& rules_;
+  FleetListener& listener_;
+  Instant due_{};
+  Instant nodes_due_{};
+  bool has_warned_ = false;
 };
 
 }  // namespace weir

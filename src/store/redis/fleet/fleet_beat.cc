@@ -29,6 +29,9 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       switches_(tag_ + "switches", world.topics.switches, world.listener),
       busiest_(options.node, world.topics.traffic.rules(), world.topics.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
+  if (SharedRules* const rules = world.topics.rules) {
+    fields_.push_back(&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener));
+  }
   world.topics.blocks.share(BlockList::Audience::kFleet);
   alarm_->set(now);
 }

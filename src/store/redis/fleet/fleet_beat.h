@@ -1,7 +1,8 @@
 // FleetBeat: a node's word to the others, every interval and at least every kIntervalMax. It says
-// that the node is alive, what it has blocked, once a second what it has counted, and now and then
-// which keys are busiest. In the same trip it learns how many are alive, the fleet's secret, and
-// the same of the others. A beat carries fields (beat_fields.h).
+// that the node is alive, what it has blocked, and which rules somebody has changed there. Once a
+// second it says what the node has counted, and now and then which keys are busiest. In the same
+// trip it learns how many are alive, the fleet's secret, and the same of the others. A beat carries
+// fields (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's. So all nodes find a key
 // under the same name, and only those who read that Redis can say which key it is.
@@ -13,9 +14,9 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,8 @@ struct FleetTopics {
   BlockList& blocks;
   RecentTraffic& traffic;
   RuleSwitches& switches;
-  FleetKeys& keys;  // the others' busiest
+  FleetKeys& keys;               // the others' busiest
+  SharedRules* rules = nullptr;  // null: this node takes none of others
 };
 
 class FleetBeat final : RedisCall {
@@ -101,8 +103,8 @@ class FleetBeat final : RedisCall {
   TrafficField traffic_;
   SwitchesField switches_;
   BusiestField busiest_;
-  const std::array<BeatField*, 6> fields_{&nodes_,   &secret_,   &blocks_,
-                                          &traffic_, &switches_, &busiest_};
+  std::optional<RulesField> rules_;
+  std::vector<BeatField*> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_, &busiest_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields

@@ -36,7 +36,9 @@ void NodeFleet::end(std::size_t core) {
 }
 
 SharedStoreFigures NodeFleet::figures() const {
-  return state_.shown(options_.mode, *world_.topics.traffic.snapshot());
+  auto shown = state_.shown(options_.mode, *world_.topics.traffic.snapshot());
+  if (world_.topics.rules != nullptr) shown.rules = world_.topics.rules->hold();
+  return shown;
 }
 
 // Runs on the first core. The hashers stay, since each core changes in its own time.

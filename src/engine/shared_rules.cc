@@ -1,0 +1,150 @@
+#include "engine/shared_rules.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/packed.h"
+
+namespace weir {
+namespace {
+
+constexpr char kVersion = '1';
+
+}  // namespace
+
+std::optional<SharedRules::Version> SharedRules::offer(std::string bytes, Duration patience) {
+  std::unique_lock lock(mutex_);
+  const Version mine{.number = std::min(known_.number + 1, kNumberMax),
+                     .digest = XXH3_64bits(bytes.data(), bytes.size())};
+  pending_ = {.number = mine.number, .digest = mine.digest, .bytes = std::move(bytes)};
+  is_alone_ = false;
+  if (!changed_.wait_for(lock, patience, [this] { return !pending_; })) {
+    is_alone_ = true;
+  } else if (!was_told_) {
+    return std::nullopt;
+  }
+  return mine;
+}
+
+std::optional<SharedRules::News> SharedRules::news() {
+  const std::scoped_lock lock(mutex_);
+  if (wanted().is(judged_)) return std::nullopt;
+  return News{.version = wanted(), .has_replaced = std::exchange(has_replaced_, false)};
+}
+
+SharedRules::Version SharedRules::current() const {
+  const std::scoped_lock lock(mutex_);
+  return wanted();
+}
+
+void SharedRules::judge(const Version& version, std::string why_not) {
+  const std::scoped_lock lock(mutex_);
+  why_not.resize(std::min(why_not.size(), kWhyMax));
+  judged_ = {.number = version.number, .digest = version.digest};
+  judged_why_not_ = std::move(why_not);
+  if (!judged_why_not_.empty() && pending_ && pending_->is(version)) pending_.reset();
+  changed_.notify_all();
+}
+
+SharedRules::Said SharedRules::say() {
+  const std::scoped_lock lock(mutex_);
+  PackedWriter word;
+  word.version(kVersion).number(judged_.number).hash(judged_.digest).text(judged_why_not_);
+  said_ = pending_ ? pending_ : is_lost_ ? std::optional(known_) : std::nullopt;
+  return {.word = word.take(),
+          .known = {.number = known_.number, .digest = known_.digest},
+          .offer = said_,
+          .wants_nodes = waiting_ > 0};
+}
+
+void SharedRules::hear(Version there, const std::vector<Word>& nodes, Instant now) {
+  bool has_news = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    learn(std::move(there));
+    if (!nodes.empty()) {
+      note(nodes);
+      heard_ = now;
+    }
+    has_news = !wanted().is(judged_);
+    changed_.notify_all();
+  }
+  if (has_news) on_news_(now);
+}
+
+// What was said may have been given up since, and counts all the same if Redis has it.
+void SharedRules::learn(Version there) {
+  if (said_ && there.is(*said_)) there = std::move(*said_);
+  said_.reset();
+  is_lost_ = there.number < known_.number;
+  if (is_lost_ || there.is(known_)) return;
+  if (pending_) {
+    was_told_ = there.is(*pending_);
+    has_replaced_ = is_alone_ && !was_told_;
+    pending_.reset();
+  }
+  known_ = std::move(there);
+}
+
+void SharedRules::note(const std::vector<Word>& nodes) {
+  nodes_.clear();
+  for (const auto& [name, word] : nodes) {
+    Node node{.name = std::string(name), .judged = {}, .why_not = {}};
+    PackedReader in(word);
+    in.version(kVersion);
+    Version judged;
+    judged.number = in.number(kNumberMax);
+    judged.digest = in.hash();
+    const std::string_view why_not = in.text(kWhyMax);
+    if (in.is_whole()) {
+      node.judged = std::move(judged);
+      node.why_not = why_not;
+    }
+    nodes_.push_back(std::move(node));
+  }
+}
+
+std::string SharedRules::why_not(const Node& node) const {
+  if (node.name == node_) return wanted().is(judged_) ? judged_why_not_ : "it is taking them";
+  if (pending_) return "it has not heard of them: Redis is away, or does not take them";
+  if (known_.number == 0) return {};
+  if (!node.judged) return "it takes no rules of other nodes: an nginx, or another build of Weir";
+  return node.judged->is(known_) ? node.why_not : "it has not taken them yet";
+}
+
+RuleHold SharedRules::hold_now() const {
+  RuleHold hold{.version = wanted().number, .is_told = !pending_, .heard = heard_};
+  for (const Node& node : nodes_) {
+    hold.nodes.push_back({.name = node.name, .why_not = why_not(node)});
+  }
+  if (std::ranges::count(nodes_, node_, &Node::name) == 0) {
+    hold.nodes.push_back({.name = node_, .why_not = why_not({.name = node_})});
+  }
+  return hold;
+}
+
+RuleHold SharedRules::hold() const {
+  const std::scoped_lock lock(mutex_);
+  return hold_now();
+}
+
+bool SharedRules::have_all_judged() const {
+  return std::ranges::all_of(nodes_, [this](const Node& node) {
+    return node.name == node_ || !node.judged || node.judged->is(known_);
+  });
+}
+
+// A list of the nodes that is older than the wait may lack one that has come since.
+RuleHold SharedRules::await_nodes(Duration patience) {
+  std::unique_lock lock(mutex_);
+  ++waiting_;
+  const Instant before = heard_;
+  changed_.wait_for(lock, patience,
+                    [&] { return pending_ || (heard_ != before && have_all_judged()); });
+  --waiting_;
+  return hold_now();
+}
+
+}  // namespace weir

@@ -1,0 +1,50 @@
+#include "rulebook/rules_by_hand.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_map>
+
+#include "base/packed.h"
+
+namespace weir {
+namespace {
+
+constexpr char kVersion = '1';
+
+}  // namespace
+
+std::uint64_t hash_of(std::span<const RuleSource> rules) {
+  PackedWriter out;
+  for (const RuleSource& rule : rules) out.text(rule.id).text(rule.json);
+  const std::string bytes = out.take();
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force) {
+  std::unordered_map<std::string_view, std::string_view> written;
+  for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
+  PackedWriter out;
+  out.version(kVersion).hash(hash_of(in_file)).number(in_force.size());
+  for (const RuleSource& rule : in_force) {
+    const auto found = written.find(rule.id);
+    const bool is_written = found != written.end() && found->second == rule.json;
+    out.text(rule.id).text(is_written ? std::string_view() : rule.json);
+  }
+  return out.take();
+}
+
+std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
+  PackedReader in(bytes);
+  in.version(kVersion);
+  RulesByHand read{.file = in.hash()};
+  for (std::size_t left = in.items(); left > 0; --left) {
+    const std::string_view id = in.text(bytes.size());
+    read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});
+  }
+  if (!in.is_whole()) return std::nullopt;
+  return read;
+}
+
+}  // namespace weir

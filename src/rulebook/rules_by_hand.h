@@ -1,0 +1,32 @@
+// RulesByHand: all rules as requests have left them, as bytes for other nodes. What the file
+// says itself does not travel: such a rule is an id alone, so a node takes them only if its file
+// has the same rules.
+//
+// Thread rule: values. Tested by rules_by_hand_test.cc and fuzz/rule_change_fuzz.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/rules/rule_sources.h"
+
+namespace weir {
+
+struct RulesByHand {
+  std::uint64_t file = 0;           // hash_of() the rules of the file
+  std::vector<RuleSource> rules{};  // in the order in which they apply; no text: as in the file
+};
+
+// The same for files that differ in comments and settings alone.
+std::uint64_t hash_of(std::span<const RuleSource> rules);
+
+std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force);
+// Nothing if the bytes are no such rules.
+std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes);
+
+}  // namespace weir

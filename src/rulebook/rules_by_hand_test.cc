@@ -1,0 +1,134 @@
+#include "rulebook/rules_by_hand.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "config/config.h"
+#include "rulebook/rulebook.h"
+
+namespace weir {
+namespace {
+
+const std::vector<RuleSource> kFile = {{.id = "login", .json = R"({"id":"login","limit":5})"},
+                                       {.id = "search", .json = R"({"id":"search","limit":9})"}};
+const std::vector<RuleSource> kChanged = {{.id = "login", .json = R"({"id":"login","limit":7})"},
+                                          {.id = "search", .json = R"({"id":"search","limit":9})"},
+                                          {.id = "new", .json = R"({"id":"new","limit":1})"}};
+
+TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
+  const auto read = rules_by_hand_in(to_bytes(kFile, kChanged));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->file, hash_of(kFile));
+  auto expected = kChanged;
+  expected[1].json.clear();
+  EXPECT_EQ(read->rules, expected);
+  EXPECT_TRUE(rules_by_hand_in(to_bytes(kFile, {}))->rules.empty());
+}
+
+TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
+  const std::vector<RuleSource> turned = {kFile[1], kFile[0]};
+  EXPECT_NE(hash_of(kFile), hash_of(turned));
+  EXPECT_NE(hash_of(kFile), hash_of(kChanged));
+  EXPECT_EQ(hash_of(kFile), hash_of(std::vector(kFile)));
+}
+
+TEST(RulesByHand, RefusesWhatIsCutOffOrHasMore) {
+  const std::string bytes = to_bytes(kFile, kChanged);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(rules_by_hand_in(std::string_view(bytes).substr(0, size))) << size;
+  }
+  EXPECT_FALSE(rules_by_hand_in(bytes + '\0'));
+  EXPECT_FALSE(rules_by_hand_in("2" + bytes.substr(1)));
+}
+
+constexpr Instant kNow = instant_from_epoch_us(0);
+constexpr const char* kText = R"({"rules": [{"id":"login","limit":5,"window":"1m"},
+                                           {"id":"search","limit":9,"window":"1m"}]})";
+
+// One node.
+class Node {
+ public:
+  explicit Node(const std::string& text = kText) { book.load(*parse_config(text, "a"), kNow); }
+
+  // Makes the change, and returns the rules as others hear of them.
+  std::string put(const std::string& json) {
+    std::string by_hand;
+    const auto reply = book.change(
+        {.id = "login", .text = json}, [&](std::string bytes) { by_hand = std::move(bytes); },
+        kNow);
+    EXPECT_EQ(reply.outcome, ChangeOutcome::kDone) << reply.detail;
+    return by_hand;
+  }
+  // Empty: it runs them.
+  std::string follow(std::string_view by_hand) {
+    try {
+      changes = book.follow(by_hand, kNow);
+      return {};
+    } catch (const RuleRefusal& refusal) {
+      return refusal.detail;
+    }
+  }
+  Rulebook::Loaded reload(const std::string& text, std::string_view by_hand) {
+    auto config = *parse_config(text, "a");
+    auto in_file = config_sources(config.text);
+    return book.load(std::move(config), std::move(in_file), by_hand, kNow);
+  }
+  std::int64_t limit() const { return book.rules()->find("login")->quota.limit(); }
+
+  int applied = 0;
+  std::vector<std::string> changes;
+  Rulebook book{"",
+                [](std::vector<Rule> rules, RequestSources) {
+                  return std::make_shared<const RuleSet>(std::move(rules));
+                },
+                [this] { ++applied; }};
+};
+
+constexpr const char* kSix = R"({"id":"login","limit":6,"window":"1m"})";
+constexpr const char* kOtherFile = "its file has other rules than the one they were made on";
+
+TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
+  Node first;
+  Node second(std::string("# A comment.\n") + kText);
+  EXPECT_EQ(second.follow(first.put(kSix)), "");
+  EXPECT_EQ(second.limit(), 6);
+  EXPECT_EQ(second.changes,
+            std::vector<std::string>{"changed login: sliding_window 5 per 1m, now sliding_window 6 "
+                                     "per 1m"});
+  Node other(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})");
+  EXPECT_EQ(other.follow(first.put(kSix)), kOtherFile);
+  EXPECT_EQ(other.limit(), 5);
+}
+
+TEST(RulesByHand, AreCheckedAsThoseOfARequestAre) {
+  Node node;
+  const std::vector<RuleSource> in_file = config_sources(kText).rules;
+  const auto follow = [&](const std::string& id, const std::string& json) {
+    return node.follow(to_bytes(in_file, std::vector<RuleSource>{{.id = id, .json = json}}));
+  };
+  EXPECT_EQ(node.follow("junk"), "it cannot read them");
+  EXPECT_EQ(follow("missing", ""), "it cannot read them");
+  EXPECT_EQ(follow("login", kSix + std::string(",")).substr(0, 6), "rule:1");
+  EXPECT_EQ(follow("search", kSix), "The rule's id must be the one in the path, 'search'.");
+  EXPECT_EQ(follow("login", R"({"id":"login","limit":-6,"window":"1m"})").substr(0, 6), "rule:1");
+  EXPECT_EQ(node.follow(to_bytes(in_file, std::vector{in_file[0], in_file[0]})).substr(0, 12),
+            "rule 'login'");
+  EXPECT_EQ(node.applied, 1);
+}
+
+TEST(RulesByHand, StayInForceThroughALoadOfTheSameRules) {
+  Node node;
+  const std::string by_hand = node.put(kSix);
+  const auto same = node.reload(std::string("# A comment.\n") + kText, by_hand);
+  EXPECT_EQ(same.changes, std::vector<std::string>());
+  EXPECT_EQ(same.lost, std::vector<std::string>());
+  EXPECT_EQ(node.limit(), 6);
+  const auto other = node.reload(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})", by_hand);
+  EXPECT_EQ(other.refusal, kOtherFile);
+  EXPECT_EQ(other.lost, std::vector<std::string>{"login"});
+  EXPECT_EQ(node.limit(), 5);
+}
+
+}  // namespace
+}  // namespace weir
