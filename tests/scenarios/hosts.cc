@@ -419,6 +419,7 @@ struct World::Parts {
   Parts(const Scenario& scenario, Instant now)
       : store(make_memory_store({.max_keys = 1024}, now)),
         http({.rules = scenario.rules,
+              .sources = scenario.sources,
               .access = {.exposure =
                              scenario.is_on_the_network ? Exposure::kNetwork : Exposure::kLoopback,
                          .admin_token = scenario.token},

@@ -207,6 +207,7 @@ void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
       reader.mistake(reader.place(), error.to_string());
   } else {
     scenario.settings = std::move(parsed->settings);
+    scenario.sources = std::move(parsed->sources);
     scenario.rules = std::move(parsed->rules);
   }
 }

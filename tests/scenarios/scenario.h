@@ -69,6 +69,7 @@ struct Scenario {
   std::size_t line = 0;
   std::vector<std::string> only{};  // hosts; empty: each that can say all its steps
   SettingValues settings{};
+  RequestSources sources{};
   std::optional<std::string> token{};  // of admins
   bool is_on_the_network = false;      // the server listens on more than loopback
   std::vector<Rule> rules{};

@@ -77,9 +77,9 @@ CoreTraffic& core_of(Traffic& traffic, KeyTexts texts) {
   return traffic.add_core();
 }
 
-RuleSetPtr compile(std::vector<Rule> rules, RuleCounts& counts) {
-  number_rules(rules, counts);
-  return std::make_shared<const RuleSet>(std::move(rules));
+RuleSetPtr compile(TestDoor::Options& options, RuleCounts& counts) {
+  number_rules(options.rules, counts);
+  return std::make_shared<const RuleSet>(std::move(options.rules), std::move(options.sources));
 }
 
 int number_in(std::string_view text) {
@@ -191,7 +191,7 @@ TestDoor::TestDoor(Options options)
             .headers = options.headers,
             .logins = &logins,
             .chance = chance()}),
-      rules(compile(options.rules, traffic.rules())),
+      rules(compile(options, traffic.rules())),
       rls(engine, blocks, rules, {}),
       door(node, engine, blocks, rules) {
   add_routes(*this, options);

@@ -98,6 +98,7 @@ class TestDoor {
  public:
   struct Options {
     std::vector<Rule> rules;
+    RequestSources sources{};
     HttpAccess access;
     TrustedProxies trusted_proxies{};
     ConsoleOptions console{.use = ConsoleOptions::Use::kOn};
