@@ -1,8 +1,11 @@
 // Makes elements. Texts become text nodes, so nothing that a server says is ever markup.
 
+import { visible } from "./format";
 import { ICONS, type IconName } from "./icons";
 
-type Child = Node | string | number | null | undefined | false;
+export type Child = Node | string | number | null | undefined | false;
+/** A longer text is cut by the style sheet. */
+const LONG = 60;
 type Handler = (event: Event) => void;
 type Attribute = string | number | boolean | Handler | undefined;
 
@@ -84,18 +87,9 @@ export function offer(select: HTMLSelectElement, values: readonly string[]): voi
   if (values.includes(chosen)) select.value = chosen;
 }
 
-/** A table whose cells name their column, so that a narrow screen can stack them. */
-export function table(
-  caption: string, columns: readonly string[], rows: readonly HTMLTableRowElement[],
-): HTMLTableElement {
-  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col" }, name)));
-  return h("table", {}, h("caption", { class: "hidden" }, caption), h("thead", {}, head),
-    h("tbody", {}, ...rows));
-}
-
-export function row(columns: readonly string[], cells: readonly Child[]): HTMLTableRowElement {
-  return h("tr", {}, ...cells.map((cell, at) =>
-    h("td", { "data-column": columns[at] ?? "" }, cell)));
+/** What somebody else has written: in no other direction than ours, and nothing in it is hidden. */
+export function verbatim(text: string): HTMLElement {
+  return h("code", { title: text.length > LONG ? visible(text) : undefined }, visible(text));
 }
 
 export function badge(text: string, level: string): HTMLElement {

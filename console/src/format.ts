@@ -2,6 +2,7 @@
 
 const UNITS: readonly [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
 const SPANS: readonly [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 export const NOTHING = "–";
 
 /** At most four characters of digits: 7, 0.25, 12.5, 1.23 k. */
@@ -105,4 +106,10 @@ export function plural(amount: number, one: string, many = `${one}s`): string {
 /** An algorithm's name without its underscores. */
 export function algorithm(name: string | undefined): string {
   return name ? name.replace(/_/g, " ") : NOTHING;
+}
+
+/** A text in which nothing is hidden: what turns the direction, breaks lines or has no shape. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (hidden) =>
+    `\\u{${hidden.codePointAt(0)!.toString(16)}}`);
 }

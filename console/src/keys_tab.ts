@@ -1,7 +1,8 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
 import { type Ask, UNASKED, ask, query } from "./api";
-import { badge, button, field, fill, h, keepFocus, offer, row, say, table } from "./dom";
+import { DataTable } from "./data_table";
+import { badge, button, field, fill, h, offer, say, verbatim } from "./dom";
 import { about, algorithm, count, exact, share, span, wait } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
@@ -11,17 +12,30 @@ import { Tab, address, ruleNames } from "./tab";
 const SHOWN = 10;
 /** The busiest keys are counted by minutes, so that is often enough. */
 const REFRESH_MS = 3000;
-const KEY_COLUMNS = ["Key", "Requests", "Share", "Do"];
-const BLOCK_COLUMNS = ["Rule", "Key", "Reason", "Ends in", "Do"];
 
 export class KeysTab extends Tab {
   private readonly rule = h("select");
   private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
   private readonly span = h("input", { type: "text", value: "5m", spellcheck: "false" });
   private readonly state = h("p", { class: "message", role: "status" });
-  private readonly asked = h("div", { class: "list" });
-  private readonly denied = h("div", { class: "list" });
-  private readonly blocks = h("div", { class: "list" });
+  private readonly asked = this.busiest("Busiest keys");
+  private readonly denied = this.busiest("Most denied keys");
+  private readonly blocks = new DataTable<json.Fields>({
+    caption: "Blocked keys", id: blockName, text: (entry) => `${blockName(entry)} ${why(entry)}`,
+    empty: "Nobody is blocked. Block a key above.",
+    columns: [
+      { title: "Rule", cell: (entry) => json.text(entry.rule) ?? "all rules",
+        by: (entry) => json.text(entry.rule) ?? "" },
+      { title: "Key", cell: (entry) => verbatim(json.text(entry.key) ?? ""),
+        by: (entry) => json.text(entry.key) },
+      { title: "Reason", cell: (entry) => badge(why(entry), why(entry) === BY_HAND ? "" : "warn"),
+        by: why },
+      { title: "Ends in", cell: (entry) => span(json.number(entry.ends_in_seconds)),
+        by: (entry) => json.number(entry.ends_in_seconds), figures: true },
+      { title: "Do", cell: (entry) => this.liftButton(entry) },
+    ],
+  });
+  private readonly blocksProblem = h("p", { class: "problem" });
   private timer = 0;
 
   protected build(): void {
@@ -39,9 +53,12 @@ export class KeysTab extends Tab {
           button("Block", () => this.block(), { id: "block", class: "danger" }, "block")),
         this.state),
       h("div", { class: "split even" },
-        h("section", { class: "card" }, h("h2", {}, "Busiest ", period()), this.asked),
-        h("section", { class: "card" }, h("h2", {}, "Most denied ", period()), this.denied)),
-      h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocks));
+        h("section", { class: "card" }, h("h2", {}, "Busiest ", period()),
+          this.asked.table.element, this.asked.note),
+        h("section", { class: "card" }, h("h2", {}, "Most denied ", period()),
+          this.denied.table.element, this.denied.note)),
+      h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocksProblem,
+        this.blocks.element));
   }
 
   protected override opened(parameters: URLSearchParams): void {
@@ -67,54 +84,44 @@ export class KeysTab extends Tab {
       this.loadBusiest("denied", this.denied, how), this.loadBlocks(how)]);
   }
 
-  private async loadBusiest(by: string, place: HTMLElement, how: Ask): Promise<void> {
-    const rule = this.rule.value;
-    if (!rule) return fill(place, h("p", { class: "empty" }, "There is no rule yet."));
-    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }), how);
-    if (rule !== this.rule.value) return;
-    if (!reply.ok) return fill(place, h("p", { class: "problem" }, reply.problem));
-    const keys = json.objects(reply.body.keys);
-    const trouble = json.text(reply.body.trouble);
-    if (keys.length === 0) {
-      return fill(place, h("p", { class: "empty" }, "No key in this minute or the one before."));
-    }
-    keepFocus(place, () => fill(place,
-      table(by === "asked" ? "Busiest keys" : "Most denied keys", KEY_COLUMNS,
-        keys.map((entry) => this.keyRow(entry))), secret(keys),
-      trouble ? h("p", { class: "problem" }, trouble) : null));
+  private busiest(caption: string): Busiest {
+    const table = new DataTable<json.Fields>({
+      caption, id: (entry) => json.text(entry.hash) ?? "",
+      empty: "No key in this minute or the one before.",
+      columns: [
+        { title: "Key", cell: (entry) => verbatim(nameOf(entry)), by: nameOf },
+        { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
+          figures: true },
+        { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
+        { title: "Do", cell: ({ key }) => json.text(key) === undefined ? null
+          : button("Choose", () => this.choose(String(key)),
+            { class: "quiet small", "aria-label": `Choose ${String(key)}` }) },
+      ],
+    });
+    return { table, note: h("div") };
   }
 
-  private keyRow(entry: json.Fields): HTMLTableRowElement {
-    const key = json.text(entry.key);
-    const hash = json.text(entry.hash) ?? "";
-    const name = h("code", {}, key ?? hash);
-    const act = key === undefined ? null
-      : button("Choose", () => this.choose(key),
-        { class: "quiet small", "aria-label": `Choose ${key}`, "data-focus": key });
-    return row(KEY_COLUMNS, [name, estimate(entry), share(json.number(entry.share)), act]);
+  private async loadBusiest(by: string, { table, note }: Busiest, how: Ask): Promise<void> {
+    const rule = this.rule.value;
+    if (!rule) return fill(note, h("p", { class: "problem" }, "There is no rule yet."));
+    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }), how);
+    if (rule !== this.rule.value) return;
+    const keys = json.objects(reply.body.keys);
+    const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
+    table.show(keys);
+    fill(note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
   }
 
   private async loadBlocks(how: Ask = {}): Promise<void> {
-    const reply = await ask("/admin/blocks?limit=100", how);
-    if (!reply.ok) return fill(this.blocks, h("p", { class: "problem" }, reply.problem));
-    const blocks = json.objects(reply.body.blocks);
-    if (blocks.length === 0) {
-      return fill(this.blocks, h("p", { class: "empty" }, "Nobody is blocked."));
-    }
-    keepFocus(this.blocks, () => fill(this.blocks, table("Blocked keys", BLOCK_COLUMNS,
-      blocks.map((entry) => this.blockRow(entry)))));
+    const reply = await ask("/admin/blocks?limit=1000", how);
+    say(this.blocksProblem, reply.problem);
+    this.blocks.show(json.objects(reply.body.blocks));
   }
 
-  private blockRow(entry: json.Fields): HTMLTableRowElement {
-    const rule = json.text(entry.rule);
+  private liftButton(entry: json.Fields): HTMLElement {
     const key = json.text(entry.key) ?? "";
-    const reason = json.text(entry.reason) ?? "";
-    return row(BLOCK_COLUMNS, [rule ?? "all rules", h("code", {}, key),
-      badge(reason === "manual" ? "by hand" : reason, reason === "manual" ? "" : "warn"),
-      span(json.number(entry.ends_in_seconds)),
-      button("Lift", () => this.lift(rule, key),
-        { class: "quiet small", "aria-label": `Lift ${key}`,
-          "data-focus": `${rule ?? ""} ${key}` })]);
+    return button("Lift", () => this.lift(json.text(entry.rule), key),
+      { class: "quiet small", "aria-label": `Lift ${key}` });
   }
 
   private choose(key: string): void {
@@ -181,6 +188,25 @@ export class KeysTab extends Tab {
   }
 }
 
+interface Busiest {
+  readonly table: DataTable<json.Fields>;
+  readonly note: HTMLElement;
+}
+
+const BY_HAND = "by hand";
+
+function why({ reason }: json.Fields): string {
+  return reason === "manual" ? BY_HAND : json.text(reason) ?? "";
+}
+
+function blockName({ rule, key }: json.Fields): string {
+  return `${json.text(rule) ?? "all rules"} ${json.text(key) ?? ""}`;
+}
+
+function nameOf({ key, hash }: json.Fields): string {
+  return json.text(key) ?? json.text(hash) ?? "";
+}
+
 function period(): HTMLElement {
   return h("small", {}, "in this minute and the one before");
 }
@@ -195,7 +221,7 @@ function estimate({ count: amount, at_least: low, at_most: high }: json.Fields):
 
 /** Why a key cannot be chosen. */
 function secret(keys: readonly json.Fields[]): HTMLElement | null {
-  const hidden = keys.every((entry) => json.text(entry.key) === undefined);
+  const hidden = keys.length > 0 && keys.every((entry) => json.text(entry.key) === undefined);
   return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
     "show_keys: true it shows the keys.") : null;
 }

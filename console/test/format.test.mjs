@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  about, briefSpan, clock, count, latency, plural, ratio, share, span, wait,
+  about, briefSpan, clock, count, latency, plural, ratio, share, span, visible, wait,
 } from "../src/format.ts";
 import { toYaml } from "../src/yaml.ts";
 
@@ -31,6 +31,11 @@ test("latencies and spans have units", () => {
   table(wait, [[0.35, "350 ms"], [0.0001, "1 ms"], [1.001, "2 s"], [36, "36 s"], [36.4, "37 s"],
     [3724.2, "1 h 2 min 5 s"], [86401, "1 d 1 s"], [undefined, "–"]]);
   table(ratio, [[5, "5.0"], [undefined, "–"]]);
+});
+
+test("nothing in a text of somebody else is hidden", () => {
+  table(visible, [["al\u202eice", "al\\u{202e}ice"], ["a\0\nb", "a\\u{0}\\u{a}b"],
+    ["\u2069<b>", "\\u{2069}<b>"], ["שלום é 🙂", "שלום é 🙂"], ["\u{e0041}", "\\u{e0041}"]]);
 });
 
 test("instants and amounts", () => {

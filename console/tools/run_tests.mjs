@@ -14,7 +14,8 @@ rmSync(out, { recursive: true, force: true });
 const tests = readdirSync(join(CONSOLE, "test")).filter((name) => name.endsWith(".test.mjs"));
 execFileSync("esbuild", [
   ...tests.map((name) => join(CONSOLE, "test", name)), "--bundle", "--platform=node",
-  "--format=esm", "--out-extension:.js=.mjs", `--outdir=${out}`, "--log-level=warning",
+  "--format=esm", "--loader:.svg=text", "--out-extension:.js=.mjs", `--outdir=${out}`,
+  "--log-level=warning",
 ], { stdio: "inherit" });
 const { status } = spawnSync(process.execPath, ["--test", out], { stdio: "inherit" });
 process.exit(status ?? 1);

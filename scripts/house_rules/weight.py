@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 47_875),
     ("laboratory", ("lab/", "bench/"), 4_400),
-    ("console", ("console/",), 3_620),
+    ("console", ("console/",), 3_840),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 53_652
+TESTS_MAX = 53_684
 
 
 def weigh(tree):

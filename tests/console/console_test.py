@@ -300,7 +300,7 @@ class Console(unittest.TestCase):
         for _ in range(6):
             self.server.check(key="alice", rule="login")
         page.open(self.server.url, "keys", "?rule=login&key=alice")
-        page.find("#keys .list", "alice")
+        page.find("#keys .data", "alice")
         page.click("#look")
         page.find("#keys .message.bad", "would be denied: 0 of 5 left")
         page.click("#reset")
@@ -314,7 +314,7 @@ class Console(unittest.TestCase):
         page.driver.back()
         page.click("#keys button", "Lift")
         page.find("#keys .message.good", "lifted")
-        page.find("#keys .list", "Nobody is blocked")
+        page.find("#keys .data", "Nobody is blocked")
         page.click("#keys button", "Choose")
         page.find("#keys .message.good", "would be allowed: 5 of 5 left")
 
