@@ -16,7 +16,9 @@ if(WEIR_BUILD_SERVER)
   find_package(prometheus-cpp CONFIG REQUIRED)  # prometheus-cpp::core
   find_package(Protobuf REQUIRED)               # protobuf::libprotobuf, protobuf_generate()
   find_package(wslay CONFIG REQUIRED)           # wslay
+  find_package(ZLIB REQUIRED)                   # ZLIB::ZLIB
   find_package(PkgConfig REQUIRED)
+  pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)            # PkgConfig::ZSTD
   pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)  # PkgConfig::NGHTTP2
   pkg_check_modules(MAXMINDDB REQUIRED IMPORTED_TARGET libmaxminddb)  # PkgConfig::MAXMINDDB
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)             # PkgConfig::RE2
@@ -24,7 +26,6 @@ endif()
 if(WEIR_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)       # weir_test() links it
   find_package(rapidcheck CONFIG REQUIRED)  # rapidcheck, rapidcheck_gtest
-  find_package(ZLIB REQUIRED)               # ZLIB::ZLIB
 endif()
 if(WEIR_BUILD_BENCH)
   find_package(benchmark CONFIG REQUIRED)  # benchmark::benchmark, benchmark::benchmark_main

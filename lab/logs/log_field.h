@@ -1,0 +1,69 @@
+// LogField: what a piece of a log line says of its request. Formats cut lines into pieces; what a
+// piece means is the same in all of them.
+//
+// Thread rule: a RequestMaker is of one thread. Tested by log_format_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "logs/log_time.h"
+#include "logs/logged_request.h"
+
+namespace weir::lab {
+
+enum class LogField : std::uint8_t {
+  kNothing,
+  kTime,          // of the line, which is written when the response is there
+  kStart,         // when the request came
+  kTook,          // seconds in between
+  kClient,        // an address, a name, or an address with a port
+  kPeer,          // the client where no other is known
+  kForwardedFor,  // the header; its last address is a peer
+  kRequest,       // GET /path?query HTTP/1.1
+  kMethod,
+  kUri,   // path and query
+  kPath,  // without a query
+  kQuery,
+  kHost,
+  kPort,  // a number
+  kStatus,
+  kCountry,
+  kHeader,
+};
+
+// What a variable of nginx's log_format says.
+LogField field_of_variable(std::string_view variable);
+
+// Notes in `knows` what a log with this field knows. `header`: the name of kHeader.
+void note_field(LogField field, std::string_view header, LogKnows& knows);
+
+// Makes the request of a line of its pieces. A '-' says nothing.
+class RequestMaker {
+ public:
+  void begin(LogLine& line);
+  // False: the piece is not what it should be. `header`: the name of kHeader, which lives as long
+  // as the line. The text is the line's.
+  bool take(LogField field, std::string_view text, std::string_view header = {});
+  // What keeps the line from being a request; empty: it is one.
+  std::string_view finish();
+
+ private:
+  bool take_request(std::string_view text);
+  bool take_time(LogField field, std::string_view text);
+  void set_uri(std::string_view uri);
+  std::string_view joined(std::string_view path, std::string_view query);
+
+  LogLine* line_ = nullptr;
+  TimeReader times_;
+  LogTime time_{};
+  bool has_time_ = false;
+  bool is_start_ = false;
+  Duration took_{0};
+  std::string_view path_{};
+  std::string_view query_{};
+};
+
+}  // namespace weir::lab

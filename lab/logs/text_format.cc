@@ -1,0 +1,180 @@
+#include "logs/text_format.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/ascii.h"
+#include "logs/log_field.h"
+
+namespace weir::lab {
+namespace {
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// A piece, and the text behind it.
+struct Piece {
+  LogField field = LogField::kNothing;
+  std::string header{};
+  std::string until{};     // empty: it is the rest of the line
+  bool is_quoted = false;  // a backslash escapes what would end it
+};
+
+// http_user_agent is User-Agent.
+std::string header_name(std::string_view variable) {
+  std::string name(variable.substr(std::string_view("http_").size()));
+  bool starts = true;
+  for (char& c : name) {
+    if (c == '_') c = '-';
+    if (starts && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    starts = c == '-';
+  }
+  return name;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char small = ascii_lower(c);
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+// "\x22" is a quote, as nginx and Apache write it; "\"" as well.
+void append_unescaped(std::string_view text, std::string& out) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
+    if (is_escaped && text[i + 1] == 'x' && i + 3 < text.size()) {
+      const int high = hex_digit(text[i + 2]);
+      const int low = hex_digit(text[i + 3]);
+      if (high >= 0 && low >= 0) {
+        out += static_cast<char>(high * 16 + low);
+        i += 3;
+        continue;
+      }
+    }
+    if (is_escaped) ++i;
+    out += text[i];
+  }
+}
+
+bool ends_escaped(std::string_view text) {
+  const auto last = text.find_last_not_of('\\');
+  const std::size_t slashes = last == std::string_view::npos ? text.size() : text.size() - last - 1;
+  return slashes % 2 == 1;
+}
+
+class TextFormat final : public LogFormat {
+ public:
+  TextFormat(std::string_view name, std::string prefix, std::vector<Piece> pieces)
+      : name_(name), prefix_(std::move(prefix)), pieces_(std::move(pieces)) {
+    for (const Piece& piece : pieces_) note_field(piece.field, piece.header, knows_);
+  }
+
+  std::string_view read(LogLine& line) override {
+    maker_.begin(line);
+    line.decoded.clear();
+    line.decoded.reserve(line.text.size() + 1);
+    std::string_view rest = line.text;
+    if (!rest.starts_with(prefix_)) return kOtherFormat;
+    rest.remove_prefix(prefix_.size());
+    for (const Piece& piece : pieces_) {
+      const std::size_t end = end_of(piece, rest);
+      if (end == std::string_view::npos) return kOtherFormat;
+      const std::string_view text = plain(piece, rest.substr(0, end), line.decoded);
+      if (!maker_.take(piece.field, text, piece.header)) return kOtherFormat;
+      rest.remove_prefix(std::min(rest.size(), end + piece.until.size()));
+    }
+    return maker_.finish();
+  }
+
+  const LogKnows& knows() const override { return knows_; }
+  std::string_view name() const override { return name_; }
+
+ private:
+  static constexpr std::string_view kOtherFormat = "it is of another format";
+
+  // A quote in a path may be unescaped: some servers write it so.
+  static std::size_t end_of(const Piece& piece, std::string_view rest) {
+    if (piece.until.empty()) return rest.size();
+    std::size_t at = rest.find(piece.until);
+    if (!piece.is_quoted) return at;
+    const auto is_within = [&] {
+      return ends_escaped(rest.substr(0, at)) ||
+             rest.substr(at + piece.until.size()).starts_with("HTTP/");
+    };
+    while (at != std::string_view::npos && is_within()) at = rest.find(piece.until, at + 1);
+    return at;
+  }
+
+  static std::string_view plain(const Piece& piece, std::string_view text, std::string& decoded) {
+    if (piece.field == LogField::kNothing || text.find('\\') == std::string_view::npos) return text;
+    const std::size_t begin = decoded.size();
+    append_unescaped(text, decoded);
+    return std::string_view(decoded).substr(begin);
+  }
+
+  const std::string name_;
+  const std::string prefix_;
+  const std::vector<Piece> pieces_;
+  LogKnows knows_;
+  RequestMaker maker_;
+};
+
+// The name behind a '$', in braces or not; cut off from `rest`.
+std::string_view take_variable(std::string_view& rest) {
+  const bool is_braced = rest.starts_with('{');
+  if (is_braced) rest.remove_prefix(1);
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(rest, is_name) - rest.begin());
+  const std::string_view name = rest.substr(0, end);
+  rest.remove_prefix(std::min(rest.size(), end + (is_braced ? 1 : 0)));
+  return name;
+}
+
+std::string_view take_fixed(std::string_view& rest) {
+  const std::string_view fixed = rest.substr(0, rest.find('$'));
+  rest.remove_prefix(fixed.size());
+  return fixed;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogFormat>, std::string> make_named_format(std::string_view name,
+                                                                  std::string_view log_format) {
+  std::string_view rest = log_format;
+  std::string prefix(take_fixed(rest));
+  std::string_view before = prefix;
+  std::vector<Piece> pieces;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);  // the '$'
+    const std::string_view variable = take_variable(rest);
+    if (variable.empty()) return std::string("a '$' in the log format has no name behind it");
+    Piece piece{.field = field_of_variable(variable), .is_quoted = before.ends_with('"')};
+    if (piece.field == LogField::kHeader) piece.header = header_name(variable);
+    before = take_fixed(rest);
+    piece.until = before;
+    if (piece.until.empty() && !rest.empty()) {
+      return "nothing separates $" + std::string(variable) + " from what follows it";
+    }
+    pieces.push_back(std::move(piece));
+  }
+  return std::unique_ptr<LogFormat>(
+      std::make_unique<TextFormat>(name, std::move(prefix), std::move(pieces)));
+}
+
+Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_view log_format) {
+  auto format = make_named_format("a given log_format", log_format);
+  if (!format) return format.error();
+  const auto has = [&](std::initializer_list<std::string_view> variables) {
+    return std::ranges::any_of(variables, [&](std::string_view variable) {
+      return log_format.find(variable) != std::string_view::npos;
+    });
+  };
+  if (!has({"$msec", "$time_local", "$time_iso8601"})) {
+    return std::string("the log format has no $msec, $time_local or $time_iso8601");
+  }
+  if (!has({"$request", "$uri"})) return std::string("the log format has no $request");
+  return format;
+}
+
+}  // namespace weir::lab
