@@ -64,8 +64,10 @@ export class RuleHistory {
   }
 }
 
-function who({ by, who: address }: json.Fields): string {
-  return `${by === "file" ? "a reload" : "a request"}${address ? ` of ${String(address)}` : ""}`;
+function who({ origin, who: address, by, why }: json.Fields): string {
+  if (origin === "file") return "a reload";
+  const person = [json.text(by), json.text(address)].filter(Boolean).join(" at ");
+  return `${person || "a request"}${why ? `, because "${String(why)}"` : ""}`;
 }
 
 /** All rules as one text. Each comes bare, or with its origin, as the list has them. */

@@ -6,6 +6,7 @@
 
 #include "config/config_warnings.h"
 #include "config/rules/rule_sources.h"
+#include "rulebook/rule_text.h"
 
 namespace weir::nginx {
 namespace {
@@ -92,7 +93,10 @@ RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
     book_.take_over(std::move(before), version->number, {}, now);
     return refusal(kConflict, "weir_zone has no room for rules of this length; make it larger.");
   }
-  for (const std::string& line : reply.changes) world_.say("by request: " + line);
+  for (const std::string& line : reply.changes) {
+    world_.say("by request: " + line + ", by " + describe(change.author) +
+               reason_of(change.author));
+  }
   for (const std::string& sentence : reply.warnings) {
     world_.say("by request: " + change.id + ": " + std::string(kWarningMark) + sentence);
   }

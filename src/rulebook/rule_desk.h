@@ -23,6 +23,7 @@
 
 #include "config/rules/rule_sources.h"
 #include "observe/rule_hold.h"
+#include "rulebook/rule_author.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -58,7 +59,7 @@ struct RuleChange {
   std::optional<std::uint64_t> if_version{};
   bool if_new = false;  // only if there is no rule of this id
   Keep keep = Keep::kUntilReload;
-  std::string who{};  // wants it: an address
+  RuleAuthor author{};
 };
 
 enum class ChangeOutcome : std::uint8_t {
@@ -122,10 +123,10 @@ struct RuleVerdict {
 struct RuleVersion {
   std::uint64_t version = 0;
   Instant when{};
-  RuleOrigin by = RuleOrigin::kFile;   // or kRequest
-  std::string who{};                   // has requested it; empty: unknown
-  std::vector<std::string> changes{};  // a line each, for people; none of the first version
-  std::vector<RuleSource> rules{};     // all of then, but those of Envoy's files
+  RuleOrigin origin = RuleOrigin::kFile;  // or kRequest
+  RuleAuthor author{};                    // of a request
+  std::vector<std::string> changes{};     // a line each, for people; none of the first version
+  std::vector<RuleSource> rules{};        // all of then, but those of Envoy's files
 };
 
 // The oldest first. A reload that changes nothing has a version, and no place here.
@@ -141,6 +142,8 @@ class RuleDesk {
   // As of the last change that was made. These wait for no change that is under way.
   virtual std::shared_ptr<const RulesView> view() const = 0;
   virtual RuleHistory history() const = 0;
+  // On which nodes the rules hold that requests have changed. Nothing if the node is alone.
+  virtual std::optional<RuleHold> hold() const { return std::nullopt; }
 
   // Calls `done` once: on the thread that makes the changes, when this one has been made or
   // refused; but at once, here, if it cannot even wait for its turn. By then every core has the

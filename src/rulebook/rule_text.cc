@@ -3,39 +3,97 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/duration_text.h"
+#include "proto/json_writer.h"
 #include "weir/quota.h"
 
 namespace weir {
 namespace {
 
-// The fields that describe() shows, and the id.
-constexpr std::array<std::string_view, 6> kDescribed = {"id",     "algorithm", "limit",
-                                                        "window", "burst",     "enabled"};
+// The fields that are told apart from the others.
+constexpr std::array<std::string_view, 7> kDescribed = {"id",    "algorithm", "limit", "window",
+                                                        "burst", "enabled",   "shadow"};
+constexpr std::size_t kShownMax = 32;  // bytes of a value
 
-boost::json::object fields_of(std::string_view id, const DescribedRules& described) {
-  const auto found = std::ranges::find(described.sources, id, &RuleSource::id);
-  if (found == described.sources.end()) return {};
-  return boost::json::parse(found->json).as_object();
+std::string quoted(std::string_view text) {
+  JsonWriter json;
+  json.string(text);
+  return json.text();
 }
 
-// "match, key": of the first in its order, then those that only the second has.
-std::string changed_fields(const boost::json::object& before, const boost::json::object& after) {
-  std::string names;
+// A value that can stand in a line of a log.
+std::optional<std::string> shown(const boost::json::value& value) {
+  if (!value.is_string()) {
+    return value.is_number() ? std::optional(boost::json::serialize(value)) : std::nullopt;
+  }
+  const auto& text = value.as_string();
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != ',' && c != ';'; };
+  if (text.empty() || text.size() > kShownMax || !std::ranges::all_of(text, is_plain)) {
+    return std::nullopt;
+  }
+  return std::string(text);
+}
+
+// "key from client to host", "status 503", "no tier", "match". Null: it is not there.
+std::string changed_field(std::string_view name, const boost::json::value* before,
+                          const boost::json::value* after) {
+  const std::string field(name);
+  if (after == nullptr) return "no " + field;
+  if (after->is_bool()) return field + (after->as_bool() ? " on" : " off");
+  const auto is = shown(*after);
+  if (!is) return field;
+  const auto was = before == nullptr ? std::nullopt : shown(*before);
+  return field + (was ? " from " + *was + " to " : " ") + *is;
+}
+
+using Texts = std::unordered_map<std::string_view, std::string_view>;
+
+Texts texts_of(std::span<const RuleSource> sources) {
+  Texts texts;
+  for (const RuleSource& source : sources) texts.emplace(source.id, source.json);
+  return texts;
+}
+
+std::string_view text_in(const Texts& texts, std::string_view id) {
+  const auto found = texts.find(id);
+  return found == texts.end() ? "{}" : found->second;
+}
+
+// Of the first in its order, then those that only the second has.
+void add_fields(std::vector<std::string>& changes, std::string_view before,
+                std::string_view after) {
+  if (before == after) return;
+  const auto was = boost::json::parse(before).as_object();
+  const auto is = boost::json::parse(after).as_object();
   const auto add = [&](std::string_view name) {
     if (std::ranges::count(kDescribed, name) > 0) return;
-    names.append(names.empty() ? "" : ", ").append(name);
+    changes.push_back(changed_field(name, was.if_contains(name), is.if_contains(name)));
   };
-  for (const auto& [name, value] : before) {
-    const auto* now = after.if_contains(name);
+  for (const auto& [name, value] : was) {
+    const auto* now = is.if_contains(name);
     if (now == nullptr || *now != value) add(name);
   }
-  for (const auto& [name, value] : after) {
-    if (!before.contains(name)) add(name);
+  for (const auto& [name, value] : is) {
+    if (!was.contains(name)) add(name);
   }
-  return names;
+}
+
+std::string describe(const Quota& quota) {
+  auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +
+              " per " + format_duration(quota.window());
+  if (quota.capacity() != quota.limit()) text += ", burst " + std::to_string(quota.capacity());
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text.append(text.empty() ? "" : ", ").append(part);
+  return text;
 }
 
 }  // namespace
@@ -50,16 +108,13 @@ std::string count_of(std::span<const Rule> rules) {
 }
 
 std::string describe(const Rule& rule) {
-  const auto& quota = rule.quota;
-  auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +
-              " per " + format_duration(quota.window());
-  if (quota.capacity() != quota.limit()) text += ", burst " + std::to_string(quota.capacity());
-  if (!rule.enabled) text += ", disabled";
-  return text;
+  return describe(rule.quota) + (rule.enabled ? "" : ", disabled");
 }
 
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after) {
+  const Texts written_before = texts_of(before.sources);
+  const Texts written = texts_of(after.sources);
   auto changes = std::vector<std::string>();
   for (const auto& rule : after.rules.rules()) {
     const auto* old = before.rules.find(rule.id);
@@ -67,9 +122,13 @@ std::vector<std::string> describe_changes(const DescribedRules& before,
       changes.push_back("added " + rule.id + ": " + describe(rule));
       continue;
     }
-    const auto was = describe(*old);
-    const auto now = describe(rule);
-    const auto others = changed_fields(fields_of(rule.id, before), fields_of(rule.id, after));
+    auto parts = std::vector<std::string>();
+    if (old->enabled != rule.enabled) parts.push_back(rule.enabled ? "enabled" : "disabled");
+    if (old->shadow != rule.shadow) parts.push_back(rule.shadow ? "shadow on" : "shadow off");
+    add_fields(parts, text_in(written_before, rule.id), text_in(written, rule.id));
+    const auto was = describe(old->quota);
+    const auto now = describe(rule.quota);
+    const auto others = joined(parts);
     if (was != now) {
       const auto also = others.empty() ? "" : "; also " + others;
       changes.push_back("changed " + rule.id + ": " + was + ", now " + now + also);
@@ -81,6 +140,19 @@ std::vector<std::string> describe_changes(const DescribedRules& before,
     if (after.rules.find(rule.id) == nullptr) changes.push_back("removed " + rule.id);
   }
   return changes;
+}
+
+bool is_about(std::string_view change, std::string_view id) {
+  change.remove_prefix(change.find(' ') + 1);
+  return change.starts_with(id) && (change.size() == id.size() || change[id.size()] == ':');
+}
+
+std::string describe(const RuleAuthor& author) {
+  return author.by.empty() ? author.who : quoted(author.by) + " at " + author.who;
+}
+
+std::string reason_of(const RuleAuthor& author) {
+  return author.why.empty() ? "" : ", because " + quoted(author.why);
 }
 
 }  // namespace weir

@@ -1,4 +1,5 @@
-// Rules in words, for logs: their limits, and what a reload changed.
+// Rules in words, for logs, events and the history: their limits, what a change does to them, and
+// who wants it.
 //
 // Thread rule: pure functions. Tested by rule_text_test.cc.
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "config/rules/rule_sources.h"
+#include "rulebook/rule_author.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -31,9 +33,16 @@ struct DescribedRules {
 };
 
 // One line a change, in the order of the files: "added login: sliding_window 5 per 1m", "removed
-// search", "changed login: match, key". A changed limit is "changed login: sliding_window 5 per 1m,
-// now sliding_window 6 per 1m". Fields other than the limit appear by name only.
+// search", "changed login: shadow on, key from client to host, match". A changed limit is "changed
+// login: sliding_window 5 per 1m, now sliding_window 6 per 1m". Long values appear by name only.
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after);
+// Whether one of these lines is about the rule.
+bool is_about(std::string_view change, std::string_view id);
+
+// "\"carol\" at 192.0.2.1"
+std::string describe(const RuleAuthor& author);
+// ", because \"many bots\""; empty if they do not say.
+std::string reason_of(const RuleAuthor& author);
 
 }  // namespace weir

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace weir {
 namespace {
 
@@ -68,10 +70,38 @@ TEST(RuleText, NamesTheOtherFieldsThatChanged) {
                                R"("match":{"path":"/b"},"on_deny":{"block":"5m"},"key":"client")"),
               ElementsAre("changed login: match, on_deny"));
   EXPECT_THAT(changes_of_login(5, R"("allow":["a"],"key":"client")", R"("key":"host")"),
-              ElementsAre("changed login: allow, key"));
+              ElementsAre("changed login: no allow, key from client to host"));
   EXPECT_THAT(changes_of_login(6, R"("limit":5,"tier":"header:X")", R"("limit":6)"),
               ElementsAre("changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m; "
-                          "also tier"));
+                          "also no tier"));
+  EXPECT_THAT(changes_of_login(5, R"("status":429,"cost":1)",
+                               R"("status":503,"overdraft":true,"name":"a b","group":"g")"),
+              ElementsAre("changed login: status from 429 to 503, no cost, overdraft on, name, "
+                          "group g"));
+}
+
+TEST(RuleText, SaysWhichWayASwitchGoes) {
+  const auto [on, off, tried] =
+      std::array{Rule{.id = "a", .enabled = true}, Rule{.id = "a", .enabled = false},
+                 Rule{.id = "a", .shadow = true}};
+  EXPECT_THAT(changes(set_of({on}), set_of({off})), ElementsAre("changed a: disabled"));
+  EXPECT_THAT(changes(set_of({off}), set_of({tried})),
+              ElementsAre("changed a: enabled, shadow on"));
+  EXPECT_THAT(changes(set_of({tried}), set_of({on})), ElementsAre("changed a: shadow off"));
+}
+
+TEST(RuleText, KnowsWhatAChangeIsAbout) {
+  EXPECT_TRUE(is_about("changed login: match", "login"));
+  EXPECT_TRUE(is_about("removed login", "login"));
+  EXPECT_FALSE(is_about("changed login2: match", "login"));
+  EXPECT_FALSE(is_about("removed a", "login"));
+}
+
+TEST(RuleText, NamesWhoWantsAChange) {
+  const RuleAuthor carol{.who = "192.0.2.1", .by = "carol\n", .why = "\"bots\""};
+  EXPECT_EQ(describe(carol), R"("carol\n" at 192.0.2.1)");
+  EXPECT_EQ(reason_of(carol), R"(, because "\"bots\"")");
+  EXPECT_EQ(describe(RuleAuthor{.who = "192.0.2.1"}) + reason_of({}), "192.0.2.1");
 }
 
 TEST(RuleText, AnotherSpellingIsNoChange) {

@@ -166,7 +166,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.sources = config.sources;
   if (!by_hand.empty()) {
     try {
-      auto rules = rules_in(next, by_hand);
+      auto rules = rules_in(next, by_hand).rules;
       config.rules = checked(next, {.rules = rules}).rules;
       next.in_force = std::move(rules);
       loaded.lost.clear();
@@ -181,21 +181,23 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
 }
 
 std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version,
-                                             std::string who, Instant now) {
+                                             RuleAuthor author, Instant now) {
   auto next = state_;
   next.version = version - 1;
   next.rules = compile_(checked(state_, {.rules = rules}).rules, next.sources);
   next.in_force = std::move(rules);
-  auto changes = finish(next, RuleOrigin::kRequest, now, std::move(who));
+  auto changes = finish(next, RuleOrigin::kRequest, now, std::move(author));
   put_in_force(std::move(next));
   return changes;
 }
 
 std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now) {
-  return take_over(rules_in(state_, by_hand), state_.version + 1, "another node", now);
+  auto [file, rules, author] = rules_in(state_, by_hand);
+  author.who += author.who.empty() ? "another node" : ", at another node";
+  return take_over(std::move(rules), state_.version + 1, std::move(author), now);
 }
 
-Rulebook::Sources Rulebook::rules_in(const State& base, std::string_view by_hand) {
+RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   auto read = rules_by_hand_in(by_hand);
   if (!read) throw Refusal{kMalformed, "it cannot read them"};
   if (read->file != hash_of(base.in_file.rules)) {
@@ -210,13 +212,13 @@ Rulebook::Sources Rulebook::rules_in(const State& base, std::string_view by_hand
     if (written == base.in_file.rules.end()) throw Refusal{kMalformed, "it cannot read them"};
     rule = *written;
   }
-  return std::move(read->rules);
+  return *std::move(read);
 }
 
 // Adds what follows from the rules of `next`, and returns what is different from before. All that
 // may want memory is done here, so that put_in_force() wants none.
-std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now,
-                                          std::string who) {
+std::vector<std::string> Rulebook::finish(State& next, RuleOrigin origin, Instant now,
+                                          RuleAuthor author) {
   auto changes = std::vector<std::string>();
   if (state_.rules != nullptr) {
     changes = describe_changes({.rules = *state_.rules, .sources = state_.in_force},
@@ -225,13 +227,13 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant no
   ++next.version;
   next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
   // The reply to a change names its version, and a client may want to go back to it.
-  const bool is_answered = by == RuleOrigin::kRequest;
+  const bool is_answered = origin == RuleOrigin::kRequest;
   if (is_answered || state_.rules == nullptr || !changes.empty() ||
       next.in_force != state_.in_force) {
     remember(next.history, {.version = next.version,
                             .when = now,
-                            .by = by,
-                            .who = std::move(who),
+                            .origin = origin,
+                            .author = std::move(author),
                             .changes = changes,
                             .rules = next.in_force});
   }
@@ -435,8 +437,8 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
-  auto changes = finish(next, RuleOrigin::kRequest, now, change.who);
-  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force));
+  auto changes = finish(next, RuleOrigin::kRequest, now, change.author);
+  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, change.author));
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
   }

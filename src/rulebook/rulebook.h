@@ -27,6 +27,7 @@
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
 #include "rulebook/rule_desk.h"
+#include "rulebook/rules_by_hand.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -70,7 +71,7 @@ class Rulebook {
   // Puts rules in force that a Rulebook of another process has made, whose file is the same, and
   // returns what they change. Throws what `compile` does.
   std::vector<std::string> take_over(std::vector<RuleSource> rules, std::uint64_t version,
-                                     std::string who, Instant now);
+                                     RuleAuthor author, Instant now);
   // The same of rules that travelled (rules_by_hand.h): each is checked as one by request is.
   // Throws a RuleRefusal if they cannot be in force here.
   std::vector<std::string> follow(std::string_view by_hand, Instant now);
@@ -123,7 +124,7 @@ class Rulebook {
   Draft former_rules(const RuleChange& change) const;
   bool is_there(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
-  static Sources rules_in(const State& base, std::string_view by_hand);
+  static RulesByHand rules_in(const State& base, std::string_view by_hand);
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
@@ -131,7 +132,8 @@ class Rulebook {
   static ConfigErrors warnings_about(const Draft& draft, Config& config);
   void edit_file_in(State& next, const RuleEdit& edit) const;
 
-  std::vector<std::string> finish(State& next, RuleOrigin by, Instant now, std::string who = {});
+  std::vector<std::string> finish(State& next, RuleOrigin origin, Instant now,
+                                  RuleAuthor author = {});
   void put_in_force(State next) noexcept;
 
   const std::string file_;

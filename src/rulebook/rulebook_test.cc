@@ -215,10 +215,10 @@ TEST_F(RulebookTest, RemembersWhatChangedWhenAndByWhom) {
   EXPECT_THAT(history[0]->changes, IsEmpty());
   EXPECT_EQ(history[1]->version, 2u);
   EXPECT_EQ(history[1]->when, later);
-  EXPECT_EQ(history[1]->by, RuleOrigin::kRequest);
+  EXPECT_EQ(history[1]->origin, RuleOrigin::kRequest);
   EXPECT_THAT(history[1]->changes, ElementsAre("removed search"));
   EXPECT_THAT(history[1]->rules, ElementsAre(testing::Field(&RuleSource::id, "login")));
-  EXPECT_EQ(history[2]->by, RuleOrigin::kFile);
+  EXPECT_EQ(history[2]->origin, RuleOrigin::kFile);
   EXPECT_THAT(history[2]->changes, ElementsAre(HasSubstr("added search")));
 }
 

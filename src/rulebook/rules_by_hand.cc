@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '1';
+constexpr char kVersion = '2';
 
 }  // namespace
 
@@ -22,7 +22,8 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force) {
+std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
+                     const RuleAuthor& author) {
   std::unordered_map<std::string_view, std::string_view> written;
   for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
   PackedWriter out;
@@ -32,7 +33,7 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
     const bool is_written = found != written.end() && found->second == rule.json;
     out.text(rule.id).text(is_written ? std::string_view() : rule.json);
   }
-  return out.take();
+  return out.text(author.who).text(author.by).text(author.why).take();
 }
 
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
@@ -43,6 +44,9 @@ std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
     const std::string_view id = in.text(bytes.size());
     read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});
   }
+  read.author.who = in.text(RuleAuthor::kWhoMax);
+  read.author.by = in.text(RuleAuthor::kByMax);
+  read.author.why = in.text(RuleAuthor::kWhyMax);
   if (!in.is_whole()) return std::nullopt;
   return read;
 }

@@ -1,6 +1,6 @@
-// RulesByHand: all rules as requests have left them, as bytes for other nodes. What the file
-// says itself does not travel: such a rule is an id alone, so a node takes them only if its file
-// has the same rules.
+// RulesByHand: all rules as requests have left them, and who made the last change, as bytes for
+// other nodes. What the file says itself does not travel: such a rule is an id alone, so a node
+// takes them only if its file has the same rules.
 //
 // Thread rule: values. Tested by rules_by_hand_test.cc and fuzz/rule_change_fuzz.cc.
 
@@ -14,18 +14,21 @@
 #include <vector>
 
 #include "config/rules/rule_sources.h"
+#include "rulebook/rule_author.h"
 
 namespace weir {
 
 struct RulesByHand {
   std::uint64_t file = 0;           // hash_of() the rules of the file
   std::vector<RuleSource> rules{};  // in the order in which they apply; no text: as in the file
+  RuleAuthor author{};              // of the last change
 };
 
 // The same for files that differ in comments and settings alone.
 std::uint64_t hash_of(std::span<const RuleSource> rules);
 
-std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force);
+std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
+                     const RuleAuthor& author);
 // Nothing if the bytes are no such rules.
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes);
 

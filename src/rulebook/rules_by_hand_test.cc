@@ -17,13 +17,16 @@ const std::vector<RuleSource> kChanged = {{.id = "login", .json = R"({"id":"logi
                                           {.id = "new", .json = R"({"id":"new","limit":1})"}};
 
 TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
-  const auto read = rules_by_hand_in(to_bytes(kFile, kChanged));
+  const RuleAuthor carol{.who = "192.0.2.1", .by = "carol", .why = "bots"};
+  const auto read = rules_by_hand_in(to_bytes(kFile, kChanged, carol));
   ASSERT_TRUE(read);
+  EXPECT_EQ(read->author, carol);
+  EXPECT_FALSE(rules_by_hand_in(to_bytes(kFile, kChanged, {.by = std::string(65, 'x')})));
   EXPECT_EQ(read->file, hash_of(kFile));
   auto expected = kChanged;
   expected[1].json.clear();
   EXPECT_EQ(read->rules, expected);
-  EXPECT_TRUE(rules_by_hand_in(to_bytes(kFile, {}))->rules.empty());
+  EXPECT_TRUE(rules_by_hand_in(to_bytes(kFile, {}, {}))->rules.empty());
 }
 
 TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
@@ -34,12 +37,12 @@ TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
 }
 
 TEST(RulesByHand, RefusesWhatIsCutOffOrHasMore) {
-  const std::string bytes = to_bytes(kFile, kChanged);
+  const std::string bytes = to_bytes(kFile, kChanged, {});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(rules_by_hand_in(std::string_view(bytes).substr(0, size))) << size;
   }
   EXPECT_FALSE(rules_by_hand_in(bytes + '\0'));
-  EXPECT_FALSE(rules_by_hand_in("2" + bytes.substr(1)));
+  EXPECT_FALSE(rules_by_hand_in("1" + bytes.substr(1)));
 }
 
 constexpr Instant kNow = instant_from_epoch_us(0);
@@ -55,8 +58,8 @@ class Node {
   std::string put(const std::string& json) {
     std::string by_hand;
     const auto reply = book.change(
-        {.id = "login", .text = json}, [&](std::string bytes) { by_hand = std::move(bytes); },
-        kNow);
+        {.id = "login", .text = json, .author = {.who = "192.0.2.1", .by = "carol", .why = "bots"}},
+        [&](std::string bytes) { by_hand = std::move(bytes); }, kNow);
     EXPECT_EQ(reply.outcome, ChangeOutcome::kDone) << reply.detail;
     return by_hand;
   }
@@ -96,6 +99,8 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
   EXPECT_EQ(second.changes,
             std::vector<std::string>{"changed login: sliding_window 5 per 1m, now sliding_window 6 "
                                      "per 1m"});
+  EXPECT_EQ(second.book.history().back()->author,
+            (RuleAuthor{.who = "192.0.2.1, at another node", .by = "carol", .why = "bots"}));
   Node other(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})");
   EXPECT_EQ(other.follow(first.put(kSix)), kOtherFile);
   EXPECT_EQ(other.limit(), 5);
@@ -105,14 +110,14 @@ TEST(RulesByHand, AreCheckedAsThoseOfARequestAre) {
   Node node;
   const std::vector<RuleSource> in_file = config_sources(kText).rules;
   const auto follow = [&](const std::string& id, const std::string& json) {
-    return node.follow(to_bytes(in_file, std::vector<RuleSource>{{.id = id, .json = json}}));
+    return node.follow(to_bytes(in_file, std::vector<RuleSource>{{.id = id, .json = json}}, {}));
   };
   EXPECT_EQ(node.follow("junk"), "it cannot read them");
   EXPECT_EQ(follow("missing", ""), "it cannot read them");
   EXPECT_EQ(follow("login", kSix + std::string(",")).substr(0, 6), "rule:1");
   EXPECT_EQ(follow("search", kSix), "The rule's id must be the one in the path, 'search'.");
   EXPECT_EQ(follow("login", R"({"id":"login","limit":-6,"window":"1m"})").substr(0, 6), "rule:1");
-  EXPECT_EQ(node.follow(to_bytes(in_file, std::vector{in_file[0], in_file[0]})).substr(0, 12),
+  EXPECT_EQ(node.follow(to_bytes(in_file, std::vector{in_file[0], in_file[0]}, {})).substr(0, 12),
             "rule 'login'");
   EXPECT_EQ(node.applied, 1);
 }

@@ -67,13 +67,16 @@ class Shared(unittest.TestCase):
     def test_a_limit_saved_on_one_node_denies_on_the_others(self):
         first, *others = self.fleet()
         begun = time.monotonic()
-        reply = put(first, 0)
+        reply = put(first, 0, "?by=carol&why=bots")
         took = time.monotonic() - begun
         self.assertEqual(reply.status, 200, reply.text)
         said = reply.json()["fleet"]
         self.assertEqual((said["version"], said["told"], said["runs"]), (1, True, 3))
         for node in others:
             self.assertFalse(node.check(rule="api", key="k")["allowed"])
+            last = ask(node, get("/admin/history?rule=api")).json()["history"][0]
+            self.assertEqual((last["who"], last["by"], last["why"]),
+                             ("127.0.0.1, at another node", "carol", "bots"))
         print(f"\na limit held on three nodes after {took:.3f} s")
         self.assertLess(took, 2, "a second, and what a busy machine adds")
         for node in (first, *others):

@@ -54,8 +54,11 @@ class Rules(unittest.TestCase):
             added = ask(weir, request("PUT", "/admin/rules/new",
                                       {"id": "new", "limit": 1, "window": 60}))
             self.assertEqual(added.status, 201)
-            off = ask(weir, request("PATCH", "/admin/rules/other", {"enabled": False}))
+            off = ask(weir, request("PATCH", "/admin/rules/other?by=carol&why=bots",
+                                    {"enabled": False, "shadow": True}))
             self.assertEqual(off.status, 200)
+            weir.wait_for_log('by request: changed other: disabled, shadow on, by "carol" at '
+                              '127.0.0.1, because "bots"')
             self.assertFalse(ask(weir, get("/admin/rules/other")).json()["rule"]["enabled"])
             self.assertEqual(ask(weir, request("DELETE", "/admin/rules/other")).status, 200)
             self.assertEqual(ask(weir, get("/admin/rules/other")).status, 404)
@@ -85,7 +88,7 @@ class Rules(unittest.TestCase):
             weir.signal(weir_server.signal.SIGHUP)
             weir.wait_for_log("reloaded: 2 rules")
             history = ask(weir, get("/admin/history")).json()["history"]
-            self.assertEqual([(entry["version"], entry["by"]) for entry in history],
+            self.assertEqual([(entry["version"], entry["origin"]) for entry in history],
                              [(4, "file"), (3, "request"), (2, "request"), (1, "file")])
             self.assertIn("now sliding_window 1001 per 365d", history[0]["changes"][0])
 

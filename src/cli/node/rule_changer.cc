@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/if_memory.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 
@@ -25,7 +26,10 @@ RuleReply RuleChanger::make(const RuleChange& change, Instant now) {
   Rulebook::Agree agree;
   if (fleet_ != nullptr) agree = [&](std::string by_hand) { offered = offer(std::move(by_hand)); };
   RuleReply reply = book_.change(change, agree, now);
-  for (const auto& line : reply.changes) spdlog::info("by request: {}", line);
+  const auto& author = change.author;
+  for (const auto& line : reply.changes) {
+    spdlog::info("by request: {}, by {}{}", line, describe(author), reason_of(author));
+  }
   for (const auto& sentence : reply.warnings) {
     spdlog::warn("by request: {}: {}", change.id, sentence);
   }
@@ -53,6 +57,10 @@ SharedRules::Version RuleChanger::offer(std::string by_hand) {
                       "Look at them, and ask again."};
   }
   return *std::move(offered);
+}
+
+std::optional<RuleHold> RuleChanger::hold() const {
+  return fleet_ == nullptr ? std::nullopt : std::optional(fleet_->hold());
 }
 
 void RuleChanger::follow_fleet(Instant now) {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -49,6 +50,7 @@ class RuleChanger final : public RuleDesk {
 
   std::shared_ptr<const RulesView> view() const override { return book_.view(); }
   RuleHistory history() const override { return book_.history(); }
+  std::optional<RuleHold> hold() const override;
   void change(RuleChange change, Done done, Instant now) override;
   void judge(RuleTrial trial, Judged done) override;
 

@@ -73,11 +73,13 @@ class FakeDesk final : public RuleDesk {
                                    .rules = {{.id = "old", .json = R"({"id":"old"})"}}};
     const auto newer = RuleVersion{.version = 7,
                                    .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
-                                   .by = RuleOrigin::kRequest,
-                                   .who = "192.0.2.1",
-                                   .changes = {"added login", "removed old"}};
+                                   .origin = RuleOrigin::kRequest,
+                                   .author = {.who = "192.0.2.1", .by = "carol", .why = "bots"},
+                                   .changes = {"added login: x", "removed old"},
+                                   .rules = {{.id = "login", .json = R"({"id":"login"})"}}};
     return {std::make_shared<const RuleVersion>(older), std::make_shared<const RuleVersion>(newer)};
   }
+  std::optional<RuleHold> hold() const override { return holds; }
   void change(RuleChange change, Done done, Instant) override {
     last = std::move(change);
     done(outcome);
@@ -92,6 +94,7 @@ class FakeDesk final : public RuleDesk {
   RuleVerdict verdict;
   RuleChange last;
   RuleReply outcome{.version = 8};
+  std::optional<RuleHold> holds;
 };
 
 class TestDoor {

@@ -27,6 +27,19 @@ TEST(HttpRules, AreShownWithTheirVersion) {
   EXPECT_EQ(door.ask(get("/admin/rules/login/x")).status, 404);
 }
 
+TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
+  TestDoor door(
+      {.rules = {{.id = "login",
+                  .quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)})}}});
+  door.desk.holds = {.version = 3, .nodes = {{.name = "a"}, {.name = "b", .why_not = "no"}}};
+  EXPECT_EQ(door.ask(get(kPath)).body,
+            R"({"id":"login","origin":"file","rule":{"id":"login"},"words":{"requests":)"
+            R"("checks that name the rule","key":"the key that they name",)"
+            R"("limits":"5 per 1m","denial":""},"fleet":{"version":3,"told":true,"runs":1,"nodes":)"
+            R"([{"node":"a","runs":true,"why_not":null},)"
+            R"({"node":"b","runs":false,"why_not":"no"}]}})");
+}
+
 TEST(HttpRules, AreChangedByMethod) {
   TestDoor door;
   door.desk.outcome.warnings = {"one", "two"};
@@ -94,7 +107,7 @@ TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
 TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history/6")).body,
-            R"({"version":6,"seconds_ago":784111877,"by":"file","changes":[],)"
+            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[],)"
             R"("rules":[{"id":"old","rule":{"id":"old"}}]})");
   for (const std::string_view none : {"5", "x", "-1", "7x"}) {
     EXPECT_EQ(door.ask(get("/admin/history/" + std::string(none))).status, 404) << none;
@@ -136,11 +149,39 @@ TEST(HttpRules, ARuleThatIsToBeNew) {
 
 TEST(HttpRules, HaveAHistory) {
   TestDoor door;
+  EXPECT_EQ(door.ask(get("/admin/history")).body,
+            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"("by":"carol","why":"bots","changes":["added login: x","removed old"]},)"
+            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[]}]})");
+}
+
+TEST(HttpRules, HaveEachAHistoryOfItsOwn) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/admin/history?rule=login")).body,
+            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"("by":"carol","why":"bots","changes":["added login: x"],"rule":{"id":"login"}}]})");
+  EXPECT_EQ(door.ask(get("/admin/history?rule=old")).body,
+            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"("by":"carol","why":"bots","changes":["removed old"],"rule":null},)"
+            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[],)"
+            R"("rule":{"id":"old"}}]})");
+  EXPECT_EQ(door.ask(get("/admin/history?rule=none")).body, R"({"history":[]})");
+}
+
+TEST(HttpRules, HearWhoChangesThemAndWhy) {
+  TestDoor door;
+  door.ask(request("PATCH", std::string(kPath) + "?by=carol&why=too%20many%20%22bots%22", "{}"));
+  EXPECT_EQ(door.desk.last.author,
+            (RuleAuthor{.who = "a Unix socket", .by = "carol", .why = "too many \"bots\""}));
+  door.desk.last = {};
+  EXPECT_EQ(door.ask(post("/admin/history?by=" + std::string(65, 'x'), R"({"back_to":6})")).status,
+            400);
   EXPECT_EQ(
-      door.ask(get("/admin/history")).body,
-      R"({"history":[{"version":7,"seconds_ago":1.5,"by":"request","who":"192.0.2.1","changes":[)"
-      R"("added login","removed old"]},)"
-      R"({"version":6,"seconds_ago":784111877,"by":"file","changes":[]}]})");
+      door.ask(request("DELETE", std::string(kPath) + "?why=" + std::string(257, 'x'), "")).status,
+      400);
+  EXPECT_EQ(door.desk.last.author, RuleAuthor{});
+  door.ask(post("/admin/history?why=back", R"({"back_to":6})"));
+  EXPECT_EQ(door.desk.last.author.why, "back");
 }
 
 TEST(HttpRules, GoBack) {

@@ -4,18 +4,23 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/decimal.h"
 #include "base/late_reply.h"
 #include "base/name_value.h"
+#include "config/rules/rule_words.h"
 #include "proto/json_writer.h"
 #include "rulebook/rule_desk.h"
+#include "rulebook/rule_text.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/shared_json.h"
@@ -98,6 +103,7 @@ struct Pages {
   const RuleSwitches* switches;  // may be null
 };
 
+// Without the brace at its end.
 void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Instant now) {
   json.begin_object().field("id", rule.id);
   json.field("origin", kOriginNames[static_cast<std::size_t>(rule.origin)]);
@@ -106,7 +112,11 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   if (in_force != nullptr && may_switch(*in_force)) {
     write_following(json.key("following"), pages.switches, rule.id, now);
   }
-  json.end_object();
+}
+
+void write_words(JsonWriter& json, const RuleWords& words) {
+  json.begin_object().field("requests", words.requests).field("key", words.key);
+  json.field("limits", words.limits).field("denial", words.denial).end_object();
 }
 
 void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id) {
@@ -116,6 +126,11 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, pages, rule, exchange.now);
+    if (const Rule* const in_force = core.rules().find(id); in_force != nullptr) {
+      write_words(json.key("words"), words_of(*in_force, written_rule(rule.json)));
+    }
+    if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
+    json.end_object();
     return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
@@ -138,6 +153,12 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
   change.if_new = if_none == "*";
   if (!if_none.empty() && !change.if_new) {
     return http_problem(412, "If-None-Match must be *: only if there is no such rule yet.");
+  }
+  for (const auto& [name, most, text] : {std::tuple("by", RuleAuthor::kByMax, &change.author.by),
+                                         {"why", RuleAuthor::kWhyMax, &change.author.why}}) {
+    *text = query_value(exchange.query, name).value_or("");
+    if (text->size() <= most) continue;
+    return invalid_field(name, "a text of at most " + std::to_string(most) + " bytes");
   }
   const auto persist = query_value(exchange.query, "persist").value_or("false");
   if (persist != "true" && persist != "false") return invalid_field("persist", "true or false");
@@ -205,7 +226,7 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
 
 void make_change(const Pages& pages, const Exchange& exchange, RuleChange change) {
   HttpCore& core = pages.core;
-  change.who = exchange.peer ? exchange.peer->to_string() : "a Unix socket";
+  change.author.who = exchange.peer ? exchange.peer->to_string() : "a Unix socket";
   if (const auto problem = read_change(exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
@@ -220,32 +241,51 @@ void make_change(const Pages& pages, const Exchange& exchange, RuleChange change
 // The fields, without the braces.
 void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
   json.field("version", version.version).field("seconds_ago", now - version.when);
-  json.field("by", kOriginNames[static_cast<std::size_t>(version.by)]);
-  if (!version.who.empty()) json.field("who", version.who);
-  json.field("changes", version.changes);
+  json.field("origin", kOriginNames[static_cast<std::size_t>(version.origin)]);
+  const auto& [who, by, why] = version.author;
+  if (!who.empty()) json.field("who", who);
+  if (!by.empty()) json.field("by", by);
+  if (!why.empty()) json.field("why", why);
 }
 
 // Those that were in force then, as they were written.
 void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
   json.begin_object();
   write_version(json, version, now);
-  json.key("rules").begin_array();
+  json.field("changes", version.changes).key("rules").begin_array();
   for (const RuleSource& rule : version.rules) {
     json.begin_object().field("id", rule.id).key("rule").raw(rule.json).end_object();
   }
   json.end_array().end_object();
 }
 
-void show_history(const Pages& pages, const Exchange& exchange) {
-  const RuleHistory history = pages.desk.history();
-  JsonWriter json;
+// Of one rule only the versions that changed it, and what it was in each.
+void write_history(JsonWriter& json, const RuleHistory& history,
+                   const std::optional<std::string>& rule, Instant now) {
+  const auto text_in = [&](auto version) {
+    if (!rule || version == history.rend()) return std::string_view();
+    const auto found = std::ranges::find((*version)->rules, *rule, &RuleSource::id);
+    return found == (*version)->rules.end() ? std::string_view() : std::string_view(found->json);
+  };
   json.begin_object().key("history").begin_array();
+  std::string_view before = text_in(history.rbegin());
   for (auto version = history.rbegin(); version != history.rend(); ++version) {
+    const std::string_view text = std::exchange(before, text_in(std::next(version)));
+    if (rule && text == before) continue;
     json.begin_object();
-    write_version(json, **version, exchange.now);
+    write_version(json, **version, now);
+    auto changes = (*version)->changes;
+    if (rule) std::erase_if(changes, [&](const auto& line) { return !is_about(line, *rule); });
+    json.field("changes", changes);
+    if (rule) json.key("rule").raw(raw_or_null(text));
     json.end_object();
   }
   json.end_array().end_object();
+}
+
+void show_history(const Pages& pages, const Exchange& exchange) {
+  JsonWriter json;
+  write_history(json, pages.desk.history(), query_value(exchange.query, "rule"), exchange.now);
   pages.core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
@@ -267,7 +307,10 @@ void show_rules(const Pages& pages, const Exchange& exchange) {
   const auto view = pages.desk.view();
   JsonWriter json;
   json.begin_object().field("version", view->version).key("rules").begin_array();
-  for (const RuleView& rule : view->rules) write_rule(json, pages, rule, exchange.now);
+  for (const RuleView& rule : view->rules) {
+    write_rule(json, pages, rule, exchange.now);
+    json.end_object();
+  }
   json.end_array().field("removed", view->removed).end_object();
   pages.core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
 }
@@ -322,13 +365,13 @@ void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches
         if (exchange.only_reads()) return show_rule(here, exchange, id);
         make_change(here, exchange, {.id = id});
       },
-      {.of_others = "persist"});
+      {.of_others = "persist by why"});
   add({kGet, kPost}, "/admin/history",
       [](const Pages& here, const Exchange& exchange) {
         if (exchange.only_reads()) return show_history(here, exchange);
         make_change(here, exchange, {});
       },
-      {.of_others = "persist"});
+      {.of_get = "rule", .of_others = "persist by why"});
   add({kPost}, "/admin/rules/validate", try_rule, {.of_others = "id"});
   add({kGet}, "/admin/history/{version}", show_version);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/websocket/frames.h"
+#include "rulebook/rule_text.h"
 #include "server/http/console/live_json.h"
 
 namespace weir {
@@ -220,10 +221,11 @@ void LiveFeed::note_rules(std::vector<LiveEvent>& news) {
 }
 
 LiveEvent LiveFeed::event_of(const RuleVersion& version) const {
-  if (version.by == RuleOrigin::kFile) return {.kind = "reload", .text = lines(version.changes)};
-  const bool names = people_ == People::kNamed && !version.who.empty();
-  return {.kind = "rules",
-          .text = "by " + (names ? version.who : "request") + ": " + lines(version.changes)};
+  std::string text = lines(version.changes);
+  if (version.origin == RuleOrigin::kFile) return {.kind = "reload", .text = std::move(text)};
+  if (people_ == People::kHidden) return {.kind = "rules", .text = "by request: " + text};
+  const RuleAuthor& author = version.author;
+  return {.kind = "rules", .text = "by " + describe(author) + ": " + text + reason_of(author)};
 }
 
 std::optional<LiveEvent> LiveFeed::news_of_redis(const NodeFigures& figures) {

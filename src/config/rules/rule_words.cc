@@ -1,0 +1,153 @@
+#include "config/rules/rule_words.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <map>
+#include <span>
+
+#include "base/duration_text.h"
+#include "config/rules/rule_config.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+// A field that is a text or a list of them.
+std::vector<std::string> texts(const json::value* value) {
+  auto all = std::vector<std::string>();
+  const auto add = [&](const json::value& text) {
+    if (text.is_string()) all.emplace_back(text.as_string().data(), text.as_string().size());
+  };
+  if (value == nullptr) return all;
+  if (!value->is_array()) {
+    add(*value);
+    return all;
+  }
+  for (const auto& item : value->as_array()) add(item);
+  return all;
+}
+
+json::object object_in(const json::object& fields, std::string_view name) {
+  const auto* value = fields.if_contains(name);
+  return value != nullptr && value->is_object() ? value->as_object() : json::object();
+}
+
+// Nothing in it ends the code.
+std::string code(std::string_view text) {
+  auto quoted = std::string("`");
+  for (const char c : text) quoted += c == '`' ? '\'' : c;
+  return quoted + "`";
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  auto all = std::string();
+  for (const auto& part : parts) all.append(all.empty() ? "" : separator).append(part);
+  return all;
+}
+
+std::string codes(const std::vector<std::string>& names, std::string_view if_none,
+                  std::string_view separator = ", ") {
+  auto parts = std::vector<std::string>();
+  for (const auto& name : names) parts.push_back(code(name));
+  return parts.empty() ? std::string(if_none) : joined(parts, separator);
+}
+
+std::string limits_text(std::span<const Quota> limits) {
+  auto parts = std::vector<std::string>();
+  for (const auto& quota : limits) {
+    auto& part = parts.emplace_back(std::to_string(quota.limit()) + " per " +
+                                    format_duration(quota.window()));
+    if (quota.capacity() != quota.limit()) {
+      part += ", " + std::to_string(quota.capacity()) + " at once";
+    }
+  }
+  return joined(parts, " and ");
+}
+
+// "401", or "500 to 599".
+std::vector<std::string> statuses_of(const ResponseCount& count) {
+  auto statuses = std::vector<std::string>();
+  for (const auto& [first, last] : count.statuses) {
+    const bool is_known = first != kUnknownStatus;
+    auto& text = statuses.emplace_back(is_known ? std::to_string(first) : "unknown");
+    if (last != first) text += " to " + std::to_string(last);
+  }
+  return statuses;
+}
+
+// "mon-fri 08:00 to 18:00 Europe/Berlin".
+std::string hours_text(const json::object& hours) {
+  const auto field = [&](std::string_view name, std::string_view otherwise) {
+    const auto found = texts(hours.if_contains(name));
+    return found.empty() ? std::string(otherwise) : joined(found, ", ");
+  };
+  return field("days", "mon-sun") + " " + field("from", "00:00") + " to " + field("to", "24:00") +
+         " " + field("zone", "UTC");
+}
+
+std::string requests_text(const Rule& rule, const WrittenRule& written) {
+  if (!rule.match) return rule.descriptor ? "descriptors of Envoy" : "checks that name the rule";
+  auto text = codes(written.methods, "any method") + " " + codes(written.paths, "any path");
+  if (!written.conditions.empty()) text += ", where " + code(json::serialize(written.conditions));
+  if (!written.hours.empty()) text += ", " + hours_text(written.hours);
+  return text;
+}
+
+std::string key_text(const Rule& rule, const WrittenRule& written) {
+  if (!rule.match) return rule.descriptor ? "their values" : "the key that they name";
+  const bool takes_first = rule.key_form == Rule::KeyForm::kFirst;
+  return codes(written.key, "all together", takes_first ? ", else " : ", ");
+}
+
+std::string all_limits_text(const Rule& rule) {
+  if (rule.effect == Rule::Effect::kConcurrency) {
+    return std::to_string(rule.quota.limit()) + " under way at once";
+  }
+  if (rule.effect != Rule::Effect::kLimit) return "none";
+  auto text = limits_text(rule.own_limits());
+  if (rule.response && !rule.response->statuses.empty()) {
+    text += ", of responses with status " + joined(statuses_of(*rule.response), ", ");
+  }
+  for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) {
+    text += "; " + code(tier) + ": " + limits_text(limits);
+  }
+  return text;
+}
+
+std::string denial_text(const Denial& denial) {
+  if (denial.blocks.empty()) {
+    const bool delays = denial.delay_max > Duration{0};
+    return delays ? "after a wait of up to " + format_duration(denial.delay_max) : "";
+  }
+  auto lengths = std::vector<std::string>();
+  for (const auto length : denial.blocks) lengths.push_back(format_duration(length));
+  const auto text = "blocked for " + joined(lengths, ", then ");
+  if (denial.block_after <= 1) return text;
+  return text + " after " + std::to_string(denial.block_after) + " denials in " +
+         format_duration(denial.block_window);
+}
+
+}  // namespace
+
+WrittenRule written_rule(std::string_view text) {
+  if (text.empty()) return {};
+  const auto fields = json::parse(text).as_object();
+  auto rule = WrittenRule{.key = texts(fields.if_contains("key")),
+                          .conditions = object_in(fields, "match"),
+                          .hours = object_in(fields, "active")};
+  rule.methods = texts(rule.conditions.if_contains("method"));
+  rule.paths = texts(rule.conditions.if_contains("path"));
+  rule.conditions.erase("method");
+  rule.conditions.erase("path");
+  return rule;
+}
+
+RuleWords words_of(const Rule& rule, const WrittenRule& written) {
+  return {.requests = requests_text(rule, written),
+          .key = key_text(rule, written),
+          .limits = all_limits_text(rule),
+          .denial = denial_text(rule.denial)};
+}
+
+}  // namespace weir

@@ -1,0 +1,24 @@
+// RuleAuthor: who wants a change of the rules, as far as they say.
+//
+// Thread rule: values. Tested by rule_text_test.cc and rules_by_hand_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace weir {
+
+struct RuleAuthor {
+  static constexpr std::size_t kWhoMax = 96;  // bytes
+  static constexpr std::size_t kByMax = 64;
+  static constexpr std::size_t kWhyMax = 256;
+
+  std::string who{};  // an address, or another node; empty: unknown
+  std::string by{};   // the name that they give; empty: none
+  std::string why{};  // in their words; empty: they do not say
+
+  friend bool operator==(const RuleAuthor&, const RuleAuthor&) = default;
+};
+
+}  // namespace weir
