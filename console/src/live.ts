@@ -161,7 +161,7 @@ class LiveFeed extends EventTarget {
   }
 
   private async loadHistory(): Promise<void> {
-    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`, UNASKED);
+    const reply = await ask("/console/history?span=10m", UNASKED);
     if (!reply.ok) return;
     const newest = readSeconds(reply.body);
     const first = newest[0]?.t ?? Infinity;

@@ -108,7 +108,7 @@ export function readLive(value: unknown): Live | undefined {
 }
 
 export function readSeconds(value: unknown): Second[] {
-  return json.objects(json.object(value).seconds).flatMap((from) => {
+  return json.objects(json.object(value).points).flatMap((from) => {
     const t = json.number(from.t);
     return t === undefined ? [] : [{ t, nodes: json.number(from.nodes), ...readRates(from) }];
   });

@@ -43,7 +43,7 @@ test("a node without a fleet is its own fleet", () => {
 
 test("history is a list of seconds", () => {
   assert.deepEqual(readSeconds({
-    seconds: [{ t: 1, nodes: 3, requests: 2, denied: 1 }, { requests: 2 }] }),
+    points: [{ t: 1, nodes: 3, requests: 2, denied: 1 }, { requests: 2 }] }),
     [{ t: 1, nodes: 3, requests: 2, denied: 1, denyRate: 0.5, burstRatio: undefined }]);
   assert.deepEqual(readSeconds({}), []);
 });

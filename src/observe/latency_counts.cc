@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace weir {
+
+LatencyFigures& LatencyFigures::operator+=(const LatencyFigures& other) {
+  std::ranges::transform(counts, other.counts, counts.begin(), std::plus());
+  return *this;
+}
 
 std::uint64_t LatencyFigures::total() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});

@@ -22,6 +22,8 @@ struct LatencyFigures {
 
   std::array<std::uint64_t, kClasses> counts{};
 
+  LatencyFigures& operator+=(const LatencyFigures& other);
+
   std::uint64_t total() const;
   // The duration that `share` of all (0 to 1) did not exceed. It is the bound of a class, so up
   // to twice the true one. Zero if nothing was recorded.

@@ -73,7 +73,7 @@ class Live(unittest.TestCase):
                 name: busy["here"][name]
                 for name in ("requests", "denied", "deny_rate", "burst_ratio")}})
             with weir.connect() as connection:
-                history = connection.ask(get("/console/live.json?seconds=600")).json()["seconds"]
+                history = connection.ask(get("/console/history")).json()["points"]
             self.assertEqual(sum(second["denied"] for second in history), 15)
 
     def test_all_cores_send_the_same_message(self):
@@ -235,7 +235,7 @@ def steady_load(node):
 
 def history_of(node):
     with node.connect() as connection:
-        return connection.ask(get("/console/live.json?seconds=600")).json()["seconds"]
+        return connection.ask(get("/console/history")).json()["points"]
 
 
 def watch_until(console, requests):

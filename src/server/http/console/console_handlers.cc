@@ -1,12 +1,14 @@
 // The handlers of the console. /console/session signs people in with the admin token, and out.
 // /console/live, a WebSocket, shows what happens each second, and /console/live.json the same for
-// people whose proxy breaks WebSockets. / and /console/{name} are its page and what the page loads.
+// people whose proxy breaks WebSockets; /console/history what happened in the last day. / and
+// /console/{name} are its page and what the page loads.
 //
 // The files are the same for everybody and say nothing of this node: a visitor who may not see more
 // is asked for the token by the page.
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,7 +18,6 @@
 #include <vector>
 
 #include "base/ascii.h"
-#include "base/decimal.h"
 #include "base/name_value.h"
 #include "base/secret.h"
 #include "proto/json_writer.h"
@@ -30,6 +31,8 @@
 
 namespace weir {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Console : ConsoleParts {
   HttpCore& core;
@@ -165,17 +168,33 @@ void open_live(const Console& console, Exchange& exchange) {
 void show_live_json(const Console& console, Exchange& exchange) {
   HttpCore& core = console.core;
   if (refuse_figures(console, exchange)) return;
-  LiveFeed& feed = console.feed;
-  const auto asked = query_value(exchange.query, "seconds");
-  if (!asked) {
-    const LiveMessagePtr message = feed.message();
-    return core.reply(exchange, {.fields = kNoStore, .body = message->json()});
+  const LiveMessagePtr message = console.feed.message();
+  core.reply(exchange, {.fields = kNoStore, .body = message->json()});
+}
+
+struct NamedSpan {
+  std::string_view name;
+  std::chrono::seconds span;
+};
+constexpr std::array<NamedSpan, 4> kSpans = {
+    {{"1m", 1min}, {"10m", 10min}, {"1h", 1h}, {"24h", 24h}}};
+
+void show_history(const Console& console, Exchange& exchange) {
+  HttpCore& core = console.core;
+  if (refuse_figures(console, exchange)) return;
+  const auto asked = query_value(exchange.query, "span").value_or("10m");
+  const auto* const found = std::ranges::find(kSpans, asked, &NamedSpan::name);
+  if (found == kSpans.end()) {
+    return core.reply_problem(exchange, invalid_field("span", "one of 1m, 10m, 1h and 24h"));
   }
-  const auto seconds = read_decimal<std::size_t>(*asked);
-  if (!seconds || *seconds == 0) {
-    return core.reply_problem(exchange, invalid_field("seconds", "a whole number from 1 up"));
+  const auto id = query_value(exchange.query, "rule");
+  const RuleNumber rule =
+      id ? console.view.traffic.rules().number_with(rule_hash(*id)) : kNoRuleNumber;
+  if (id && rule == kNoRuleNumber) {
+    return core.reply_problem(exchange, http_problem(404, "There is no rule of this id."));
   }
-  const std::string history = feed.history(*seconds);
+  const std::string history =
+      id ? console.feed.history(found->span, rule) : console.feed.history(found->span);
   core.reply(exchange, {.fields = kNoStore, .body = history});
 }
 
@@ -296,6 +315,7 @@ void add_console_routes(HttpCore& core, const ConsoleOptions& options, const Con
   add({kGet, kPost, kDelete}, "/console/session", handle_session);
   add({kGet}, "/console/live", open_live);
   add({kGet}, "/console/live.json", show_live_json);
+  add({kGet}, "/console/history", show_history);
   add({kGet}, "/console/{name}",
       [assets = options.assets](const Console& here, Exchange& exchange) {
         show_asset(here.core, assets, exchange);

@@ -13,11 +13,6 @@ namespace {
 constexpr std::size_t kEventTextMax = 300;  // of an event
 constexpr std::size_t kLatencySeconds = 10;
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
-constexpr std::int64_t kBackMax = 60;          // seconds; a clock that went back by more was set
-
-void add_to(LatencyFigures& sum, const LatencyFigures& more) {
-  for (std::size_t i = 0; i < sum.counts.size(); ++i) sum.counts[i] += more.counts[i];
-}
 
 LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& before) {
   LatencyFigures grown;
@@ -80,22 +75,10 @@ void LiveFeed::tick(Second second, Instant now) {
   picture.rules_version = rules_version_;
   picture.absent = roster_.absent(*picture.traffic, view_.info.node);
   const std::scoped_lock lock(mutex_);
-  keep_seconds(picture);
+  history_.keep(*picture.traffic, latency_.back());
   picture_ = std::move(picture);
   message_.reset();
-}
-
-// Those that are new, at their own places: a fleet's are heard late, and when Redis has gone, the
-// node's own fill the time since. With the lock held.
-void LiveFeed::keep_seconds(const LivePicture& picture) {
-  const TrafficSnapshot& traffic = *picture.traffic;
-  if (traffic.newest < last_kept_ - kBackMax) last_kept_ = traffic.newest - 1;
-  const std::int64_t first = std::max(last_kept_, traffic.newest - traffic.known_seconds) + 1;
-  for (std::int64_t second = first; second <= traffic.newest; ++second) {
-    history_.push_back(history_json(picture, second));
-    if (history_.size() > kHistoryMax) history_.pop_front();
-  }
-  last_kept_ = std::max(last_kept_, traffic.newest);
+  told_.clear();
 }
 
 LiveMessagePtr LiveFeed::message() {
@@ -107,15 +90,17 @@ LiveMessagePtr LiveFeed::message() {
   return message_;
 }
 
-std::string LiveFeed::history(std::size_t seconds) const {
-  std::string json = R"({"seconds":[)";
+std::string LiveFeed::history(std::chrono::seconds span) {
   const std::scoped_lock lock(mutex_);
-  const std::size_t shown = std::min(seconds, history_.size());
-  for (std::size_t i = history_.size() - shown; i < history_.size(); ++i) {
-    json += history_[i];
-    if (i + 1 < history_.size()) json += ',';
-  }
-  return json + "]}";
+  if (picture_.traffic == nullptr) return "{}";
+  std::string& told = told_[span];
+  if (told.empty()) told = history_json(view_, picture_, history_, span);
+  return told;
+}
+
+std::string LiveFeed::history(std::chrono::seconds span, RuleNumber rule) const {
+  const std::scoped_lock lock(mutex_);
+  return picture_.traffic == nullptr ? "{}" : history_json(picture_, history_, span, rule);
 }
 
 LiveFeed::Place LiveFeed::take_place(const std::optional<Caller>& stranger) {
@@ -161,10 +146,10 @@ void LiveFeed::note_latency(const TrafficSecond& second) {
     const LatencyFigures now = view_.traffic.rules().latency(rule.rule);
     const auto known = latency_before_.find(rule.rule);
     if (known != latency_before_.end()) {
-      add_to(sum, difference(now, known->second));
+      sum += difference(now, known->second);
       known->second = now;
     } else if (latency_before_.size() < kTimedRulesMax) {
-      if (now.total() <= rule.counts.requests) add_to(sum, now);
+      if (now.total() <= rule.counts.requests) sum += now;
       latency_before_.emplace(rule.rule, now);
     }
   }
@@ -174,7 +159,7 @@ void LiveFeed::note_latency(const TrafficSecond& second) {
 
 LatencyFigures LiveFeed::recent_latency() const {
   LatencyFigures sum;
-  for (const LatencyFigures& second : latency_) add_to(sum, second);
+  for (const LatencyFigures& second : latency_) sum += second;
   return sum;
 }
 

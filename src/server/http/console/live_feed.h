@@ -1,7 +1,7 @@
 // LiveFeed: what consoles show of this node and its fleet, once a second.
 //
 //   first core ──tick()──> the second that has ended ──message()──> one text, made once for all
-//                     └──> the last ten minutes ──history()──> for charts that begin
+//                     └──> TrafficHistory ──history()──> charts and lists of up to a day
 //
 // A message that nobody wants is not made; who wants it first makes it. It has no keys, so all
 // consoles get the same.
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,7 +25,7 @@
 #include <unordered_map>
 
 #include "observe/latency_counts.h"
-#include "observe/recent_traffic.h"
+#include "observe/traffic_history.h"
 #include "observe/unusual/traffic_events.h"
 #include "rulebook/rule_desk.h"
 #include "rules/request/client_address.h"
@@ -83,7 +84,6 @@ class LiveFeed {
  public:
   static constexpr int kConsolesMax = 1'000;  // that listen at once
   static constexpr int kStrangersMax = 50;    // of them without a session, from one network
-  static constexpr std::size_t kHistoryMax = 600;
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
 
@@ -105,8 +105,9 @@ class LiveFeed {
 
   // As of the last tick.
   LiveMessagePtr message();
-  // One figure a second, the oldest first: {"seconds":[{"t":...},...]}.
-  std::string history(std::size_t seconds) const;
+  // The last so many seconds, with the rules that denied most; and those of one rule.
+  std::string history(std::chrono::seconds span);
+  std::string history(std::chrono::seconds span, RuleNumber rule) const;
 
   // Adds an event of that kind; the text is a sentence without its stop.
   void tell(std::string_view kind, std::string rule, std::string text);
@@ -128,7 +129,6 @@ class LiveFeed {
   void leave(const std::optional<Caller>& stranger) noexcept;
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
-  void keep_seconds(const LivePicture& picture);
   void note_events(const LivePicture& picture);
   void note_rules(std::vector<LiveEvent>& news);
   LiveEvent event_of(const RuleVersion& version) const;
@@ -153,12 +153,12 @@ class LiveFeed {
   bool is_reload_fine_ = true;
   std::optional<bool> redis_up_;  // since it first was
   FleetRoster roster_;
-  std::int64_t last_kept_ = 0;  // second in the history
 
   mutable std::mutex mutex_;  // guards what follows
   LivePicture picture_;
   LiveMessagePtr message_;  // of the picture, if somebody wanted it
-  std::deque<std::string> history_;
+  TrafficHistory history_;
+  std::map<std::chrono::seconds, std::string> told_;  // of the history since the last second
   std::deque<LiveEvent> events_;
   std::uint64_t last_event_ = 0;
 };

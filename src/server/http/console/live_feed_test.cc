@@ -28,10 +28,7 @@ struct World {
       }
       door.now = std::max(door.now, recent.next_tick());
       recent.tick(door.now);
-      feed.tick({.traffic = recent.snapshot(),
-                 .rules = std::make_shared<const RuleSet>(std::vector<Rule>{}),
-                 .wall_lead = 2s},
-                door.now);
+      feed.tick({.traffic = recent.snapshot(), .rules = rules, .wall_lead = 2s}, door.now);
     }
   }
 
@@ -44,6 +41,7 @@ struct World {
 
   TestDoor door{{.rules = {{.id = "login", .quota = *Quota::make({.limit = 5, .window = 60s})}}}};
   RecentTraffic recent{door.traffic, door.now};
+  RuleSetPtr rules = std::make_shared<const RuleSet>(std::vector<Rule>{});
   LiveFeed& feed = door.live;
 };
 
@@ -83,17 +81,58 @@ TEST(LiveFeed, IsMadeOnceASecond) {
   EXPECT_NE(world.feed.message(), one);
 }
 
-TEST(LiveFeed, RemembersTenMinutes) {
+TEST(LiveFeed, TellsWhatTheLastDayWas) {
   World world;
-  world.pass(static_cast<int>(LiveFeed::kHistoryMax) + 50, 1);
-  const json::array all = json::parse(world.feed.history(9'999)).at("seconds").as_array();
-  ASSERT_EQ(all.size(), LiveFeed::kHistoryMax);
-  EXPECT_NEAR(number(all.back().at("t")) - number(all.front().at("t")),
-              static_cast<double>(LiveFeed::kHistoryMax) - 1, 0.1);
-  EXPECT_EQ(number(all.back().at("requests")), 1);
-  const json::array few = json::parse(world.feed.history(3)).at("seconds").as_array();
-  ASSERT_EQ(few.size(), 3u);
-  EXPECT_EQ(few.back(), all.back());
+  world.pass(1, 10);
+  world.pass(120, 1);
+  const json::object day = json::parse(world.feed.history(24h)).as_object();
+  EXPECT_EQ(number(day.at("span")), 86'400);
+  EXPECT_EQ(number(day.at("step")), 60);
+  EXPECT_EQ(day.at("scope"), "node");
+  double requests = 0;
+  double seconds = 0;
+  for (const json::value& point : day.at("points").as_array()) {
+    requests += number(point.at("requests"));
+    seconds += number(point.at("seconds"));
+    EXPECT_EQ(number(point.at("nodes")), 1);
+  }
+  EXPECT_EQ(requests, 130);
+  EXPECT_EQ(seconds, 122);
+  EXPECT_NEAR(number(day.at("points").as_array().back().at("t")),
+              number(world.message().at("fleet").at("t")), 0.01);
+  EXPECT_EQ(json::parse(world.feed.history(1min)).at("points").as_array().size(), 60u);
+}
+
+TEST(LiveFeed, TellsWhichRulesDenySinceWhen) {
+  World world;
+  const auto login = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      world.door.ask(post("/check", R"({"key":"a","rule":"login"})"));
+    }
+    world.pass(1);
+  };
+  login(8);
+  const double first = number(world.message().at("fleet").at("t"));
+  login(3);
+  world.rules = world.door.rules;
+  const RuleNumber rule = world.door.traffic.rules().number_of("login");
+  world.door.now += 1h;  // nobody looks at a clock that somebody sets
+  const json::object said = json::parse(world.feed.history(1min)).as_object();
+  ASSERT_EQ(said.at("rules").as_array().size(), 1u);
+  const json::object& line = said.at("rules").at(0).as_object();
+  EXPECT_EQ(line.at("rule"), "login");
+  EXPECT_EQ(number(line.at("requests")), 11);
+  EXPECT_EQ(number(line.at("denied")), 6);
+  EXPECT_NEAR(number(line.at("denying_since")), first, 0.01);
+  EXPECT_NEAR(number(line.at("last_denied")), first + 1, 0.01);
+  EXPECT_FALSE(line.contains("shadow"));
+  EXPECT_EQ(number(said.at("others").at("denied")), 0);
+  const json::object alone = json::parse(world.feed.history(1min, rule)).as_object();
+  EXPECT_FALSE(alone.contains("rules"));
+  const json::array& points = alone.at("points").as_array();
+  ASSERT_GE(points.size(), 2u);
+  EXPECT_EQ(number(points[points.size() - 2].at("denied")), 3);
+  EXPECT_EQ(number(points.back().at("denied")), 3);
 }
 
 // A fleet's seconds are heard late, and while Redis is away not at all.
@@ -116,7 +155,7 @@ TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
   EXPECT_EQ(world.message().at("fleet").at("alone"), true);
   pass_with_fleet(5);
   world.pass(1, 3);
-  const json::array all = json::parse(world.feed.history(600)).at("seconds").as_array();
+  const json::array all = json::parse(world.feed.history(10min)).at("points").as_array();
   for (std::size_t i = 1; i < all.size(); ++i) {
     EXPECT_NEAR(number(all[i].at("t")) - number(all[i - 1].at("t")), 1, 0.01) << i;
     const double requests = number(all[i].at("requests"));

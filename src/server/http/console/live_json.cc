@@ -22,6 +22,11 @@ void write_counts(JsonWriter& json, const TrafficCounts& counts) {
   json.field("requests", counts.requests).field("denied", counts.denied);
 }
 
+void write_latency(JsonWriter& json, const LatencyFigures& latency) {
+  if (latency.total() == 0) return;
+  json.field("p50", latency.quantile(0.5)).field("p99", latency.quantile(0.99));
+}
+
 void write_rates(JsonWriter& json, const TrafficWindow& window) {
   const TrafficCounts& second = window.second(0).all;
   write_counts(json, second);
@@ -44,9 +49,7 @@ void write_here(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   json.key("here").begin_object();
   write_rates(json, picture.traffic->own.window);
   json.field("keys", keys_of(view, picture)).field("max_keys", view.info.max_keys);
-  if (picture.latency.total() > 0) {
-    json.field("p50", picture.latency.quantile(0.5)).field("p99", picture.latency.quantile(0.99));
-  }
+  write_latency(json, picture.latency);
   json.field("connections", figures.listeners.open).field("buffered", figures.listeners.buffered);
   json.field("evicted", figures.store.evictions).end_object();
 }
@@ -89,10 +92,15 @@ void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   json.end_object();
 }
 
+std::unordered_map<RuleNumber, const Rule*> rules_by_number(const LivePicture& picture) {
+  std::unordered_map<RuleNumber, const Rule*> found;
+  for (const Rule& rule : picture.rules->rules()) found.emplace(rule.number, &rule);
+  return found;
+}
+
 // Those that had requests in the last ten seconds.
 void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& picture) {
-  std::unordered_map<RuleNumber, const Rule*> by_number;
-  for (const Rule& rule : picture.rules->rules()) by_number.emplace(rule.number, &rule);
+  const auto by_number = rules_by_number(picture);
   json.key("rules").begin_array();
   for (const RuleNumber number : busiest_rules(picture.traffic->sum, LiveFeed::kRulesMax)) {
     const auto found = by_number.find(number);
@@ -136,6 +144,23 @@ void write_events(JsonWriter& json, const std::deque<LiveEvent>& events) {
   json.end_array();
 }
 
+void begin_history(JsonWriter& json, const LivePicture& picture, const TrafficHistory::Span& found,
+                   std::chrono::seconds span) {
+  const bool is_alone = picture.traffic->scope == TrafficSnapshot::Scope::kNode;
+  json.begin_object().field("span", span.count()).field("step", found.step);
+  json.field("scope", is_alone ? "node" : "fleet");
+  json.key("points").begin_array();
+}
+
+void write_point(JsonWriter& json, const LivePicture& picture, const TrafficHistory::Step& step,
+                 const TrafficCounts& counts) {
+  json.begin_object().field("t", picture.wall(step.end)).field("seconds", step.seconds);
+  json.field("nodes", step.nodes);
+  write_counts(json, counts);
+  write_latency(json, step.latency);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string live_json(const NodeView& view, const LivePicture& picture,
@@ -160,20 +185,46 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   return json.text();
 }
 
-std::string history_json(const LivePicture& picture, std::int64_t second) {
-  const TrafficSnapshot& traffic = *picture.traffic;
-  const bool is_newest = second == traffic.newest;
+std::string history_json(const NodeView& view, const LivePicture& picture,
+                         const TrafficHistory& history, std::chrono::seconds span) {
+  const auto found = history.last(span);
   JsonWriter json;
-  json.begin_object().field("t", picture.wall_end(second)).field("nodes", traffic.nodes.size());
-  if (is_newest) {
-    write_rates(json, traffic.sum);
-  } else {
-    write_counts(json, traffic.sum.second(static_cast<std::size_t>(traffic.newest - second)).all);
+  begin_history(json, picture, found, span);
+  for (const auto* step : found.steps) write_point(json, picture, *step, step->counts.all);
+  json.end_array();
+  const auto denying = rules_of(found);
+  const auto in_force = rules_by_number(picture);
+  json.key("rules").begin_array();
+  for (const RuleTraffic& one : denying.rules) {
+    json.begin_object().field("rule", view.traffic.rules().id_of(one.rule));
+    write_counts(json, one.counts);
+    const auto rule = in_force.find(one.rule);
+    if (rule != in_force.end() && rule->second->shadow) json.field("shadow", true);
+    if (const auto run = history.run(one.rule)) {
+      json.field("denying_since", picture.wall(run->first));
+      json.field("last_denied", picture.wall(run->last));
+    }
+    json.end_object();
   }
-  if (is_newest && picture.latency.total() > 0) {
-    json.field("p50", picture.latency.quantile(0.5)).field("p99", picture.latency.quantile(0.99));
+  json.end_array().key("others").begin_object();
+  write_counts(json, denying.others);
+  json.end_object().end_object();
+  return json.text();
+}
+
+// A step in which the rule may be among the others says nothing of it.
+std::string history_json(const LivePicture& picture, const TrafficHistory& history,
+                         std::chrono::seconds span, RuleNumber rule) {
+  const auto found = history.last(span);
+  JsonWriter json;
+  begin_history(json, picture, found, span);
+  for (const auto* step : found.steps) {
+    const TrafficCounts counts = step->counts.of(rule);
+    if (counts.requests > 0 || step->others.requests == 0) {
+      write_point(json, picture, *step, counts);
+    }
   }
-  json.end_object();
+  json.end_array().end_object();
   return json.text();
 }
 

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <deque>
 #include <string>
 
@@ -17,7 +17,10 @@ namespace weir {
 std::string live_json(const NodeView& view, const LivePicture& picture,
                       const std::deque<LiveEvent>& events);
 
-// One of the last ten seconds, for the history: the fleet's figures.
-std::string history_json(const LivePicture& picture, std::int64_t second);
+// The last so many seconds: of all with the rules that denied most, and of one rule.
+std::string history_json(const NodeView& view, const LivePicture& picture,
+                         const TrafficHistory& history, std::chrono::seconds span);
+std::string history_json(const LivePicture& picture, const TrafficHistory& history,
+                         std::chrono::seconds span, RuleNumber rule);
 
 }  // namespace weir

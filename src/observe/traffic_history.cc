@@ -1,0 +1,111 @@
+#include "observe/traffic_history.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr Duration kSecond = std::chrono::seconds(1);
+// Ends of seconds are so far apart at least: half a second when somebody sets Redis's clock.
+constexpr Duration kApart = kSecond / 2;
+
+// Only the last step of a tier has more rules than it keeps.
+static_assert(TrafficHistory::kStepsMax * (sizeof(TrafficHistory::Step) +
+                                           TrafficHistory::kRulesMax * sizeof(RuleTraffic)) +
+                  RuleCounts::kRulesMax * (sizeof(TrafficHistory::Run) + 3 * sizeof(RuleTraffic)) <
+              TrafficHistory::kMemoryMax);
+
+// Puts the rules that denied most in front, and adds up what the rest had.
+TrafficCounts keep_most(std::vector<RuleTraffic>& rules) {
+  TrafficCounts rest;
+  const auto end = rules.begin() +
+                   static_cast<std::ptrdiff_t>(std::min(rules.size(), TrafficHistory::kRulesMax));
+  std::ranges::partial_sort(rules, end, [](const RuleTraffic& one, const RuleTraffic& other) {
+    return std::tuple(other.counts.denied, other.counts.requests, one.rule) <
+           std::tuple(one.counts.denied, one.counts.requests, other.rule);
+  });
+  for (auto one = end; one != rules.end(); ++one) rest += one->counts;
+  rules.erase(end, rules.end());
+  return rest;
+}
+
+}  // namespace
+
+void TrafficHistory::Step::shorten() {
+  others += keep_most(counts.rules);
+  std::ranges::sort(counts.rules, {}, &RuleTraffic::rule);
+  counts.rules.shrink_to_fit();
+}
+
+void TrafficHistory::keep(const TrafficSnapshot& traffic, const LatencyFigures& latency) {
+  latency_ += latency;
+  for (std::int64_t age = traffic.known_seconds - 1; age >= 0; --age) {
+    const Instant end = Instant((traffic.newest - age + 1) * kSecond) - traffic.lead;
+    if (newest_ && end < *newest_ + kApart) continue;
+    newest_ = end;
+    Step about{.end = end, .seconds = 1, .nodes = traffic.nodes.size()};
+    if (age == 0) about.latency = std::exchange(latency_, {});
+    add(traffic.sum.second(static_cast<std::size_t>(age)), std::move(about));
+  }
+}
+
+void TrafficHistory::add(const TrafficSecond& second, Step about) {
+  for (Tier& tier : tiers_) {
+    auto& steps = tier.steps;
+    const auto place = [&](Instant end) { return (end - kApart).time_since_epoch() / tier.step; };
+    const bool fits =
+        tier.step > kSecond && !steps.empty() && place(steps.back().end) == place(about.end);
+    if (!fits) {
+      if (!steps.empty()) steps.back().shorten();
+      if (steps.size() == tier.steps_max) steps.pop_front();
+      steps.push_back({.nodes = about.nodes});
+    }
+    Step& step = steps.back();
+    step.end = about.end;
+    step.seconds += about.seconds;
+    step.nodes = std::min(step.nodes, about.nodes);
+    step.counts.add(second);
+    step.latency += about.latency;
+  }
+  for (const RuleTraffic& one : second.rules) {
+    if (one.counts.denied == 0) continue;
+    if (runs_.size() <= one.rule) runs_.resize(one.rule + 1);
+    Run& run = runs_[one.rule];
+    if (about.end >= run.last + kPause) run.first = about.end;
+    run.last = about.end;
+  }
+}
+
+TrafficHistory::Span TrafficHistory::last(Duration span) const {
+  const auto reaches = [span](const Tier& tier) {
+    return tier.step * static_cast<std::int64_t>(tier.steps_max) >= span;
+  };
+  const Tier& tier = *std::ranges::find_if(tiers_, reaches);
+  Span found{.step = tier.step};
+  for (const Step& step : tier.steps) {
+    if (step.end > *newest_ - span + kApart) found.steps.push_back(&step);
+  }
+  return found;
+}
+
+std::optional<TrafficHistory::Run> TrafficHistory::run(RuleNumber rule) const {
+  if (rule >= runs_.size() || runs_[rule].last == Instant{}) return std::nullopt;
+  return runs_[rule];
+}
+
+DenyingRules rules_of(const TrafficHistory::Span& span) {
+  std::unordered_map<RuleNumber, TrafficCounts> sums;
+  DenyingRules found;
+  for (const auto* step : span.steps) {
+    found.others += step->others;
+    for (const RuleTraffic& one : step->counts.rules) sums[one.rule] += one.counts;
+  }
+  for (const auto& [rule, counts] : sums) found.rules.push_back({.rule = rule, .counts = counts});
+  found.others += keep_most(found.rules);
+  return found;
+}
+
+}  // namespace weir
