@@ -21,6 +21,7 @@ constexpr std::array kVariables = {
     VariableRow{"msec", LogField::kTime},
     VariableRow{"time_local", LogField::kTime},
     VariableRow{"time_iso8601", LogField::kTime},
+    VariableRow{"weir_time", LogField::kStart},    // of nginx with Weir in it
     VariableRow{"accept_time", LogField::kStart},  // of HAProxy
     VariableRow{"request_time", LogField::kTook},
     VariableRow{"remote_addr", LogField::kClient},

@@ -22,6 +22,10 @@ constexpr std::array kKnownFormats = {
     KnownFormat{"combined", R"($remote_addr $who [$time_local] "$request" $status $bytes )"
                             R"("$http_referer" "$http_user_agent")"},
     KnownFormat{"common", R"($remote_addr $who [$time_local] "$request" $status $bytes)"},
+    KnownFormat{
+        "weir gateway",
+        R"($remote_addr [$time_iso8601] "$request" $status $bytes $request_time weir $rest )"
+        R"(time $weir_time)"},
     KnownFormat{"AWS ALB",
                 R"($type $time_iso8601 $elb $remote_addr $target $a $b $c $status $d $e $f )"
                 R"("$request" "$http_user_agent")"},

@@ -31,6 +31,7 @@ void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_gateway_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
+void add_lab_commands(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 // The mistakes in what a command reads, and the end of the command.

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   in_group(app, "Block by hand", {weir::add_block_commands});
   in_group(app, "Work on a file of rules",
            {weir::add_validate_command, weir::add_docs_command, add_schema_command,
-            weir::add_export_command});
+            weir::add_export_command, weir::add_lab_commands});
   in_group(app, "About the program", {add_version_command, weir::add_completions_command});
   return weir::run_command_line(app, argc, argv);
 }

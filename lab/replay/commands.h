@@ -1,0 +1,16 @@
+// The subcommands of `weir-lab`. Each function declares its command line and registers what to do;
+// a command that fails throws CLI::RuntimeError with its exit code.
+//
+// Thread rule: main's thread. Tested by tests/lab/replay_test.py.
+
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace weir::lab {
+
+void add_replay_command(CLI::App& app);
+
+}  // namespace weir::lab

@@ -1,0 +1,18 @@
+// What a rule needs and a log does not have, such as a header, a token or a body.
+//
+// Thread rule: pure. Tested by tests/lab/replay_test.py.
+
+#pragma once
+
+#include <string>
+
+#include "logs/logged_request.h"
+#include "rules/request_facts.h"
+#include "rules/rule.h"
+
+namespace weir::lab {
+
+// As a phrase; empty: the log has all that the rule needs. REQUIRES: rule.match
+std::string lacking(const Rule& rule, const RequestSources& sources, const LogKnows& knows);
+
+}  // namespace weir::lab

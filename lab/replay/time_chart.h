@@ -1,0 +1,54 @@
+// TimeChart: counts over time, in at most kBuckets steps, whose length doubles as the log goes on.
+//
+// Thread rule: one thread. Tested by time_chart_test.cc.
+
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "weir/time.h"
+
+namespace weir::lab {
+
+class TimeChart {
+ public:
+  static constexpr std::size_t kBuckets = 120;
+  using Counts = std::array<std::uint64_t, kBuckets>;
+
+  TimeChart(std::size_t series, Instant begin) : begin_(begin), series_(series) {}
+
+  // REQUIRES: `now` is no earlier than the beginning
+  void add(std::size_t series, Instant now) {
+    while (now - begin_ >= step_ * kBuckets) halve();
+    const auto bucket = static_cast<std::size_t>((now - begin_) / step_);
+    ++series_[series][bucket];
+    if (bucket >= used_) used_ = bucket + 1;
+  }
+
+  Instant begin() const { return begin_; }
+  Duration step() const { return step_; }
+  std::size_t used() const { return used_; }
+  const Counts& counts(std::size_t series) const { return series_[series]; }
+
+ private:
+  void halve() {
+    for (Counts& counts : series_) {
+      for (std::size_t i = 0; i < kBuckets; ++i) {
+        counts[i] = 2 * i < kBuckets ? counts[2 * i] + counts[2 * i + 1] : 0;
+      }
+    }
+    step_ *= 2;
+    used_ = (used_ + 1) / 2;
+  }
+
+  const Instant begin_;
+  Duration step_ = std::chrono::seconds(1);
+  std::size_t used_ = 0;  // buckets, up to the last request
+  std::vector<Counts> series_;
+};
+
+}  // namespace weir::lab

@@ -1,0 +1,194 @@
+#include "replay/world.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "gate/gate.h"
+#include "replay/left_out.h"
+
+namespace weir::lab {
+namespace {
+
+// Says the country where the log does.
+constexpr std::string_view kCountryHeader = "Weir-Country-Of-The-Log";
+
+Quota exactly(const Quota& quota) {
+  return *Quota::make(
+      {.algorithm = Algorithm::kSlidingLog, .limit = quota.limit(), .window = quota.window()});
+}
+
+void make_exact(Rule& rule) {
+  const auto change_all = [](std::vector<Quota>& quotas) {
+    for (Quota& quota : quotas) quota = exactly(quota);
+  };
+  rule.quota = exactly(rule.quota);
+  change_all(rule.limits);
+  for (auto& [name, quotas] : rule.overrides) change_all(quotas);
+  for (auto& [name, quotas] : rule.tiers) change_all(quotas);
+}
+
+Duration longest_window(const Rule& rule) {
+  return std::ranges::max(rule.own_limits(), {}, &Quota::window).window();
+}
+
+IpAddress address_of_name(std::string_view name) {
+  std::array<std::uint8_t, 16> bytes{1};
+  std::uint64_t hash = XXH3_64bits(name.data(), name.size());
+  for (std::size_t i = 1; i < 8; ++i, hash >>= 8) bytes[i] = static_cast<std::uint8_t>(hash);
+  return IpAddress::v6(bytes);
+}
+
+}  // namespace
+
+std::optional<IpAddress> client_in(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto address = IpAddress::parse(text)) return address;
+  std::string_view host = text.substr(0, text.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (const auto address = IpAddress::parse(host)) return address;
+  return address_of_name(text);
+}
+
+World::World(Config config, const LogKnows& knows, Instant start)
+    : country_header_(knows.country || config.sources.country_header.empty()
+                          ? std::string(kCountryHeader)
+                          : config.sources.country_header),
+      court_(std::make_unique<Court>(take_rules(config, knows), start)),
+      tallies_(rules().size()),
+      chart_(2 + rules().size(), std::chrono::floor<std::chrono::seconds>(start)) {
+  std::vector<Rule> exact = rules();
+  std::ranges::for_each(exact, make_exact);
+  exact_ = std::make_unique<Court>(std::make_shared<const RuleSet>(std::move(exact)), start);
+}
+
+RuleSetPtr World::take_rules(Config& config, const LogKnows& knows) {
+  std::vector<Rule> kept;
+  for (Rule& rule : config.rules) {
+    std::string reason;
+    if (!rule.enabled) {
+      reason = "it is disabled";
+    } else if (!rule.match) {
+      reason = "requests do not lead to it: it has no 'match'";
+    } else if (const auto what = lacking(rule, config.sources, knows); !what.empty()) {
+      reason = "the log does not have " + what;
+    }
+    if (reason.empty()) {
+      kept.push_back(std::move(rule));
+    } else {
+      left_out_.push_back({rule.id, std::move(reason)});
+    }
+  }
+  RequestSources sources = std::move(config.sources);
+  sources.country_header = country_header_;
+  return std::make_shared<const RuleSet>(std::move(kept), std::move(sources));
+}
+
+void World::describe(const LoggedRequest& logged) {
+  Request& request = described_.request;
+  described_.headers.assign(logged.headers.begin(), logged.headers.end());
+  if (!logged.country.empty()) described_.headers.push_back({kCountryHeader, logged.country});
+  request = {.method = logged.method, .headers = described_.headers};
+  request.client = client_in(logged.client);
+  is_clear_ = set_target(logged.uri, logged.host, described_);
+}
+
+// False: the request is refused.
+bool World::ask(Instant now) {
+  Asks& asks = court_->begin();
+  Asks& exact = exact_->begin();
+  debts_.clear();
+  if (!is_clear_) return false;
+  const Rule* const first = rules().data();
+  const auto refusal = ask_rules(court_->rules(), described_, now, asks, [&](Ask& ask) {
+    if (ask.rule->response) {
+      debts_.push_back({asks.size(), ask.cost});
+      ask.cost = 1;
+      ask.counting = Ask::Counting::kNothing;
+      ask.under_way = ask.rule->response->reserved > 0 ? 1 : 0;
+    }
+    ask.patience = ask.rule->denial.delay_max;
+    Ask same = ask;
+    same.rule = &exact_->rules().rules()[static_cast<std::size_t>(ask.rule - first)];
+    same.patience = Duration{0};
+    exact.add(same);
+  });
+  return !refusal;
+}
+
+bool World::judge(const LoggedRequest& logged) {
+  const Instant now = logged.time;
+  ++requests_;
+  chart_.add(0, now);
+  describe(logged);
+  denier_ = nullptr;
+  records_.clear();
+  const bool is_refused = !ask(now);
+  if (is_refused) {
+    ++refused_;
+  } else {
+    court_->asks().decide(now);
+    exact_->asks().decide(now);
+    for (std::size_t i = 0; i < court_->asks().size(); ++i) note(i, logged);
+  }
+  const bool is_denied = is_refused || denier_ != nullptr;
+  if (is_denied) {
+    ++denied_;
+    chart_.add(1, now);
+  } else if (!debts_.empty()) {
+    pay(logged.status, now);
+  }
+  return is_denied;
+}
+
+void World::note(std::size_t index, const LoggedRequest& logged) {
+  const Ask& ask = court_->asks().ask(index);
+  const auto number = static_cast<std::uint32_t>(ask.rule - rules().data());
+  const bool is_over = court_->asks().answer(index).over;
+  const bool is_exactly_over = exact_->asks().answer(index).over;
+  RuleTally& tally = tallies_[number];
+  ++tally.requests;
+  tally.denied += is_over;
+  tally.exact_denied += is_exactly_over;
+  tally.too_early += is_over && !is_exactly_over;
+  tally.too_late += !is_over && is_exactly_over;
+  if (is_over && !ask.rule->shadow) denier_ = ask.rule;
+  if (is_over) chart_.add(2 + number, logged.time);
+  const auto record = records_.emplace_back(ledger_.find(number, ask.key));
+  if (!record) {
+    ++beyond_;
+    return;
+  }
+  KeyRecord& key = ledger_[*record];
+  KeyLedger::count(key, longest_window(*ask.rule), logged.time);
+  if (is_over) ledger_.deny(key, ask.key, logged.client, logged.time);
+}
+
+// What rules count by the response.
+void World::pay(int status, Instant now) {
+  for (const Debt& debt : debts_) {
+    const Ask& looked = court_->asks().ask(debt.ask);
+    if (!looked.rule->response->counts(status)) continue;
+    if (!court_->asks().answer(debt.ask).over) court_->charge(looked, debt.cost, now);
+    const Ask& exact = exact_->asks().ask(debt.ask);
+    if (!exact_->asks().answer(debt.ask).over) exact_->charge(exact, debt.cost, now);
+  }
+}
+
+void World::compare(bool denied_elsewhere) {
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (!records_[i]) continue;
+    KeyRecord& key = ledger_[*records_[i]];
+    const bool is_denied = court_->asks().answer(i).over && !court_->asks().ask(i).rule->shadow;
+    key.elsewhere += denied_elsewhere;
+    key.newly += is_denied && !denied_elsewhere;
+  }
+}
+
+std::string_view World::denier() const {
+  return denier_ == nullptr ? std::string_view() : std::string_view(denier_->id);
+}
+
+}  // namespace weir::lab

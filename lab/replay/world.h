@@ -1,0 +1,101 @@
+// World: what one file of rules does to the requests of a log, and a tally of it.
+//
+// The rules are matched and decided as a server would, at the log's own times. They are decided
+// once more with an exact log in place of each rule's algorithm, which shows what that misjudges.
+//
+// Thread rule: one thread. Tested by tests/lab/replay_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "gate/described_request.h"
+#include "logs/logged_request.h"
+#include "replay/court.h"
+#include "replay/key_ledger.h"
+#include "replay/time_chart.h"
+
+namespace weir::lab {
+
+struct RuleTally {
+  std::uint64_t requests = 0;
+  std::uint64_t denied = 0;  // in shadow, would have been
+  std::uint64_t exact_denied = 0;
+  std::uint64_t too_early = 0;  // denied, and an exact log would have allowed it
+  std::uint64_t too_late = 0;   // the other way round
+};
+
+class World {
+ public:
+  // `start`: no request is earlier.
+  World(Config config, const LogKnows& knows, Instant start);
+
+  // True: the request is denied, or refused.
+  bool judge(const LoggedRequest& logged);
+  // Whether other rules have denied the request that was judged last.
+  void compare(bool denied_elsewhere);
+
+  // ---- afterwards ----
+
+  const std::vector<Rule>& rules() const { return court_->rules().rules(); }
+  const std::vector<RuleTally>& tallies() const { return tallies_; }
+  const KeyLedger& keys() const { return ledger_; }
+  // Series: all requests, those denied, and what each rule denied.
+  const TimeChart& chart() const { return chart_; }
+  struct LeftOut {
+    std::string rule;
+    std::string reason;
+  };
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
+  std::uint64_t requests() const { return requests_; }
+  std::uint64_t denied() const { return denied_; }
+  std::uint64_t refused() const { return refused_; }  // of them, by no rule
+  std::uint64_t beyond() const { return beyond_; }    // asks of keys without a record
+  std::uint64_t evictions() const { return court_->evictions(); }
+  // The rule that denied the last request, as far as one did.
+  std::string_view denier() const;
+
+ private:
+  RuleSetPtr take_rules(Config& config, const LogKnows& knows);
+  void describe(const LoggedRequest& logged);
+  bool ask(Instant now);
+  void note(std::size_t index, const LoggedRequest& logged);
+  void pay(int status, Instant now);
+
+  const std::string country_header_;
+  std::vector<LeftOut> left_out_;
+  std::unique_ptr<Court> court_;
+  std::unique_ptr<Court> exact_;
+  DescribedRequest described_;
+  bool is_clear_ = true;
+
+  struct Debt {
+    std::size_t ask = 0;
+    std::int64_t cost = 0;
+  };
+  std::vector<Debt> debts_;                            // of the request
+  std::vector<std::optional<std::uint32_t>> records_;  // of its asks
+  const Rule* denier_ = nullptr;
+
+  KeyLedger ledger_;
+  std::vector<RuleTally> tallies_;
+  TimeChart chart_;
+  std::uint64_t requests_ = 0;
+  std::uint64_t denied_ = 0;
+  std::uint64_t refused_ = 0;
+  std::uint64_t beyond_ = 0;
+};
+
+// The client that a log names. A name that is no address stands for one of its own, in 100::/8,
+// which nobody has.
+std::optional<IpAddress> client_in(std::string_view text);
+
+}  // namespace weir::lab
