@@ -35,6 +35,7 @@ struct ReplayOptions {
   std::vector<std::string> logs;
   std::string log_format;
   bool as_json = false;
+  std::string html;
   std::vector<std::string> fail_on;
 };
 
@@ -99,6 +100,12 @@ void run(const ReplayOptions& options) {
   std::optional<Config> other;
   if (!options.against.empty()) other = config_of(options.against);
   const json::object report = replay(options, std::move(config), std::move(other));
+  if (!options.html.empty()) {
+    std::ofstream page(options.html);
+    page << report_page(report);
+    page.close();
+    if (!page) fail("cannot write " + options.html);
+  }
   if (options.as_json) {
     std::cout << json::serialize(report) << '\n';
   } else {
@@ -126,6 +133,7 @@ void add_replay_command(CLI::App& app) {
   command->add_option("--log-format", options->log_format,
                       "How lines look, as nginx's log_format says it");
   command->add_flag("--json", options->as_json, "Print the report as JSON");
+  command->add_option("--html", options->html, "Also write the report to this file, as a page");
   command->add_option("--fail-on", options->fail_on,
                       "Exit with 3 if this holds, such as newly_denied_keys>10 or "
                       "denied_requests>0.1%");

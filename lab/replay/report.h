@@ -48,6 +48,9 @@ struct LogSpan {
 boost::json::object log_report(const SortedLog& log, const LogSpan& span);
 boost::json::object world_report(const World& world, const std::string& file);
 
+// A page of its own, which loads nothing.
+std::string report_page(const boost::json::object& report);
+
 void print_report(const boost::json::object& report, std::ostream& out);
 
 // Text of a log or a rule as one line of UTF-8.

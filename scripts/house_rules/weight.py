@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 48_309),
-    ("laboratory", ("lab/", "bench/"), 6_856),
+    ("laboratory", ("lab/", "bench/"), 6_889),
     ("console", ("console/",), 3_842),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 54_611
+TESTS_MAX = 54_666
 
 
 def weigh(tree):
