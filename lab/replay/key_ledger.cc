@@ -6,28 +6,26 @@
 
 namespace weir::lab {
 
-std::optional<std::uint32_t> KeyLedger::find(std::uint32_t rule, std::string_view key) {
-  if (2 * records_.size() >= index_.size()) grow();
+std::optional<std::uint32_t> KeyNumbers::find(std::uint32_t rule, std::string_view key,
+                                              std::size_t keys_max) {
+  if (2 * hashes_.size() >= index_.size()) grow();
   const std::uint64_t hash = XXH3_64bits_withSeed(key.data(), key.size(), rule);
   const std::size_t mask = index_.size() - 1;
-  for (std::size_t place = hash & mask;; place = (place + 1) & mask) {
-    const std::uint32_t number = index_[place];
-    if (number == 0) {
-      if (records_.size() == kKeysMax) return std::nullopt;
-      records_.push_back({.hash = hash, .rule = rule});
-      index_[place] = static_cast<std::uint32_t>(records_.size());
-      return index_[place] - 1;
-    }
-    if (records_[number - 1].hash == hash && records_[number - 1].rule == rule) return number - 1;
+  std::size_t place = hash & mask;
+  for (; index_[place] != 0; place = (place + 1) & mask) {
+    if (hashes_[index_[place] - 1] == hash) return index_[place] - 1;
   }
+  if (hashes_.size() >= keys_max) return std::nullopt;
+  hashes_.push_back(hash);
+  index_[place] = static_cast<std::uint32_t>(hashes_.size());
+  return index_[place] - 1;
 }
 
-void KeyLedger::grow() {
-  if (index_.size() > 2 * kKeysMax) return;
+void KeyNumbers::grow() {
   index_.assign(std::max<std::size_t>(1024, 2 * index_.size()), 0);
   const std::size_t mask = index_.size() - 1;
-  for (std::uint32_t number = 0; number < records_.size(); ++number) {
-    std::size_t place = records_[number].hash & mask;
+  for (std::uint32_t number = 0; number < hashes_.size(); ++number) {
+    std::size_t place = hashes_[number] & mask;
     while (index_[place] != 0) place = (place + 1) & mask;
     index_[place] = number + 1;
   }

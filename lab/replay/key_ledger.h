@@ -16,6 +16,20 @@
 
 namespace weir::lab {
 
+// Numbers the keys of rules, from 0 on.
+class KeyNumbers {
+ public:
+  // Nothing if there are so many already and the key is another one.
+  std::optional<std::uint32_t> find(std::uint32_t rule, std::string_view key, std::size_t keys_max);
+  std::size_t size() const { return hashes_.size(); }
+
+ private:
+  void grow();
+
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint32_t> index_;  // numbers and one, by hash; 0: a free place
+};
+
 struct DeniedKey {
   std::string key;
   std::string client;  // of the request that was denied first, as the log has it
@@ -26,7 +40,6 @@ struct DeniedKey {
 };
 
 struct KeyRecord {
-  std::uint64_t hash = 0;
   std::uint32_t rule = 0;
   std::uint32_t details = 0;  // the number of its DeniedKey; 0: none
   std::uint32_t requests = 0;
@@ -45,7 +58,11 @@ class KeyLedger {
   static constexpr std::size_t kKeyShown = 200;  // bytes
 
   // The number of the key's record; nothing if there is no room for another.
-  std::optional<std::uint32_t> find(std::uint32_t rule, std::string_view key);
+  std::optional<std::uint32_t> find(std::uint32_t rule, std::string_view key) {
+    const auto number = numbers_.find(rule, key, kKeysMax);
+    if (number == records_.size()) records_.push_back({.rule = rule});
+    return number;
+  }
   KeyRecord& operator[](std::uint32_t number) { return records_[number]; }
 
   // Counts a request. A burst ends with a pause of `window`.
@@ -58,10 +75,8 @@ class KeyLedger {
   const DeniedKey& details(const KeyRecord& record) const { return denied_[record.details - 1]; }
 
  private:
-  void grow();
-
+  KeyNumbers numbers_;
   std::vector<KeyRecord> records_;
-  std::vector<std::uint32_t> index_;  // numbers and one, by hash; 0: a free place
   std::vector<DeniedKey> denied_;
 };
 

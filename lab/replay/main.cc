@@ -1,4 +1,4 @@
-// weir-lab: says what rules would have done to an access log.
+// weir-lab: tries rules on access logs, and draws rules from them.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -8,9 +8,10 @@
 #include "weir/version.h"
 
 int main(int argc, char** argv) {
-  auto app = CLI::App("Says what rules would have done to an access log.", "weir-lab");
+  auto app = CLI::App("Tries rules on access logs, and draws rules from them.", "weir-lab");
   app.require_subcommand(1);
   app.set_version_flag("--version", "weir-lab " + std::string(weir::kVersion));
   weir::lab::add_replay_command(app);
+  weir::lab::add_suggest_command(app);
   return weir::run_command_line(app, argc, argv);
 }

@@ -84,10 +84,10 @@ void print_keys(const json::array& keys, std::ostream& out) {
   if (keys.size() > kWorstPrinted) out << "    ...\n";
 }
 
-void print_rule(const json::object& rule, std::ostream& out) {
+void print_rule(const json::object& rule, std::size_t width, std::ostream& out) {
   const json::object& exact = rule.at("exact").as_object();
-  fmt::print(out, "  {:<20} {:>12} {:>10} {:>8} {:>9} {:>9}   {} too early, {} too late{}\n",
-             text(rule, "id"), grouped(rule, "requests"), grouped(rule, "denied"),
+  fmt::print(out, "  {:<{}} {:>12} {:>10} {:>8} {:>9} {:>9}   {} too early, {} too late{}\n",
+             text(rule, "id"), width, grouped(rule, "requests"), grouped(rule, "denied"),
              percent(rule.at("share").to_number<double>()), grouped(rule, "keys"),
              grouped(rule, "denied_keys"), grouped(exact, "too_early"), grouped(exact, "too_late"),
              rule.at("shadow").as_bool() ? "   (in shadow)" : "");
@@ -116,9 +116,11 @@ void print_world(const json::object& world, std::ostream& out) {
   }
   const json::array& rules = world.at("rules").as_array();
   if (rules.empty()) return;
-  fmt::print(out, "\n  {:<20} {:>12} {:>10} {:>8} {:>9} {:>9}   {}\n", "rule", "requests", "denied",
-             "share", "keys", "denied", "against an exact log");
-  for (const auto& rule : rules) print_rule(rule.as_object(), out);
+  std::size_t width = 4;
+  for (const auto& rule : rules) width = std::max(width, text(rule.as_object(), "id").size());
+  fmt::print(out, "\n  {:<{}} {:>12} {:>10} {:>8} {:>9} {:>9}   {}\n", "rule", width, "requests",
+             "denied", "share", "keys", "denied", "against an exact log");
+  for (const auto& rule : rules) print_rule(rule.as_object(), width, out);
 }
 
 void print_change(std::string_view what, const json::object& change, std::ostream& out) {
