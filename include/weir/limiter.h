@@ -60,8 +60,9 @@ class Limiter {
           const HashSecret& secret = HashSecret::random());
 
   // Spends and decides.
+  Result<Decision> hit(std::string_view bucket, std::string_view key) const noexcept;
   Result<Decision> hit(std::string_view bucket, std::string_view key,
-                       const HitOptions& options = {}) const noexcept {
+                       const HitOptions& options) const noexcept {
     return ask(Operation::kSpendEach, bucket, key, options);
   }
 
@@ -99,14 +100,13 @@ class Limiter {
   }
 
  private:
-  Result<Quota> quota_for(const HitOptions& options) const noexcept;
-  Charge charge_for(const KeyName& name, const HitOptions& options,
-                    const Quota& quota) const noexcept;
+  Result<const Quota*> quota_for(const HitOptions& options, Quota& room) const noexcept;
+  Result<Charge> charge_for(std::string_view bucket, std::string_view key,
+                            const HitOptions& options, Quota& room) const noexcept;
   Result<Decision> ask(Operation operation, std::string_view bucket, std::string_view key,
                        const HitOptions& options) const noexcept;
-  Result<Decision> ask_with(const HitOptions& options, Operation operation,
-                            const KeyName& name) const noexcept;
   Result<Decision> decide(Operation operation, const Charge& charge) const noexcept;
+  Result<Decision> await(Operation operation, const Charge& charge, Instant now) const noexcept;
 
   Store& store_;
   const bool store_answers_at_once_;

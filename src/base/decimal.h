@@ -52,6 +52,10 @@ inline char* write_decimal(char* at, std::integral auto number) {
       rest = 0 - rest;  // right for the least number as well, whose opposite there is not
     }
   }
+  if (rest < 10) {
+    *at = static_cast<char>('0' + rest);
+    return at + 1;
+  }
   if (rest >= kBound) return write_eight_digits(write_decimal(at, rest / kBound), rest % kBound);
   const std::uint64_t digits = eight_digits(rest);
   const int zeros = std::countr_zero(digits | std::uint64_t{1} << 56) / 8;

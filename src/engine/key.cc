@@ -35,8 +35,7 @@ KeyHash KeyHasher::combine_names(const HashedName& name, const Quota& quota) noe
 }
 
 [[gnu::flatten]] KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
-  const KeyHash bucket = name.bucket.empty() ? no_bucket_ : hash_text(name.bucket);
-  KeyHash scope = scope_of(bucket, quota);
+  KeyHash scope = scope_of(hash_bucket(name.bucket), quota);
   if (!name.rule.empty()) scope = combine(hash_long_text(name.rule), scope);
   return combine(scope, hash_text(name.key));
 }

@@ -61,10 +61,18 @@ struct AwaitedBatch : Batch {
   }
 };
 
+// What a store that answers at once decides, made where it is returned.
+struct AtOnce {
+  Store& store;
+  Operation operation;
+  const Charge& charge;
+  Instant now;
+  operator Decision() const { return store.decide_one(operation, charge, now); }
+};
+
 bool changes_quota(const HitOptions& options) {
   return options.algorithm || options.limit || options.window || options.burst;
 }
-bool is_cost(std::int64_t cost) { return cost >= -kCostMax && cost <= kCostMax; }
 
 }  // namespace
 
@@ -77,8 +85,10 @@ Limiter::Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
       default_quota_(Quota::make(defaults)),
       hasher_(secret) {}
 
-// The quota that `options` and the defaults make.
-Result<Quota> Limiter::quota_for(const HitOptions& options) const noexcept {
+// The quota that `options` and the defaults make; `room` is for one of their own.
+inline Result<const Quota*> Limiter::quota_for(const HitOptions& options,
+                                               Quota& room) const noexcept {
+  if (!changes_quota(options) && default_quota_) return &*default_quota_;
   QuotaSpec spec = defaults_;
   if (options.algorithm) {
     spec.algorithm = *options.algorithm;
@@ -88,37 +98,50 @@ Result<Quota> Limiter::quota_for(const HitOptions& options) const noexcept {
   if (options.limit) spec.limit = *options.limit;
   if (options.window) spec.window = *options.window;
   if (options.burst) spec.burst = *options.burst;
-  return Quota::make(spec);
+  const Result<Quota> made = Quota::make(spec);
+  if (!made) return made.error();
+  return &(room = *made);
 }
 
-inline Charge Limiter::charge_for(const KeyName& name, const HitOptions& options,
-                                  const Quota& quota) const noexcept {
-  return {.key = hasher_.hash(name, quota),
-          .quota = &quota,
-          .cost = options.cost,
-          .on_full = options.on_full};
+[[gnu::always_inline]] inline Result<Charge> Limiter::charge_for(std::string_view bucket,
+                                                                 std::string_view key,
+                                                                 const HitOptions& options,
+                                                                 Quota& room) const noexcept {
+  const auto quota = quota_for(options, room);
+  if (!quota) return quota.error();
+  if (options.cost < -kCostMax || options.cost > kCostMax) return kCostError;
+  const KeyName name{.rule = options.rule, .bucket = bucket, .key = key};
+  return Charge{.key = hasher_.hash(name, **quota),
+                .quota = *quota,
+                .cost = options.cost,
+                .on_full = options.on_full};
+}
+
+// What most programs ask: nothing is looked at that is not said.
+[[gnu::flatten]] Result<Decision> Limiter::hit(std::string_view bucket,
+                                               std::string_view key) const noexcept {
+  if (!default_quota_) return default_quota_.error();
+  const KeyName name{.rule = {}, .bucket = bucket, .key = key};
+  return decide(Operation::kSpendEach,
+                {.key = hasher_.hash(name, *default_quota_), .quota = &*default_quota_});
 }
 
 Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std::string_view key,
                               const HitOptions& options) const noexcept {
-  const KeyName name{.rule = options.rule, .bucket = bucket, .key = key};
-  if (changes_quota(options) || !default_quota_) return ask_with(options, operation, name);
-  if (!is_cost(options.cost)) return kCostError;
-  return decide(operation, charge_for(name, options, *default_quota_));
-}
-
-[[gnu::noinline]] Result<Decision> Limiter::ask_with(const HitOptions& options, Operation operation,
-                                                     const KeyName& name) const noexcept {
-  const Result<Quota> quota = quota_for(options);
-  if (!quota) return quota.error();
-  if (!is_cost(options.cost)) return kCostError;
-  return decide(operation, charge_for(name, options, *quota));
+  Quota room;
+  const Result<Charge> charge = charge_for(bucket, key, options, room);
+  return charge ? decide(operation, *charge) : charge.error();
 }
 
 [[gnu::always_inline]] inline Result<Decision> Limiter::decide(
     Operation operation, const Charge& charge) const noexcept {
   const Instant now = clock_.now();
-  if (store_answers_at_once_) return store_.decide_one(operation, charge, now);
+  if (!store_answers_at_once_) return await(operation, charge, now);
+  return AtOnce{store_, operation, charge, now};
+}
+
+[[gnu::noinline]] Result<Decision> Limiter::await(Operation operation, const Charge& charge,
+                                                  Instant now) const noexcept {
   Decision decision;
   AwaitedBatch batch(operation, {&charge, 1}, {&decision, 1});
   if (!batch.decide_on(store_, now)) return kStoreUnavailable;
@@ -132,16 +155,9 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
   std::array<Charge, Batch::kChargesMax> charges;
   for (std::size_t index = 0; index < hits.size(); ++index) {
     const Hit& hit = hits[index];
-    const HitOptions& options = hit.options;
-    const Quota* quota = default_quota_ ? &*default_quota_ : nullptr;
-    if (changes_quota(options) || quota == nullptr) {
-      const Result<Quota> made = quota_for(options);
-      if (!made) return made.error();
-      quota = &(quotas[index] = *made);
-    }
-    if (!is_cost(options.cost)) return kCostError;
-    charges[index] =
-        charge_for({.rule = options.rule, .bucket = hit.bucket, .key = hit.key}, options, *quota);
+    const auto charge = charge_for(hit.bucket, hit.key, hit.options, quotas[index]);
+    if (!charge) return charge.error();
+    charges[index] = *charge;
   }
   AwaitedBatch batch(Operation::kSpendAll, {charges.data(), hits.size()},
                      decisions.first(hits.size()));

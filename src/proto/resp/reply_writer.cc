@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::size_t kNumberLineMax = 1 + kNumberTextMax + 2;  // type, number, CR LF
 
-// Most numbers have one digit.
-void put_number(TextWriter& writer, char type, std::int64_t number) {
-  writer.character(type);
-  if (number >= 0 && number <= 9) {
-    writer.character(static_cast<char>('0' + number)).put("\r\n");
-  } else {
-    writer.number(number).put("\r\n");
-  }
-}
-
 }  // namespace
 
 void ReplyWriter::line(char type, std::string_view text) {
@@ -80,8 +70,8 @@ void ReplyWriter::map(std::size_t pairs) {
 void ReplyWriter::integers(std::span<const std::int64_t> numbers) {
   const std::size_t room = kNumberLineMax * (1 + numbers.size());
   TextWriter writer(out_.reserve(room), room);
-  put_number(writer, '*', static_cast<std::int64_t>(numbers.size()));
-  for (const std::int64_t number : numbers) put_number(writer, ':', number);
+  writer.character('*').number(numbers.size()).put("\r\n");
+  for (const std::int64_t number : numbers) writer.character(':').number(number).put("\r\n");
   out_.commit(writer.end());
 }
 

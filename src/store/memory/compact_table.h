@@ -245,10 +245,6 @@ class CompactTable {
       return algo::decide(*charge.quota, state, charge.cost, now);
     });
   }
-  template <typename Plain>
-  static bool is_plain(SlotWord word) noexcept {
-    return std::is_same_v<Plain, algo::TokenBucketState> ? word.is_bucket() : word.is_window();
-  }
 
   // A slot that this call has taken; kCandidates if it has none.
   struct Claim {
@@ -310,13 +306,14 @@ template <typename Plain, typename State>
   Atomic128* const slot = likely_slot(place);
   if (slot != nullptr && charge.cost > 0) [[likely]] {
     const SlotWord word = load(*slot);
-    if (word.fingerprint() == place.fingerprint && is_plain<Plain>(word)) [[likely]] {
+    const int code = Packing::code_of<Plain>(*charge.quota);
+    if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code)) [[likely]] {
       Plain state;
       packing_.unpack(*charge.quota, word, state);
-      const SlotWord next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
+      const auto next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
       Probe::reached(TablePoint::kBeforeUpdate);
-      if (!next.empty() && exchange(*slot, word, next)) [[likely]] {
-        if (change != nullptr) *change = {word, next};
+      if (next && exchange(*slot, word, *next)) [[likely]] {
+        if (change != nullptr) *change = {word, *next};
         return decision;
       }
     }
@@ -418,12 +415,11 @@ std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
 template <typename Probe>
 Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
   fetch(place.second);  // both sets are on their way while the first is looked through
-  for (Atomic128* const set : {place.first, place.second}) {
-    const unsigned found = Atomic128::find(set, place.upper());
-    if (found != 0) [[likely]]
-      return set + std::countr_zero(found) / 2U;
-  }
-  return nullptr;
+  const unsigned in_first = Atomic128::find(place.first, place.upper());
+  if (in_first != 0) [[likely]]
+    return place.first + std::countr_zero(in_first) / 2U;
+  const unsigned in_second = Atomic128::find(place.second, place.upper());
+  return in_second == 0 ? nullptr : place.second + std::countr_zero(in_second) / 2U;
 }
 
 template <typename Probe>

@@ -60,6 +60,7 @@ struct Change {
   WideChange wide;
 };
 
+// Since the first one that is served.
 struct alignas(64) LatestTime {
   std::atomic<std::int64_t> us{0};
 };
@@ -140,17 +141,19 @@ class MemoryStoreImpl final : public MemoryStore {
   }
 
  private:
-  // Times outside of those that slots can hold are moved to their ends.
-  Instant served(Instant now) noexcept { return not_late(std::clamp(now, first_, last_)); }
-
-  Instant not_late(Instant now) noexcept {
+  Instant served(Instant now) noexcept {
     // Relaxed: it is a time and tells nothing about other memory.
-    std::int64_t latest_us = latest_->us.load(std::memory_order_relaxed);
-    const Instant latest = instant_from_epoch_us(latest_us);
+    const Instant latest = first_ + Duration(latest_->us.load(std::memory_order_relaxed));
+    const bool is_soon_after = now >= latest && now - latest < kLatestGrain;
+    return is_soon_after ? now : serve_another(now, latest);
+  }
+  // Times outside of those that slots can hold are moved to their ends.
+  [[gnu::noinline]] Instant serve_another(Instant now, Instant latest) noexcept {
+    now = std::clamp(now, first_, last_);
     if (now < latest && latest - now < kLateMax) return latest;
-    if (now < latest || now - latest >= kLatestGrain) {
-      latest_->us.compare_exchange_strong(latest_us, epoch_us(now), std::memory_order_relaxed);
-    }
+    auto latest_us = (latest - first_).count();
+    latest_->us.compare_exchange_strong(latest_us, (now - first_).count(),
+                                        std::memory_order_relaxed);
     return now;
   }
 

@@ -21,6 +21,8 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
+#include <type_traits>
 
 #include "algo/adaptive.h"
 #include "algo/fixed_window.h"
@@ -74,11 +76,12 @@ class Packing {
   }
 
   void unpack(const Quota& quota, SlotWord word, algo::FixedWindowState& state) const {
-    state.start_us = window_start(quota, word, word.code());
-    state.count = word.last_count(std::min(SlotWord::kCountBits + word.code(), 63));
+    const int shift = shift_of(quota);
+    state.start_us = window_start(quota, word, shift);
+    state.count = word.last_count(std::min(SlotWord::kCountBits + shift, 63));
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
-    const int shift = word.code();
+    const int shift = shift_of(quota);
     const int half = half_bits(shift);
     state.start_us = window_start(quota, word, shift);
     state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
@@ -102,38 +105,46 @@ class Packing {
     }
   }
 
+  // The code of words of this state, where there is no penalty.
+  template <typename State>
+  static int code_of(const Quota& quota) {
+    return std::is_same_v<State, algo::TokenBucketState> ? 0 : shift_of(quota);
+  }
+
   // Does to a word's state what algo::decide() and pack() would, where something is left and, of a
-  // window, only its last count grows. Most charges are so. The word after it, and the decision; an
-  // empty word if it takes both. REQUIRES: 0 < cost
-  SlotWord spend(const Quota& quota, SlotWord word, const algo::FixedWindowState& state,
-                 std::int64_t cost, Instant now, Decision& decision) const {
+  // window, only its last count grows. Most charges are so. The word after it, and the decision;
+  // none if it takes both. REQUIRES: 0 < cost, `decision` is as it is made
+  using Next = std::optional<SlotWord>;
+  Next spend(const Quota& quota, SlotWord word, const algo::FixedWindowState& state,
+             std::int64_t cost, Instant now, Decision& decision) const {
     const Duration elapsed{epoch_us(now) - state.start_us};
     const std::int64_t left = quota.limit() - state.count - cost;
-    if (elapsed < Duration{0} || elapsed >= quota.window() || left <= 0) return SlotWord();
-    const Duration end = quota.window() - elapsed;
-    decision = {.limit = quota.limit(), .remaining = left, .reset_after = end, .more_after = end};
+    if (elapsed < Duration{0} || elapsed >= quota.window() || left <= 0) return std::nullopt;
+    decision.limit = quota.limit();
+    decision.remaining = left;
+    decision.reset_after = decision.more_after = quota.window() - elapsed;
     return word.with_rank(Rank::kPlain).plus(cost);
   }
-  SlotWord spend(const Quota& quota, SlotWord word, const algo::SlidingWindowState& state,
-                 std::int64_t cost, Instant now, Decision& decision) const {
+  Next spend(const Quota& quota, SlotWord word, const algo::SlidingWindowState& state,
+             std::int64_t cost, Instant now, Decision& decision) const {
     const std::int64_t window_us = quota.window().count();
     const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
-    if (elapsed_us < 0 || elapsed_us >= window_us) return SlotWord();
+    if (elapsed_us < 0 || elapsed_us >= window_us) return std::nullopt;
     const std::int64_t weight = algo::previous_weight(quota, state, now);
     const std::int64_t held = state.current + cost + weight;
-    if (held >= quota.limit()) return SlotWord();
+    if (held >= quota.limit()) return std::nullopt;
     // The previous window fades first, the current one from its end on.
     const std::int64_t more_us = weight > 0
                                      ? algo::faded_at_us(window_us, state.previous, weight - 1)
                                      : window_us + algo::faded_at_us(window_us, held, held - 1);
-    decision = {.limit = quota.limit(),
-                .remaining = quota.limit() - held,
-                .reset_after = Duration{2 * window_us - elapsed_us},
-                .more_after = Duration{more_us - elapsed_us}};
+    decision.limit = quota.limit();
+    decision.remaining = quota.limit() - held;
+    decision.reset_after = Duration{2 * window_us - elapsed_us};
+    decision.more_after = Duration{more_us - elapsed_us};
     return word.with_rank(Rank::kPlain).plus(cost);
   }
-  SlotWord spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
-                 std::int64_t cost, Instant now, Decision& decision) const {
+  Next spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
+             std::int64_t cost, Instant now, Decision& decision) const {
     const std::int64_t ahead_us = std::max<std::int64_t>(-1, state.tat_us - epoch_us(now));
     std::int64_t full = 0;
     std::int64_t debt = 0;
@@ -141,11 +152,11 @@ class Packing {
         !algo::multiply(quota.capacity(), quota.ticks_per_unit(), &full) ||
         !algo::multiply(ahead_us + 1, quota.ticks_per_us(), &debt) || debt >= full ||
         full > algo::kNarrowTicksMax) {
-      return SlotWord();
+      return std::nullopt;
     }
     debt += algo::ticks_of(quota, state) - quota.ticks_per_us();
     debt = (ahead_us < 0 ? 0 : debt) + cost * quota.ticks_per_unit();
-    if (full - debt < quota.ticks_per_unit()) return SlotWord();
+    if (full - debt < quota.ticks_per_unit()) return std::nullopt;
     const auto step = algo::settle(quota, debt, Verdict::kAllowed, now);
     decision = step.decision;
     return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, step.state));

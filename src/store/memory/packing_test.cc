@@ -109,9 +109,9 @@ int spend_in_words(const Quota& quota, Instant now) {
     const SlotWord word = SlotWord::make(0xabcdef, Rank::kOverLimit, kPacking.pack(quota, state));
     if (!(state == State{})) kPacking.unpack(quota, word, state);  // in years that it can hold
     Decision decision;
-    const SlotWord next = kPacking.spend(quota, word, state, cost, now, decision);
+    const auto next = kPacking.spend(quota, word, state, cost, now, decision);
     const auto step = algo::decide(quota, state, cost, now);
-    if (!next.empty() && !(state == State{})) {
+    if (next && !(state == State{})) {
       ++spent;
       RC_ASSERT(step.changed && decision.remaining > 0);
       RC_ASSERT(decision == step.decision);

@@ -72,12 +72,12 @@ class SlotWord {
   }
 
   constexpr Uint128 bits() const { return bits_; }
+  constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool claimed() const { return code() == kClaimCode; }
   constexpr std::uint64_t fingerprint() const { return high_half() >> 16; }
   constexpr int code() const { return static_cast<int>(high_half() >> 10) & 63; }
   constexpr bool is_bucket() const { return code() == 0; }
-  constexpr bool is_window() const { return code() > 0 && code() < kPenaltyCode; }
   constexpr bool has_penalty() const { return code() >= kPenaltyCode && !claimed(); }
   constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(high_half() >> 8) & 3); }
   constexpr SlotWord with_rank(Rank rank) const {
@@ -85,13 +85,13 @@ class SlotWord {
     return SlotWord(others | (static_cast<Uint128>(rank) << kPayloadBits));
   }
 
-  // Microseconds since the table's base, as far as the shift tells them.
   // With so much more in the lowest bits.
   // REQUIRES: units >= 0; the count that is there stays within its bits
   constexpr SlotWord plus(std::int64_t units) const {
-    return SlotWord(bits_ + static_cast<Uint128>(units));
+    return SlotWord(bits_ + static_cast<std::uint64_t>(units));
   }
 
+  // Microseconds since the table's base, as far as the shift tells them.
   // REQUIRES: !claimed(), `shift` is that of the code
   constexpr std::int64_t time_us(int shift) const {
     constexpr std::uint64_t kMask = (std::uint64_t{1} << kTimeBits) - 1;
@@ -127,6 +127,10 @@ class SlotWord {
   static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint) {
     return (high_half ^ fingerprint << 16) < 1 << 16;
   }
+  // And the part that says what its state is.
+  static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint, int code) {
+    return (high_half ^ (fingerprint << 16 | static_cast<std::uint64_t>(code) << 10)) < 1 << 10;
+  }
 
   friend constexpr bool operator==(const SlotWord&, const SlotWord&) = default;
 
@@ -149,8 +153,6 @@ class SlotWord {
                                static_cast<std::uint64_t>(rank) << 8;
     return static_cast<Uint128>(high) << 64;
   }
-  constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
-
   Uint128 bits_ = 0;
 };
 
