@@ -126,9 +126,9 @@ class Lines {
 };
 
 // What the fields say, as far as we want to know it.
-class HeadReader {
+class Reading {
  public:
-  HeadReader(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
+  Reading(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
       : arrived_(arrived), head_(head), fields_(fields), lines_(arrived) {}
 
   const Refusal& refusal() const { return lines_.refusal(); }
@@ -264,12 +264,28 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<N
   // Each piece of it would be read from the beginning.
   const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
   if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
-  HeadReader reader(arrived, head, fields);
+  Reading reader(arrived, head, fields);
   const HeadStatus status = reader.read();
   if (status == HeadStatus::kRefused) refusal = reader.refusal();
   if (status != HeadStatus::kNeedMore || arrived.size() < kHeadMax) return status;
   refusal = too_long(arrived);
   return HeadStatus::kRefused;
+}
+
+HeadStatus HeadReader::read(std::string_view arrived, Refusal& refusal) {
+  constexpr std::size_t kKeptMax = 1024;
+  constexpr unsigned kOthersMax = 8;  // as copying one costs as much as reading it
+  last_ = &of_kept_;
+  if (!kept_.empty() && arrived.starts_with(kept_)) return HeadStatus::kComplete;
+  last_ = &parts_;
+  const HeadStatus status = parse_head(arrived, parts_.head, parts_.fields, refusal);
+  const RequestHead& head = parts_.head;
+  const bool is_of_check = status == HeadStatus::kComplete && head.method == Method::kPost;
+  if (is_of_check && ++others_ % kOthersMax == 0 && head.size <= kKeptMax) {
+    kept_.assign(arrived, 0, head.size);
+    parse_head(kept_, of_kept_.head, of_kept_.fields, refusal);
+  }
+  return status;
 }
 
 RequestHead head_of(std::string_view method, std::string_view target,

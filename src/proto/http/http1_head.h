@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,6 +68,28 @@ enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 // about a refused request, least of all where the next one starts.
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields,
                       Refusal& refusal);
+
+// Reads heads as parse_head() does, and one that it keeps by comparing bytes. Those who ask for
+// checks send the same head each time, but for the length of a body. It keeps such heads alone.
+class HeadReader {
+ public:
+  HeadStatus read(std::string_view arrived, Refusal& refusal);
+  // Of the last complete head. The texts are valid until the next call.
+  const RequestHead& head() const { return last_->head; }
+  std::span<const NameValue> fields() const { return last_->fields; }
+
+ private:
+  struct Parts {
+    RequestHead head;
+    std::vector<NameValue> fields;
+  };
+
+  std::string kept_;  // empty: none
+  Parts of_kept_;
+  Parts parts_;
+  const Parts* last_ = &parts_;
+  unsigned others_ = 0;  // that it might have kept
+};
 
 // The head of a request whose parts another protocol, or another server, has taken apart.
 RequestHead head_of(std::string_view method, std::string_view target,

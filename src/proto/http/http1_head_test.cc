@@ -22,11 +22,23 @@ struct Parsed {
   std::vector<NameValue> fields;
 };
 
+// A reader that comes to keep the head says the same.
+void expect_the_same_when_kept(std::string_view arrived, const Parsed& parsed) {
+  static HeadReader reader;
+  for (int times = 0; times < 9; ++times) {
+    Refusal refusal;
+    EXPECT_EQ(reader.read(arrived, refusal), parsed.status) << arrived;
+    EXPECT_EQ(refusal, parsed.refusal) << arrived;
+    EXPECT_TRUE(parsed.status != HeadStatus::kComplete || reader.head() == parsed.head) << arrived;
+  }
+}
+
 // This file asks Beast about each head as well, and Beast judges the same.
 Parsed parse(std::string_view arrived) {
   Parsed parsed;
   Parsed judged;
   parsed.status = parse_head(arrived, parsed.head, parsed.fields, parsed.refusal);
+  expect_the_same_when_kept(arrived, parsed);
   judged.status = judge_by_beast(arrived.substr(0, kHeadMax), judged.head, judged.refusal);
   if (parsed.refusal.detail == "A header field is folded.") {
     EXPECT_NE(judged.status, HeadStatus::kComplete) << arrived;  // Beast waits for the last line

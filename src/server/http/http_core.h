@@ -77,8 +77,8 @@ class HttpCore {
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(ReplyLine& line, Instant now);
 
-  // Memory for the header fields of the request that is being handled.
-  std::vector<NameValue>& fields() { return fields_; }
+  // Reads the head of the request that is being handled.
+  http1::HeadReader& heads() { return heads_; }
 
   // A connection that goes away in the middle of its turn takes its checks along.
   void forget_queued() { queue_.clear(); }
@@ -133,7 +133,7 @@ class HttpCore {
   AsksPool asks_;
   GateVoice voice_;
   Queue queue_{asks_};
-  std::vector<NameValue> fields_;
+  http1::HeadReader heads_;
   Post post_ = [](const std::function<void()>& action) { action(); };
   HttpDate date_{};
   std::int64_t date_epoch_s_ = -1;

@@ -59,13 +59,13 @@ HttpSession::Step HttpSession::handle_one(Instant now) {
   if (arrived.empty() || arrived == "\r") return Step::kNeedMore;  // perhaps an empty line
   if (pending_ && arrived.size() < pending_->size) return Step::kNeedMore;
 
-  RequestHead head;
   Refusal refusal;
-  switch (http1::parse_head(arrived, head, core_.fields(), refusal)) {
+  switch (core_.heads().read(arrived, refusal)) {
     case HeadStatus::kNeedMore: return Step::kNeedMore;
     case HeadStatus::kRefused: return refuse(refusal, now);
     case HeadStatus::kComplete: break;
   }
+  const RequestHead& head = core_.heads().head();
   if (head.chunked) return take_chunks(head, now);
   if (head.content_length > kBodyMax) return refuse(kBodyTooLong, now);
   const auto body_size = static_cast<std::size_t>(head.content_length);
@@ -117,7 +117,7 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
                      .size = body_size,
                      .readable = body_size + InputBuffer::kPadding});
   exchange.peer = peer_;
-  exchange.headers = core_.fields();
+  exchange.headers = core_.heads().fields();
   if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();

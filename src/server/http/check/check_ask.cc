@@ -47,12 +47,12 @@ std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
 }
 
 bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
-  ask = {.bucket = spec.bucket,
-         .key = spec.key,
-         .cost = spec.resets ? 0 : spec.cost,
-         .counting = spec.counting,
-         .mode = spec.mode,
-         .echo = spec.key_json};
+  ask.bucket = spec.bucket;
+  ask.key = spec.key;
+  ask.cost = spec.resets ? 0 : spec.cost;
+  ask.counting = spec.counting;
+  ask.mode = spec.mode;
+  ask.echo = spec.key_json;
   if (spec.has(CheckField::kRule)) {
     ask.rule = rules.find(spec.rule);
     ask.tier = spec.tier;

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/byte_search.h"
-#include "base/duration_text.h"
 #include "base/nearest_name.h"
 #include "proto/input_buffer.h"
+#include "server/http/check/check_value.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -42,9 +42,6 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
 };
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
-
-// Beyond any window, so that it need not be exact; Quota::make says that it is too long.
-constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
 
 constexpr std::uint16_t bit(CheckField field) {
   return static_cast<std::uint16_t>(1U << static_cast<unsigned>(field));
@@ -94,17 +91,6 @@ std::string syntax_detail(error_code error) {
   }
 }
 
-// What a field is given.
-struct Value {
-  enum class Kind : std::uint8_t { kOther, kText, kInteger, kFraction };
-
-  Kind kind = Kind::kOther;
-  std::string_view text{};  // as it is meant
-  std::string_view json{};  // as it stands in the body
-  std::int64_t integer = 0;
-  double fraction = 0;  // or an integer beyond the other ones
-};
-
 // The token of a string reaches up to the next one; this is the string itself.
 std::string_view without_trailing_space(std::string_view token) {
   const auto last = token.find_last_not_of(" \t\r\n");
@@ -124,63 +110,6 @@ Value value_of(od::value value) {
   if (type != od::json_type::number || value.get_number().get(number)) return {};
   if (number.is_int64()) return {.kind = Value::Kind::kInteger, .integer = number.get_int64()};
   return {.kind = Value::Kind::kFraction, .fraction = number.as_double()};
-}
-
-// Each of these says whether the value is one of its field's.
-
-bool set_text(const Value& value, std::size_t least, std::string_view& text) {
-  text = value.text;
-  return value.kind == Value::Kind::kText && text.size() >= least && text.size() <= kKeyMax;
-}
-
-bool set_integer(const Value& value, std::int64_t least, std::int64_t& number) {
-  number = value.integer;
-  return value.kind == Value::Kind::kInteger && number >= least && number <= kLimitMax;
-}
-
-template <typename T>
-bool set_known(std::optional<T> known, auto& field) {
-  if (known) field = *known;
-  return known.has_value();
-}
-
-// Only whether it is a duration at all: which ones make a window, Quota::make knows.
-bool set_window(const Value& value, Duration& window) {
-  switch (value.kind) {
-    case Value::Kind::kText: return set_known(parse_duration(value.text), window);
-    case Value::Kind::kFraction: return set_known(duration_from_seconds(value.fraction), window);
-    case Value::Kind::kOther: return false;
-    case Value::Kind::kInteger: break;
-  }
-  const bool is_exact = value.integer >= 0 && value.integer <= kExactSecondsMax;
-  if (is_exact) window = std::chrono::seconds(value.integer);
-  return is_exact || set_known(duration_from_seconds(static_cast<double>(value.integer)), window);
-}
-
-bool set_charge(const Value& value, CheckSpec& spec) {
-  const std::string_view name = value.text;
-  spec.counting = Ask::Counting::kIfItFits;
-  if (name == "always") spec.counting = Ask::Counting::kAlways;
-  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
-  spec.resets = name == "reset";
-  return spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
-}
-
-bool set_field(CheckField field, const Value& value, CheckSpec& spec) {
-  switch (field) {
-    case CheckField::kKey: spec.key_json = value.json; return set_text(value, 1, spec.key);
-    case CheckField::kLimit: return set_integer(value, 0, spec.limit);
-    case CheckField::kWindow: return set_window(value, spec.window);
-    case CheckField::kBucket: return set_text(value, 0, spec.bucket);
-    case CheckField::kCost: return set_integer(value, -kCostMax, spec.cost);
-    case CheckField::kBurst: return set_integer(value, 1, spec.burst);
-    case CheckField::kAlgorithm: return set_known(algorithm_from_name(value.text), spec.algorithm);
-    case CheckField::kRule: return set_text(value, 1, spec.rule);
-    case CheckField::kTier: return set_text(value, 0, spec.tier);
-    case CheckField::kMode: return set_known(mode_from_name(value.text), spec.mode);
-    case CheckField::kCharge: return set_charge(value, spec);
-  }
-  return false;
 }
 
 // A value without escapes, signs and fractions; what follows it, or nullptr.
@@ -244,7 +173,8 @@ struct CheckReader::Parser {
 class CheckReader::Pass {
  public:
   Pass(CheckReader& reader, CheckForm form)
-      : parser_(reader.parser_->parser),
+      : reader_(reader),
+        parser_(reader.parser_->parser),
         specs_(*reader.specs_),
         body_(reader.body_),
         problem_(reader.problem_),
@@ -252,6 +182,7 @@ class CheckReader::Pass {
 
   // Nothing is certain about a body that is not plain.
   bool read_plain(const RequestBody& source);
+  bool read_as_kept(std::string_view source);
   bool read(const RequestBody& source);
 
  private:
@@ -282,6 +213,7 @@ class CheckReader::Pass {
   std::string place_of(std::string_view name) const;
   bool fail_syntax(error_code error);
 
+  CheckReader& reader_;
   od::parser& parser_;
   std::array<CheckSpec, kChecksMax>& specs_;
   CheckBody& body_;
@@ -293,9 +225,36 @@ class CheckReader::Pass {
 };
 
 bool CheckReader::Pass::read_plain(const RequestBody& source) {
+  constexpr std::size_t kKeptMax = 1024;
+  constexpr unsigned kOthersMax = 8;  // as copying one costs as much as reading it
   body_.checks = {specs_.data(), 1};
-  return read_plain_check(source.text, source.text + source.size, specs_[0]) &&
-         require_all(specs_[0]);
+  if (read_as_kept({source.text, source.size})) return true;
+  const bool is_right =
+      read_plain_check(source.text, source.text + source.size, specs_[0]) && require_all(specs_[0]);
+  if (!is_right || source.size > kKeptMax || ++reader_.others_ % kOthersMax != 0) return is_right;
+  std::string& kept = reader_.kept_.assign(source.text, source.size);
+  kept.append(InputBuffer::kPadding, ' ');
+  read_plain_check(kept.data(), kept.data() + source.size, reader_.spec_of_kept_);
+  kept.resize(source.size);
+  return true;
+}
+
+// True if all but the key stands there as in the body that is kept.
+bool CheckReader::Pass::read_as_kept(std::string_view source) {
+  const std::string_view kept = reader_.kept_;
+  const std::string_view key = reader_.spec_of_kept_.key;
+  if (kept.empty()) return false;
+  const auto before = static_cast<std::size_t>(key.data() - kept.data());
+  const std::string_view behind = kept.substr(before + key.size());
+  const bool is_alike = source.size() >= before + behind.size() && source.ends_with(behind) &&
+                        source.starts_with(kept.substr(0, before));
+  Value value;
+  if (!is_alike || weir::read_plain(source.data() + before - 1, source.data() + source.size(),
+                                    value) != source.data() + source.size() - behind.size() + 1) {
+    return false;
+  }
+  specs_[0] = reader_.spec_of_kept_;
+  return set_field(CheckField::kKey, value, specs_[0]);
 }
 
 bool CheckReader::Pass::read(const RequestBody& source) {

@@ -7,8 +7,9 @@
 // is a Problem that names it and says what was expected. An accepted body is valid
 // JSON to its last byte, in valid UTF-8.
 //
-// One check without escapes, fractions and anything beyond ASCII is read here, in one pass. All
-// else is simdjson's to parse, in place: whatever is not plainly right, and so every mistake.
+// One check without escapes, fractions and anything beyond ASCII is read here, in one pass. One
+// that differs by its key alone from one that is kept is read by comparing bytes. All else is
+// simdjson's to parse, in place: whatever is not plainly right, and so every mistake.
 //
 // Thread rule: one reader a core. Tested by check_body_test.cc and
 // fuzz/check_body_fuzz.cc.
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "engine/ask.h"
@@ -107,6 +109,9 @@ class CheckReader {
   std::unique_ptr<Parser> parser_;  // keeps simdjson out of this header
   std::unique_ptr<std::array<CheckSpec, kChecksMax>> specs_;
   CheckBody body_;
+  std::string kept_;  // a plain body; empty: none
+  CheckSpec spec_of_kept_;
+  unsigned others_ = 0;  // that it might have kept
   Problem problem_;
 };
 

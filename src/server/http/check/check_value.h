@@ -1,0 +1,89 @@
+// The value of a field of a check, whichever reader has it, and its way into the check.
+//
+// Thread rule: values. Tested by check_body_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/duration_text.h"
+#include "server/http/check/check_body.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// What a field is given.
+struct Value {
+  enum class Kind : std::uint8_t { kOther, kText, kInteger, kFraction };
+
+  Kind kind = Kind::kOther;
+  std::string_view text{};  // as it is meant
+  std::string_view json{};  // as it stands in the body
+  std::int64_t integer = 0;
+  double fraction = 0;  // or an integer beyond the other ones
+};
+
+// Beyond any window, so that it need not be exact; Quota::make says that it is too long.
+inline constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
+
+// Each of these says whether the value is one of its field's.
+
+inline bool set_text(const Value& value, std::size_t least, std::string_view& text) {
+  text = value.text;
+  return value.kind == Value::Kind::kText && text.size() >= least && text.size() <= kKeyMax;
+}
+
+inline bool set_integer(const Value& value, std::int64_t least, std::int64_t& number) {
+  number = value.integer;
+  return value.kind == Value::Kind::kInteger && number >= least && number <= kLimitMax;
+}
+
+template <typename T>
+bool set_known(std::optional<T> known, auto& field) {
+  if (known) field = *known;
+  return known.has_value();
+}
+
+// Only whether it is a duration at all: which ones make a window, Quota::make knows.
+inline bool set_window(const Value& value, Duration& window) {
+  switch (value.kind) {
+    case Value::Kind::kText: return set_known(parse_duration(value.text), window);
+    case Value::Kind::kFraction: return set_known(duration_from_seconds(value.fraction), window);
+    case Value::Kind::kOther: return false;
+    case Value::Kind::kInteger: break;
+  }
+  const bool is_exact = value.integer >= 0 && value.integer <= kExactSecondsMax;
+  if (is_exact) window = std::chrono::seconds(value.integer);
+  return is_exact || set_known(duration_from_seconds(static_cast<double>(value.integer)), window);
+}
+
+inline bool set_charge(const Value& value, CheckSpec& spec) {
+  const std::string_view name = value.text;
+  spec.counting = Ask::Counting::kIfItFits;
+  if (name == "always") spec.counting = Ask::Counting::kAlways;
+  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
+  spec.resets = name == "reset";
+  return spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
+}
+
+inline bool set_field(CheckField field, const Value& value, CheckSpec& spec) {
+  switch (field) {
+    case CheckField::kKey: spec.key_json = value.json; return set_text(value, 1, spec.key);
+    case CheckField::kLimit: return set_integer(value, 0, spec.limit);
+    case CheckField::kWindow: return set_window(value, spec.window);
+    case CheckField::kBucket: return set_text(value, 0, spec.bucket);
+    case CheckField::kCost: return set_integer(value, -kCostMax, spec.cost);
+    case CheckField::kBurst: return set_integer(value, 1, spec.burst);
+    case CheckField::kAlgorithm: return set_known(algorithm_from_name(value.text), spec.algorithm);
+    case CheckField::kRule: return set_text(value, 1, spec.rule);
+    case CheckField::kTier: return set_text(value, 0, spec.tier);
+    case CheckField::kMode: return set_known(mode_from_name(value.text), spec.mode);
+    case CheckField::kCharge: return set_charge(value, spec);
+  }
+  return false;
+}
+
+}  // namespace weir
