@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "logs/text_format.h"
-
 namespace weir::lab {
 namespace {
 
@@ -60,7 +58,7 @@ std::unique_ptr<LogFormat> detect_format(std::span<const std::string_view> lines
   };
   try_one(make_json_format());
   for (const KnownFormat& known : kKnownFormats) {
-    try_one(*make_named_format(known.name, known.log_format));
+    try_one(*make_text_format(known.name, known.log_format));
   }
   return best;
 }

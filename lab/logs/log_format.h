@@ -30,8 +30,11 @@ class LogFormat {
   virtual std::string_view name() const = 0;
 };
 
-// By nginx's log_format. Fails with a sentence.
+// By nginx's log_format, which has to have a time and a request. Fails with a sentence.
 Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_view log_format);
+// One that we have written.
+Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_view name,
+                                                                 std::string_view log_format);
 std::unique_ptr<LogFormat> make_json_format();
 
 // The format that most of these lines have; null: none of them is a request in any. It has read

@@ -1,11 +1,10 @@
-#include "logs/text_format.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/ascii.h"
 #include "logs/log_field.h"
+#include "logs/log_format.h"
 
 namespace weir::lab {
 namespace {
@@ -139,8 +138,8 @@ std::string_view take_fixed(std::string_view& rest) {
 
 }  // namespace
 
-Result<std::unique_ptr<LogFormat>, std::string> make_named_format(std::string_view name,
-                                                                  std::string_view log_format) {
+Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_view name,
+                                                                 std::string_view log_format) {
   std::string_view rest = log_format;
   std::string prefix(take_fixed(rest));
   std::string_view before = prefix;
@@ -163,7 +162,7 @@ Result<std::unique_ptr<LogFormat>, std::string> make_named_format(std::string_vi
 }
 
 Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_view log_format) {
-  auto format = make_named_format("a given log_format", log_format);
+  auto format = make_text_format("a given log_format", log_format);
   if (!format) return format.error();
   const auto has = [&](std::initializer_list<std::string_view> variables) {
     return std::ranges::any_of(variables, [&](std::string_view variable) {

@@ -23,8 +23,9 @@ constexpr std::size_t kShort = 1;  // of kWindows
 constexpr std::size_t kLong = 2;
 constexpr std::size_t kNamesShown = 5;
 constexpr double kHeadroom = 1.5;
-constexpr std::uint32_t kShortMin = 5;
-constexpr std::uint32_t kLongMin = 10;
+constexpr double kHeadroomOfFew = 3;  // who are too few for the share that is wanted
+constexpr std::uint32_t kShortMin = 10;
+constexpr std::uint32_t kLongMin = 20;
 
 // get-users-posts
 std::string id_of(const Endpoint& endpoint, const std::vector<std::string>& taken) {
@@ -192,10 +193,12 @@ std::string Survey::rule_text(std::size_t rule, const Visits& honest, double sha
       text += fmt::format(" {:>8}", quantile(std::move(peaks), part));
     }
   }
+  const bool are_few = static_cast<double>(honest.size()) * share < 1;
+  const double headroom = are_few ? kHeadroomOfFew : kHeadroom;
   const auto limit = [&](std::size_t window, std::uint32_t least) {
     std::vector<std::uint32_t> peaks;
     for (const Visit* visit : honest) peaks.push_back(visit->peaks.of(window));
-    return std::max(least, rounded_up(kHeadroom * quantile(std::move(peaks), 1 - share)));
+    return std::max(least, rounded_up(headroom * quantile(std::move(peaks), 1 - share)));
   };
   const Limits limits{.shorter = limit(kShort, kShortMin), .longer = limit(kLong, kLongMin)};
   Visits over;
@@ -203,10 +206,11 @@ std::string Survey::rule_text(std::size_t rule, const Visits& honest, double sha
     return visit->peaks.of(kShort) > limits.shorter || visit->peaks.of(kLong) > limits.longer;
   });
   text += fmt::format(
-      "\n  # Limit and burst are half as much again as {} of them reach. They would have denied "
-      "{}\n"
-      "  # of these clients; with 95 % confidence, at most {} of others like them.\n",
-      percent(1 - share), over.size(), percent(at_most(over.size(), honest.size())));
+      "\n  # Limit and burst are {} times what {} of them reach, or more. They would have denied "
+      "{} of\n"
+      "  # these clients; with 95 % confidence, at most {} of others like them.\n",
+      headroom, percent(are_few ? 1 : 1 - share), over.size(),
+      percent(at_most(over.size(), honest.size())));
   for (std::size_t i = 0; i < std::min(kNamesShown, over.size()); ++i) {
     text += fmt::format("  #   {}: {} in a minute, {} in 10 s\n", clients_[over[i]->client].name,
                         over[i]->peaks.of(kLong), over[i]->peaks.of(kShort));
