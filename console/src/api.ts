@@ -8,6 +8,8 @@ export interface Reply {
   readonly body: json.Fields;
   /** The mistake in the server's words, or the reason why nothing came back. */
   readonly problem: string;
+  /** Of rules: their version. */
+  readonly etag: string;
 }
 
 export interface Ask {
@@ -42,9 +44,9 @@ export async function ask(path: string, how: Ask = {}): Promise<Reply> {
     if (reply.status === 401 && path !== "/console/session" && how.unasked !== true) {
       api.dispatchEvent(new Event("signin"));
     }
-    return answer(reply.status, await reply.text());
+    return answer(reply, await reply.text());
   } catch {
-    return { status: 0, ok: false, body: {}, problem: "The server does not answer." };
+    return { status: 0, ok: false, body: {}, problem: "The server does not answer.", etag: "" };
   } finally {
     clearTimeout(stop);
   }
@@ -60,11 +62,11 @@ function textOf(body: unknown): string {
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 
-function answer(status: number, text: string): Reply {
+function answer({ status, ok, headers }: Response, text: string): Reply {
   const body = json.object(json.parse(text));
-  const ok = status >= 200 && status < 300;
   const problem = json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
-  return { status, ok, body, problem: ok ? "" : problem };
+  const etag = (headers.get("ETag") ?? "").replace(/"/g, "");
+  return { status, ok, body, problem: ok ? "" : problem, etag };
 }
 
 export function query(path: string, parameters: Record<string, string | number>): string {

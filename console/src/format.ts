@@ -99,6 +99,13 @@ export function clock(unixSeconds: number | undefined): string {
   return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
+/** The clock of the reader, with the day unless it is today. */
+export function moment(unixSeconds: number): string {
+  const day = new Date(unixSeconds * 1000).toLocaleDateString("en-CA");
+  const today = new Date().toLocaleDateString("en-CA");
+  return day === today ? clock(unixSeconds) : `${day} ${clock(unixSeconds)}`;
+}
+
 export function plural(amount: number, one: string, many = `${one}s`): string {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }

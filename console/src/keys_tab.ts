@@ -1,15 +1,15 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
-import { type Ask, UNASKED, ask, query } from "./api";
+import { type Ask, UNASKED, ask } from "./api";
+import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { badge, button, field, fill, h, offer, say, verbatim } from "./dom";
-import { about, algorithm, count, exact, share, span, wait } from "./format";
+import { badge, button, field, h, offer, say, verbatim } from "./dom";
+import { algorithm, count, span, wait } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address, ruleNames } from "./tab";
 
-const SHOWN = 10;
 /** The busiest keys are counted by minutes, so that is often enough. */
 const REFRESH_MS = 3000;
 
@@ -18,8 +18,9 @@ export class KeysTab extends Tab {
   private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
   private readonly span = h("input", { type: "text", value: "5m", spellcheck: "false" });
   private readonly state = h("p", { class: "message", role: "status" });
-  private readonly asked = this.busiest("Busiest keys");
-  private readonly denied = this.busiest("Most denied keys");
+  private readonly asked = new BusiestKeys("Busiest keys", "asked", (key) => this.chooser(key));
+  private readonly denied = new BusiestKeys("Most denied keys", "denied",
+    (key) => this.chooser(key));
   private readonly blocks = new DataTable<json.Fields>({
     caption: "Blocked keys", id: blockName, text: (entry) => `${blockName(entry)} ${why(entry)}`,
     empty: "Nobody is blocked. Block a key above.",
@@ -52,11 +53,7 @@ export class KeysTab extends Tab {
           button("Reset", () => this.reset(), { id: "reset" }, "arrow"),
           button("Block", () => this.block(), { id: "block", class: "danger" }, "block")),
         this.state),
-      h("div", { class: "split even" },
-        h("section", { class: "card" }, h("h2", {}, "Busiest ", period()),
-          this.asked.table.element, this.asked.note),
-        h("section", { class: "card" }, h("h2", {}, "Most denied ", period()),
-          this.denied.table.element, this.denied.note)),
+      h("div", { class: "split even" }, this.asked.element, this.denied.element),
       h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocksProblem,
         this.blocks.element));
   }
@@ -80,36 +77,8 @@ export class KeysTab extends Tab {
 
   private async load(how: Ask = {}): Promise<void> {
     if (document.hidden) return;
-    await Promise.all([this.loadBusiest("asked", this.asked, how),
-      this.loadBusiest("denied", this.denied, how), this.loadBlocks(how)]);
-  }
-
-  private busiest(caption: string): Busiest {
-    const table = new DataTable<json.Fields>({
-      caption, id: (entry) => json.text(entry.hash) ?? "",
-      empty: "No key in this minute or the one before.",
-      columns: [
-        { title: "Key", cell: (entry) => verbatim(nameOf(entry)), by: nameOf },
-        { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
-          figures: true },
-        { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
-        { title: "Do", cell: ({ key }) => json.text(key) === undefined ? null
-          : button("Choose", () => this.choose(String(key)),
-            { class: "quiet small", "aria-label": `Choose ${String(key)}` }) },
-      ],
-    });
-    return { table, note: h("div") };
-  }
-
-  private async loadBusiest(by: string, { table, note }: Busiest, how: Ask): Promise<void> {
-    const rule = this.rule.value;
-    if (!rule) return fill(note, h("p", { class: "problem" }, "There is no rule yet."));
-    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }), how);
-    if (rule !== this.rule.value) return;
-    const keys = json.objects(reply.body.keys);
-    const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
-    table.show(keys);
-    fill(note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
+    await Promise.all([this.asked.load(this.rule.value, how),
+      this.denied.load(this.rule.value, how), this.loadBlocks(how)]);
   }
 
   private async loadBlocks(how: Ask = {}): Promise<void> {
@@ -122,6 +91,11 @@ export class KeysTab extends Tab {
     const key = json.text(entry.key) ?? "";
     return button("Lift", () => this.lift(json.text(entry.rule), key),
       { class: "quiet small", "aria-label": `Lift ${key}` });
+  }
+
+  private chooser(key: string): HTMLElement {
+    return button("Choose", () => this.choose(key),
+      { class: "quiet small", "aria-label": `Choose ${key}` });
   }
 
   private choose(key: string): void {
@@ -188,11 +162,6 @@ export class KeysTab extends Tab {
   }
 }
 
-interface Busiest {
-  readonly table: DataTable<json.Fields>;
-  readonly note: HTMLElement;
-}
-
 const BY_HAND = "by hand";
 
 function why({ reason }: json.Fields): string {
@@ -201,27 +170,4 @@ function why({ reason }: json.Fields): string {
 
 function blockName({ rule, key }: json.Fields): string {
   return `${json.text(rule) ?? "all rules"} ${json.text(key) ?? ""}`;
-}
-
-function nameOf({ key, hash }: json.Fields): string {
-  return json.text(key) ?? json.text(hash) ?? "";
-}
-
-function period(): HTMLElement {
-  return h("small", {}, "in this minute and the one before");
-}
-
-/** "about 100, 63 to 155"; a number alone is one that was counted. */
-function estimate({ count: amount, at_least: low, at_most: high }: json.Fields): HTMLElement {
-  const [least, most] = [json.number(low) ?? 0, json.number(high) ?? 0];
-  if (least >= most) return h("span", {}, count(json.number(amount)));
-  return h("span", {}, about(json.number(amount)),
-    h("small", {}, ` ${exact(least)} to ${exact(most)}`));
-}
-
-/** Why a key cannot be chosen. */
-function secret(keys: readonly json.Fields[]): HTMLElement | null {
-  const hidden = keys.length > 0 && keys.every((entry) => json.text(entry.key) === undefined);
-  return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
-    "show_keys: true it shows the keys.") : null;
 }

@@ -3,7 +3,7 @@
 // figures are old, and a second older), "ended" (the server says that the session is over).
 
 import { UNASKED, ask } from "./api";
-import { type Live, type Second, readLive, readSeconds } from "./message";
+import { type Live, type RuleLine, type Second, readLive, readSeconds } from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
 
@@ -16,6 +16,9 @@ const SILENCE_MS = 5000;
 const OLD_MS = 3000;
 /** The seconds come one by one; after a wider gap the page asks for those between. */
 const STEP_MAX_S = 1.6;
+
+/** The busiest of which a message tells. */
+const RULES_MAX = 100;
 
 /** The server closes with it when the session of the page has ended. */
 const SESSION_ENDED = 1008;
@@ -35,6 +38,8 @@ class LiveFeed extends EventTarget {
   private polling = 0;
   private aging = 0;
   private running = false;
+  private lines = { of: undefined as readonly RuleLine[] | undefined,
+    byRule: new Map<string, RuleLine>() };
 
   start(): void {
     this.stop();
@@ -59,6 +64,17 @@ class LiveFeed extends EventTarget {
   /** Of the figures that are shown, in seconds since 1970. */
   get toldAt(): number {
     return this.toldMs / 1000;
+  }
+
+  /** Of one that is not among the busiest nobody knows; zeros if all have room there. */
+  lineOf(rule: string): RuleLine | undefined {
+    const rules = this.last?.rules ?? [];
+    if (this.lines.of !== rules) {
+      this.lines = { of: rules, byRule: new Map(rules.map((line) => [line.rule, line])) };
+    }
+    const idle = this.last && rules.length < RULES_MAX
+      ? { rule, adaptive: false, requests: 0, denied: 0, denyRate: 0 } : undefined;
+    return this.lines.byRule.get(rule) ?? idle;
   }
 
   stop(): void {

@@ -3,6 +3,8 @@
 import { type Reply, ask, query } from "./api";
 import { button, fill, h, icon, say, unique } from "./dom";
 import * as json from "./json";
+import { Author, changeRule } from "./rule_change";
+import { holdText, whereNot } from "./rule_words";
 import { toYaml } from "./yaml";
 
 /** A pause in typing that is long enough to ask the server. */
@@ -26,6 +28,7 @@ export class RuleEditor {
   private readonly gutter = h("div", { class: "gutter", "aria-hidden": "true" });
   private readonly problems = h("ul", { class: "problems", "aria-live": "polite" });
   private readonly changes = h("ul", { class: "changes" });
+  private readonly author = new Author();
   private readonly toFile = h("input", { type: "checkbox", id: "to-file" });
   private readonly save = button("Save", () => this.put(), { class: "primary", id: "save-rule" });
   private readonly verdict = h("p", { class: "message", role: "status" });
@@ -44,7 +47,7 @@ export class RuleEditor {
       h("div", { class: "head" }, this.title,
         button("Close", () => this.close(), { class: "quiet" }, "cross")),
       h("div", { class: "code" }, this.gutter, this.area), this.verdict, this.problems,
-      h("h3", {}, "What would change"), this.changes,
+      h("h3", {}, "What would change"), this.changes, this.author.element,
       h("div", { class: "actions" },
         h("div", { class: "check" }, this.toFile,
           h("label", { for: "to-file" }, "Write it to the configuration file, too")), this.save));
@@ -69,6 +72,7 @@ export class RuleEditor {
     say(this.title, title);
     this.area.value = text;
     this.toFile.checked = false;
+    this.author.clear();
     this.element.hidden = false;
     this.area.rows = Math.min(28, Math.max(8, text.split("\n").length + 1));
     this.element.scrollIntoView({ block: "nearest" });
@@ -164,34 +168,19 @@ export class RuleEditor {
     if (!this.valid) return;
     const id = this.target();
     const keeps: Record<string, string> = this.toFile.checked ? { persist: "true" } : {};
-    const reply = await ask(query(`/admin/rules/${encodeURIComponent(id)}`, keeps), {
-      method: "PUT", body: this.valid, headers: { "If-Match": `"${this.version}"` },
-    });
+    const reply = await changeRule({ id, version: this.version, method: "PUT", body: this.valid,
+      said: { ...this.author.said(), ...keeps } });
     if (!reply.ok) return this.judge("bad", reply.problem);
     this.version = String(reply.body.version ?? this.version);
     this.id = id;
     say(this.title, `Edit ${id}`);
     await this.saved();
     this.preview(true, []);
-    const where = reply.body.persisted === true ? "in force and in the file" :
-      "in force until the next reload";
-    const missing = holdGaps(reply.body.fleet);
-    this.judge(missing.length > 0 ? "warn" : "good", [
-      `Saved: ${where}, as version ${this.version}.`, holdText(reply.body.fleet), ...missing,
-    ].join(" ").trim());
+    const { fleet, persisted } = reply.body;
+    this.judge(whereNot(fleet).length > 0 ? "warn" : "good",
+      `Saved as version ${this.version}${persisted === true ? ", also in the file" : ""}. ` +
+      holdText(fleet));
   }
-}
-
-// Nothing of a node that is alone.
-function holdText(fleet: unknown): string {
-  const { runs, nodes } = json.object(fleet);
-  return json.number(runs) === undefined ? "" :
-    `Holds on ${String(runs)} of ${json.list(nodes).length} nodes.`;
-}
-
-function holdGaps(fleet: unknown): string[] {
-  return json.objects(json.object(fleet).nodes).filter((node) => node.runs !== true)
-    .map((node) => `${json.text(node.node) ?? "A node"}: ${json.text(node.why_not) ?? ""}.`);
 }
 
 function levelOf(problem: Problem): "warn" | "bad" {

@@ -1,83 +1,92 @@
-// The changes of the rules: each version, its difference from now, and one click back.
+// What changed the rules, or one rule: each version, its difference, and one click back.
 
 import { ask } from "./api";
-import { button, fill, h, say } from "./dom";
+import { type Child, badge, button, fill, h, say } from "./dom";
 import { type DiffLine, diffLines, hunks } from "./diff";
-import { span } from "./format";
+import { moment } from "./format";
 import * as json from "./json";
+import { authorOf } from "./rule_words";
 import { toYaml } from "./yaml";
 
 const SHOWN = 20;
+const CHANGES_SHOWN = 5;
 
 export class RuleHistory {
   private readonly list = h("ol", { class: "history" });
   private readonly diff = h("div", { class: "diff-place" });
   private readonly message = h("p", { class: "message", role: "status" });
-  private current = "";
+  private told = "";
   readonly element = h("section", { class: "card" }, h("h2", {}, "History"), this.message,
     this.list, this.diff);
 
-  constructor(private readonly changed: () => Promise<void>) {}
+  /** `of`: entries of one rule have it, so that each shows what it changed. */
+  constructor(private readonly of: "all" | "one",
+    private readonly goBack: (entry: json.Fields) => unknown) {}
 
-  async load(current: string): Promise<void> {
-    this.current = current;
-    const reply = await ask("/admin/history");
-    say(this.message, reply.ok ? "" : reply.problem);
+  show(entries: readonly json.Fields[], problem: string): void {
+    say(this.message, problem);
+    const told = JSON.stringify(entries, (name, value: unknown) =>
+      name === "seconds_ago" ? undefined : value);
+    if (told === this.told) return;
+    this.told = told;
     fill(this.diff);
-    fill(this.list, ...json.objects(reply.body.history).slice(0, SHOWN)
-      .map((entry) => this.item(entry)));
+    fill(this.list, ...entries.slice(0, SHOWN)
+      .map((entry, at) => this.item(entry, at === 0, entries[at + 1])));
   }
 
-  private item(entry: json.Fields): HTMLElement {
+  private item(entry: json.Fields, isNow: boolean, before: json.Fields | undefined): HTMLElement {
     const version = json.number(entry.version) ?? 0;
-    const isNow = String(version) === this.current;
-    const changes = json.list(entry.changes).map(String);
-    const ago = span(json.number(entry.seconds_ago));
-    const what = changes.length > 0 ? changes.join("; ") : "the rules as they were read";
     const about = (does: string) => ({ class: "quiet small", "aria-label": `${does} ${version}` });
+    const back = button("Go back", () => this.goBack(entry), about("Go back to version"), "arrow");
+    const compare = button("Compare", () => this.compare(version), about("Compare version"));
+    const why = json.text(entry.why);
+    const ago = json.number(entry.seconds_ago) ?? 0;
     return h("li", { "data-version": version },
       h("span", { class: "version" }, `Version ${version}`),
-      h("span", { class: "what" }, what,
-        h("small", {}, ` by ${who(entry)}, ${ago} ago`)),
-      isNow ? h("span", { class: "badge good" }, "in force") : h("span", { class: "buttons" },
-        button("Compare", () => this.compare(version), about("Compare version")),
-        button("Go back", () => this.goBack(version), about("Go back to version"), "arrow")));
+      h("span", { class: "what" }, whatOf(entry), h("small", {},
+        ` by ${authorOf(entry)}, ${moment(Date.now() / 1000 - ago)}`),
+        why ? h("q", {}, why) : null),
+      isNow ? badge(entry.rule === null ? "gone" : "in force", entry.rule === null ? "bad" : "good")
+        : h("span", { class: "buttons" }, this.of === "all" ? compare : null, back),
+      this.of === "one" && before ? difference(yamlOf(before.rule), yamlOf(entry.rule)) : null);
   }
 
   private async compare(version: number): Promise<void> {
     const [then, now] = await Promise.all([ask(`/admin/history/${version}`), ask("/admin/rules")]);
     if (!then.ok || !now.ok) return say(this.message, then.problem || now.problem);
-    const lines = hunks(diffLines(textOf(then.body), textOf(now.body)));
-    fill(this.diff, h("h3", {}, `From version ${version} to now`), lines.length > 0
-      ? h("pre", { class: "diff", tabindex: 0, role: "region", "aria-label": "Difference" },
-        ...lines.map(diffLine))
-      : h("p", { class: "empty" }, "These are the same rules."));
+    const [before, after] = [textsOf(then.body), textsOf(now.body)];
+    const text = (of: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): string =>
+      [...of].flatMap(([id, rule]) => others.get(id) === rule ? [] : [rule]).join("");
+    fill(this.diff, h("h3", {}, `From version ${version} to now`),
+      difference(text(before, after), text(after, before)));
     this.diff.scrollIntoView({ block: "nearest" });
   }
-
-  /** At once: what it replaces stays in the list, one click away. */
-  private async goBack(version: number): Promise<void> {
-    const reply = await ask("/admin/history",
-      { body: { back_to: version }, headers: { "If-Match": `"${this.current}"` } });
-    if (reply.ok) await this.changed();
-    say(this.message, reply.ok ? `Version ${version} is in force again.` : reply.problem);
-  }
 }
 
-function who({ origin, who: address, by, why }: json.Fields): string {
-  if (origin === "file") return "a reload";
-  const person = [json.text(by), json.text(address)].filter(Boolean).join(" at ");
-  return `${person || "a request"}${why ? `, because "${String(why)}"` : ""}`;
+function whatOf(entry: json.Fields): string {
+  const changes = json.list(entry.changes).map(String);
+  const more = changes.length - CHANGES_SHOWN;
+  if (changes.length === 0) return "the rules as they were read";
+  return changes.slice(0, CHANGES_SHOWN).join("; ") + (more > 0 ? `; and ${more} more` : "");
 }
 
-/** All rules as one text. Each comes bare, or with its origin, as the list has them. */
-function textOf(body: json.Fields): string {
-  return json.objects(body.rules)
-    .map((each) => toYaml([json.isObject(each.rule) ? each.rule : each]))
-    .join("");
+function yamlOf(rule: unknown): string {
+  return json.isObject(rule) ? toYaml(rule) : "";
+}
+
+/** The rules as texts. Each comes bare, or with its origin, as the list has them. */
+function textsOf(body: json.Fields): Map<string, string> {
+  return new Map(json.objects(body.rules).map((each) => [String(each.id), toYaml([each.rule])]));
 }
 
 const SIGNS = { same: " ", added: "+", removed: "-" } as const;
+
+function difference(before: string, after: string): Child {
+  const lines = hunks(diffLines(before, after));
+  if (lines.length === 0) return h("p", { class: "empty" }, "These are the same rules.");
+  return h("pre", { class: "diff", tabindex: 0, role: "region", "aria-label": "Difference" },
+    ...lines.map(diffLine));
+}
 
 function diffLine(line: DiffLine | null): HTMLElement {
   if (!line) return h("span", { class: "cut" }, "…\n");

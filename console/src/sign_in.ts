@@ -34,7 +34,9 @@ export function openSignIn(then: () => void): void {
 }
 
 /** Whether somebody says yes. */
-export function confirmed(question: string, details: string, yes: string): Promise<boolean> {
+export function confirmed(
+  question: string, details: string, yes: string, more?: HTMLElement,
+): Promise<boolean> {
   const title = h("h2", { id: unique("title") }, question);
   return new Promise((resolve) => {
     let answer = false;
@@ -43,7 +45,7 @@ export function confirmed(question: string, details: string, yes: string): Promi
       dialog.close();
     };
     const dialog: HTMLDialogElement = h("dialog", { "aria-labelledby": title.id },
-      title, h("p", {}, details),
+      title, h("p", {}, details), more ?? null,
       h("div", { class: "actions" },
         button("Cancel", () => dialog.close(), { class: "quiet", autofocus: true }),
         button(yes, agree, { class: "danger" })));

@@ -70,7 +70,9 @@ TEST(HttpRules, ThatDoNotExistAreUnknownByEveryMethod) {
   TestDoor door;
   door.desk.outcome = {
       .outcome = ChangeOutcome::kUnknown, .detail = "There is no rule of this id.", .version = 7};
-  const std::string shown = door.ask(get("/admin/rules/logni")).body;
+  TestReply none = door.ask(get("/admin/rules/logni"));
+  EXPECT_EQ(none.fields["etag"], "\"7\"");
+  const std::string shown = none.body;
   EXPECT_NE(shown.find("urn:weir:problem:unknown-rule"), std::string::npos) << shown;
   for (const std::string_view method : {"PATCH", "DELETE"}) {
     TestReply reply = door.ask(request(method, "/admin/rules/logni", R"({"limit":2})"));

@@ -133,7 +133,7 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     json.end_object();
     return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
   }
-  core.reply_problem(exchange, unknown_rule(id, core.rules()));
+  core.write_problem(exchange, unknown_rule(id, core.rules()), VersionFields(view->version));
 }
 
 // False if the field is there and no version of ours.

@@ -1,0 +1,66 @@
+// The busiest keys of a rule, or those most denied, as a table.
+
+import { type Ask, ask, query } from "./api";
+import { DataTable } from "./data_table";
+import { type Child, fill, h, verbatim } from "./dom";
+import { about, count, exact, share } from "./format";
+import * as json from "./json";
+
+const SHOWN = 10;
+
+export class BusiestKeys {
+  private readonly table: DataTable<json.Fields>;
+  private readonly note = h("div");
+  readonly element: HTMLElement;
+  private rule = "";
+
+  /** `does`: what people can do with a key, if its text is known. */
+  constructor(caption: string, private readonly by: "asked" | "denied",
+    does: (key: string) => Child) {
+    this.table = new DataTable<json.Fields>({
+      caption, id: (entry) => json.text(entry.hash) ?? "",
+      empty: "No key in this minute or the one before.",
+      columns: [
+        { title: "Key", cell: (entry) => verbatim(nameOf(entry)), by: nameOf },
+        { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
+          figures: true },
+        { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
+        { title: "Do", cell: ({ key }) => json.text(key) === undefined ? null
+          : does(String(key)) },
+      ],
+    });
+    this.element = h("section", { class: "card" },
+      h("h2", {}, `${caption.replace(" keys", "")} `,
+        h("small", {}, "in this minute and the one before")), this.table.element, this.note);
+  }
+
+  async load(rule: string, how: Ask): Promise<void> {
+    this.rule = rule;
+    if (!rule) return fill(this.note, h("p", { class: "problem" }, "There is no rule yet."));
+    const reply = await ask(query("/admin/busiest", { rule, by: this.by, limit: SHOWN }), how);
+    if (rule !== this.rule) return;
+    const keys = json.objects(reply.body.keys);
+    const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
+    this.table.show(keys);
+    fill(this.note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
+  }
+}
+
+function nameOf({ key, hash }: json.Fields): string {
+  return json.text(key) ?? json.text(hash) ?? "";
+}
+
+/** "about 100, 63 to 155"; a number alone is one that was counted. */
+function estimate({ count: amount, at_least: low, at_most: high }: json.Fields): HTMLElement {
+  const [least, most] = [json.number(low) ?? 0, json.number(high) ?? 0];
+  if (least >= most) return h("span", {}, count(json.number(amount)));
+  return h("span", {}, about(json.number(amount)),
+    h("small", {}, ` ${exact(least)} to ${exact(most)}`));
+}
+
+/** Why a key cannot be chosen. */
+function secret(keys: readonly json.Fields[]): HTMLElement | null {
+  const hidden = keys.length > 0 && keys.every((entry) => json.text(entry.key) === undefined);
+  return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
+    "show_keys: true it shows the keys.") : null;
+}

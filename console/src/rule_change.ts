@@ -1,0 +1,52 @@
+// Changes a rule, and asks who wants that and why.
+
+import { type Reply, ask, query } from "./api";
+import { field, h } from "./dom";
+import type * as json from "./json";
+
+const KEPT = "weir-name";
+
+/** Two fields, which may stay empty. The browser keeps the name. */
+export class Author {
+  private readonly why = h("input", { type: "text", maxlength: 256 });
+  private readonly by = h("input", { type: "text", maxlength: 64, autocomplete: "name",
+    value: read() });
+  readonly element = h("div", { class: "fields grid" },
+    field("Why", this.why, "The history and the event say it."), field("Your name", this.by));
+
+  said(): Record<string, string> {
+    const said = { by: this.by.value.trim(), why: this.why.value.trim() };
+    try {
+      localStorage.setItem(KEPT, said.by);
+    } catch { /* then it is asked for again */ }
+    return Object.fromEntries(Object.entries(said).filter(([, text]) => text !== ""));
+  }
+
+  clear(): void {
+    this.why.value = "";
+    this.by.value = read();
+  }
+}
+
+function read(): string {
+  try {
+    return localStorage.getItem(KEPT) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export interface Change {
+  readonly id: string;
+  /** Of the rules that it is meant for. */
+  readonly version: string;
+  readonly method: "PUT" | "PATCH" | "DELETE";
+  readonly body?: json.Fields;
+  /** by, why, persist */
+  readonly said: Record<string, string>;
+}
+
+export function changeRule({ id, version, method, body, said }: Change): Promise<Reply> {
+  return ask(query(`/admin/rules/${encodeURIComponent(id)}`, said),
+    { method, body, headers: { "If-Match": `"${version}"` } });
+}

@@ -1,0 +1,309 @@
+// The page of one rule: what it says, what it does now, whom it denies, what changed it.
+
+import { type Ask, type Reply, UNASKED, ask, query } from "./api";
+import { BusiestKeys } from "./busiest_keys";
+import { DataTable } from "./data_table";
+import { type Child, badge, button, fill, h, say, verbatim } from "./dom";
+import { algorithm, clock, count, exact, share } from "./format";
+import * as json from "./json";
+import { feed } from "./live";
+import { Author, type Change, changeRule } from "./rule_change";
+import type { RuleEditor } from "./rule_editor";
+import { RuleHistory } from "./rule_history";
+import {
+  type Past, type Point, STANCES, type Stance, holdText, pastOf, stanceOf, switchSays, whereNot,
+  whereText,
+} from "./rule_words";
+import { confirmed } from "./sign_in";
+import { address } from "./tab";
+import { TimeChart } from "./time_chart";
+
+/** Busiest keys are counted by minutes, and a chart of an hour has steps of ten seconds. */
+const REFRESH_MS = 5000;
+const HOUR_S = 3600;
+const SPANS_S = [120, 600, HOUR_S];
+const DENIALS_SHOWN = 20;
+
+const STANCE_NAMES = Object.keys(STANCES) as Stance[];
+
+type How = Pick<Change, "method" | "body">;
+
+export class RulePage {
+  private id = "";
+  private version = "";
+  private rule: json.Fields | undefined;
+  private fleet: unknown;
+  private points: readonly Point[] = [];
+  private isKnown = false;
+  private changedAt = 0;
+  private timer = 0;
+  private told = "";
+  private isGone = false;
+  private readonly title = h("h1");
+  private readonly state = h("span");
+  private readonly stances = h("div", { class: "stances", role: "group",
+    "aria-label": "What the rule does" });
+  private readonly buttons = h("div", { class: "buttons" });
+  private readonly message = h("p", { class: "message", role: "status" });
+  private readonly facts = h("dl", { class: "facts" });
+  private readonly now = h("dd");
+  private readonly chart = new TimeChart<Point>({
+    title: "Traffic", least: 1, format: (value) => `${count(value)}/s`,
+    series: [
+      { label: "requests", colour: "accent", value: (each) => each.requests / each.seconds },
+      { label: "denied, or in shadow", colour: "bad", filled: true,
+        value: (each) => each.denied / each.seconds },
+    ],
+  });
+  private readonly denials = new DataTable<json.Fields>({
+    caption: "Denied of late", id: (entry) => `${String(entry.at)} ${String(entry.hash)}`,
+    empty: "Nobody, as far as this node remembers.",
+    columns: [
+      { title: "When", cell: ({ at }) => clock(Date.parse(String(at)) / 1000) },
+      { title: "Key", cell: (entry) => this.denied(entry) },
+      { title: "Cause", cell: ({ cause, shadow }) =>
+        `${String(cause).replace(/_/g, " ")}${shadow === true ? ", passed" : ""}` },
+      { title: "Times", cell: ({ times }) => exact(json.number(times) ?? 0), figures: true },
+    ],
+  });
+  private readonly keys = (["denied", "asked"] as const).map((by) => new BusiestKeys(
+    by === "asked" ? "Busiest keys" : "Most denied keys", by, (key) => this.links(key)));
+  private readonly past = new RuleHistory("one", (entry) => this.putBack(entry));
+  private readonly all = h("a", {}, "All denials");
+  private readonly shown = h("div", { class: "stack" },
+    h("section", { class: "card" }, this.facts, this.chart.element),
+    h("div", { class: "split even" },
+      h("section", { class: "card" }, h("div", { class: "head" }, h("h2", {}, "Denied of late ",
+        h("small", {}, "by this node")), this.all), this.denials.element),
+      h("div", { class: "stack" }, ...this.keys.map(({ element }) => element))));
+  readonly element = h("div", { class: "stack", id: "rule-page", hidden: true },
+    h("div", {}, h("a", { href: address("rules") }, "All rules"),
+      h("div", { class: "head" }, h("div", { class: "head" }, this.title, this.state),
+        this.stances, this.buttons), this.message),
+    this.shown, this.past.element);
+
+  constructor(private readonly editor: RuleEditor) {}
+
+  open(id: string): void {
+    if (id !== this.id) {
+      this.points = [];
+      this.rule = undefined;
+      this.shown.hidden = true;
+    }
+    this.id = id;
+    this.told = "";
+    this.element.hidden = false;
+    fill(this.title, id);
+    this.all.href = address("denials", { rule: id });
+    say(this.message, "");
+    void this.load({});
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(() => void this.again(), REFRESH_MS);
+  }
+
+  close(): void {
+    window.clearInterval(this.timer);
+    this.element.hidden = true;
+  }
+
+  /** Each second; `isOther`: rules have changed. */
+  refresh(isOther: boolean): void {
+    if (isOther) void this.load(UNASKED);
+    this.showNow();
+  }
+
+  async load(how: Ask): Promise<void> {
+    const { id } = this;
+    const past = await ask(query("/admin/history", { rule: id }), how);
+    if (id !== this.id) return;
+    const changes = json.objects(past.body.history);
+    this.isKnown = changes.length > 0;
+    this.changedAt = nowS() - (json.number(changes[0]?.seconds_ago) ?? Infinity);
+    this.past.show(changes, past.problem);
+    await this.loadRule(how);
+  }
+
+  private async again(): Promise<void> {
+    if (!this.isGone && !document.hidden) await this.loadRule(UNASKED);
+  }
+
+  private async loadRule(how: Ask): Promise<void> {
+    const { id } = this;
+    const rule = await ask(`/admin/rules/${encodeURIComponent(id)}`, how);
+    if (id !== this.id) return;
+    this.take(rule);
+    if (this.rule) await this.loadFigures(how);
+  }
+
+  /** What is told again stays as it is, so that nobody loses the focus. */
+  private take({ ok, status, body, etag, problem }: Reply): void {
+    this.version = etag || this.version;
+    const { following, ...rest } = body;
+    const told = JSON.stringify([status, rest, json.object(following).algorithm]);
+    if (told === this.told) return;
+    this.told = told;
+    this.isGone = status === 404;
+    if (!ok && !this.isGone) return this.say("bad", problem);
+    const was = this.rule;
+    this.rule = ok ? json.object(body.rule) : undefined;
+    this.fleet = body.fleet;
+    this.shown.hidden = !ok;
+    if (ok) return this.show(body);
+    fill(this.state, this.isKnown ? badge("gone", "bad") : null);
+    fill(this.stances);
+    fill(this.buttons);
+    if (!was && this.message.textContent !== "") return;
+    this.say("bad", this.isKnown ? "There is no such rule any more. The history brings it back."
+      : problem);
+  }
+
+  private show(body: json.Fields): void {
+    const rule = this.rule!;
+    const origin = json.text(body.origin) ?? "";
+    const name = json.text(rule.name);
+    fill(this.title, this.id, name ? h("small", {}, ` ${name}`) : null);
+    fill(this.state, stateOf(rule, origin));
+    const words = json.object(body.words);
+    const following = json.text(json.object(body.following).algorithm);
+    const kind = json.text(rule.algorithm) ?? "sliding_window";
+    fill(this.facts,
+      ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
+      ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
+      ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
+      ...fact("Runs", this.runs()), h("dt", {}, "Now"), this.now);
+    const isOurs = origin !== "envoy";
+    fill(this.stances, ...(isOurs ? STANCE_NAMES : []).map((stance) => {
+      const isOn = stance === stanceOf(rule);
+      return button(STANCES[stance].label, () => this.turn(stance),
+        { "aria-pressed": String(isOn), class: isOn ? "primary" : "" });
+    }));
+    fill(this.buttons, ...isOurs ? [
+      button("Edit", () => this.edit(), {}, "edit"),
+      button("Remove", () => this.remove(), { class: "danger" })]
+      : [h("small", {}, "changed in Envoy's file")]);
+    this.showNow();
+  }
+
+  private runs(): Child[] {
+    const { told, version } = json.object(this.fleet);
+    return [whereText(this.fleet), version === 0 ? ", each by its file" : null,
+      told === false ? "; Redis is away, so others hear of the last change later" : null,
+      ...whereNot(this.fleet).map((text) => h("p", { class: "problem" }, text))];
+  }
+
+  private showNow(): void {
+    const line = feed.lineOf(this.id);
+    say(this.now, !line ? "not among the 100 busiest rules"
+      : `${count(line.requests)} requests/s, ${share(line.denyRate)} ` +
+        `${this.rule?.shadow === true ? "would be " : ""}denied`);
+  }
+
+  private async loadFigures(how: Ask): Promise<void> {
+    const { id } = this;
+    const [past, denials] = await Promise.all([
+      ask(query("/console/history", { span: "1h", rule: id }), how),
+      ask(query("/admin/denials", { rule: id, limit: DENIALS_SHOWN }), how),
+      ...this.keys.map((keys) => keys.load(id, how))]);
+    if (id !== this.id) return;
+    this.points = json.objects(past?.body.points).map(readPoint);
+    const known = nowS() - (this.points[0]?.t ?? nowS());
+    this.chart.draw(this.points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S);
+    this.denials.show(json.objects(denials?.body.denials));
+  }
+
+  private denied(entry: json.Fields): HTMLElement {
+    const key = json.text(entry.key);
+    return h("span", {}, verbatim(key ?? String(entry.hash)), " ", key ? this.links(key) : null);
+  }
+
+  private links(key: string): HTMLElement {
+    return h("span", { class: "links" }, ...["explain", "keys"].map((tab) =>
+      h("a", { href: address(tab, { rule: this.id, key }) }, tab === "keys" ? "Key" : "Explain")));
+  }
+
+  /** Since it was last changed, an hour at most. */
+  private lately(): Past | undefined {
+    return pastOf(this.points, Math.min(nowS() - this.changedAt, HOUR_S), nowS());
+  }
+
+  private edit(): void {
+    this.element.insertBefore(this.editor.element, this.shown);
+    this.editor.open(this.id, this.rule!, this.version);
+  }
+
+  private async turn(to: Stance): Promise<void> {
+    const from = stanceOf(this.rule!);
+    if (from === to) return;
+    const { label, question, patch } = STANCES[to];
+    await this.propose(`${question}: ${this.id}?`, switchSays(from, to, this.lately(), this.fleet),
+      label, { method: "PATCH", body: patch });
+  }
+
+  private async remove(): Promise<void> {
+    await this.propose(`Remove the rule ${this.id}?`,
+      `Checks by its name get an error then, ${whereText(this.fleet)}. The history brings it back.`,
+      "Remove", { method: "DELETE" });
+  }
+
+  /** What people agree to is a change of what they have seen, so of this version. */
+  private async propose(question: string, says: string, label: string, how: How): Promise<void> {
+    const { version } = this;
+    const author = new Author();
+    const yes = await confirmed(question, says, label, author.element);
+    if (yes) await this.change({ ...how, version, said: author.said() });
+  }
+
+  /** At once: what it replaces stays in the history. */
+  private async putBack({ rule, version }: json.Fields): Promise<void> {
+    const how: How = json.isObject(rule) ? { method: "PUT", body: rule } : { method: "DELETE" };
+    const said = { why: `back to version ${String(version)}` };
+    await this.change({ ...how, version: this.version, said });
+  }
+
+  private async change(how: Omit<Change, "id">): Promise<void> {
+    const { id, rule: before } = this;
+    const { version } = how;
+    this.say("", "");
+    const reply = await changeRule({ id, ...how });
+    await this.load({});
+    if (!reply.ok) return this.say("bad", reply.problem);
+    const warnings = json.list(reply.body.warnings).map((each) => `Warning: ${String(each)}.`);
+    this.say(whereNot(reply.body.fleet).length > 0 ? "warn" : "good",
+      [`Done. ${holdText(reply.body.fleet)}`, ...warnings].join(" "),
+      button("Undo", () => this.putBack({ rule: before ?? null, version }),
+        { class: "quiet small" }, "arrow"));
+  }
+
+  private say(level: string, text: string, more: Child = null): void {
+    this.message.className = `message ${level}`;
+    fill(this.message, text, more ? " " : null, more);
+  }
+}
+
+function nowS(): number {
+  return feed.last?.t ?? Date.now() / 1000;
+}
+
+function readPoint(from: json.Fields): Point {
+  return { t: json.number(from.t) ?? 0, requests: json.number(from.requests) ?? 0,
+    denied: json.number(from.denied) ?? 0, seconds: json.number(from.seconds) || 1 };
+}
+
+/** What the rule does, and where it was written. */
+export function stateOf(rule: json.Fields, origin: string): HTMLElement {
+  const stance = stanceOf(rule);
+  const level = { enforced: "good", shadow: "adaptive", off: "warn" }[stance];
+  return h("span", { class: "badges" }, badge(stance, level),
+    origin === "request" ? badge("by hand", "") : null,
+    origin === "envoy" ? badge("envoy", "") : null);
+}
+
+function fact(name: string, said: readonly Child[]): HTMLElement[] {
+  return said.length === 0 ? [] : [h("dt", {}, name), h("dd", {}, ...said)];
+}
+
+/** The server's words, with code between backticks. */
+function coded(words: unknown): Child[] {
+  return (json.text(words) ?? "").split("`").flatMap((part, at) =>
+    part === "" ? [] : [at % 2 === 1 ? verbatim(part) : part]);
+}

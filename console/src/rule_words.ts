@@ -1,0 +1,94 @@
+// Says what a switch of a rule does before it does it, and where a change holds. Pure.
+
+import { exact, plural, span } from "./format";
+import * as json from "./json";
+
+export type Stance = "enforced" | "shadow" | "off";
+
+/** What each does, and the fields that make it so; null drops one. */
+export const STANCES: Record<Stance, Readonly<{
+  label: string; question: string; then: string; patch: json.Fields;
+}>> = {
+  enforced: { label: "Enforce", question: "Enforce",
+    then: "Such requests are denied from now on", patch: { enabled: null, shadow: null } },
+  shadow: { label: "Shadow", question: "Put into shadow",
+    then: "Such requests pass from now on, and are still counted",
+    patch: { enabled: null, shadow: true } },
+  off: { label: "Off", question: "Switch off",
+    then: "It counts nothing and denies nobody from now on", patch: { enabled: false } },
+};
+
+export function stanceOf(rule: json.Fields): Stance {
+  return rule.enabled === false ? "off" : rule.shadow === true ? "shadow" : "enforced";
+}
+
+/** What the rule has counted, in which time: "of the last 58 min". */
+export interface Past {
+  readonly requests: number;
+  readonly denied: number;
+  readonly period: string;
+}
+
+/** What it counted in so many seconds before `t`. */
+export interface Point {
+  readonly t: number;
+  readonly seconds: number;
+  readonly requests: number;
+  readonly denied: number;
+}
+
+/** Clocks of nodes agree so well. */
+const SLACK_S = 2;
+
+/** Of the steps that began in the last so many seconds; nothing if there is none. */
+export function pastOf(points: readonly Point[], limit: number, now: number): Past | undefined {
+  const begin = ({ t, seconds }: Point): number => t - seconds;
+  const lately = points.filter((point) => begin(point) > now - limit - SLACK_S);
+  if (lately.length === 0) return undefined;
+  const sum = (of: (point: Point) => number) => lately.reduce((all, each) => all + of(each), 0);
+  return { requests: sum((point) => point.requests), denied: sum((point) => point.denied),
+    period: `of the last ${span(Math.ceil(now - begin(lately[0]!)))}` };
+}
+
+export function switchSays(
+  from: Stance, to: Stance, past: Past | undefined, fleet: unknown,
+): string {
+  return `${before(from, past)} ${STANCES[to].then}, ${whereText(fleet)}, ${lastsText(fleet)}.`;
+}
+
+function before(from: Stance, past: Past | undefined): string {
+  if (from === "off") return "It counts nothing now, so nobody knows what is over its limit.";
+  if (!past) return "How many requests are over its limit is not known yet.";
+  const verb = from === "shadow" ? "would have been denied" : "were denied";
+  return `${exact(past.denied)} of ${exact(past.requests)} requests ${past.period} ${verb}.`;
+}
+
+/** The nodes that take changes: "on 3 nodes", "on 2 of 3 nodes", "on this node". */
+export function whereText(fleet: unknown): string {
+  const { runs, nodes } = json.object(fleet);
+  const all = json.list(nodes).length;
+  if (json.number(runs) === undefined) return "on this node";
+  return runs === all ? `on ${plural(all, "node")}` : `on ${String(runs)} of ${all} nodes`;
+}
+
+/** How long a change holds there. */
+export function lastsText(fleet: unknown): string {
+  return json.isObject(fleet) ? "until a reload of other rules" : "until the next reload";
+}
+
+/** Those that do not, each with its reason. */
+export function whereNot(fleet: unknown): string[] {
+  return json.objects(json.object(fleet).nodes).filter((node) => node.runs !== true)
+    .map((node) => `Not on ${json.text(node.node) ?? "a node"}: ${json.text(node.why_not) ?? ""}.`);
+}
+
+/** Where a change holds that was made. */
+export function holdText(fleet: unknown): string {
+  return [`It holds ${whereText(fleet)}, ${lastsText(fleet)}.`, ...whereNot(fleet)].join(" ");
+}
+
+/** "carol at 192.0.2.1" */
+export function authorOf({ origin, who, by }: json.Fields): string {
+  const person = [json.text(by), json.text(who)].filter(Boolean).join(" at ");
+  return person || (origin === "file" ? "a reload" : "a request");
+}

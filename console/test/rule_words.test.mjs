@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  authorOf, holdText, pastOf, stanceOf, switchSays, whereText,
+} from "../src/rule_words";
+
+const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
+  { node: "b", runs: false, why_not: "its file has other rules" }] };
+const PAST = { requests: 4000, denied: 512, period: "of the last 1 h" };
+
+test("a switch says what it does before it does it", () => {
+  assert.equal(switchSays("shadow", "enforced", PAST, undefined),
+    "512 of 4,000 requests of the last 1 h would have been denied. Such requests are denied from " +
+    "now on, on this node, until the next reload.");
+  assert.equal(switchSays("enforced", "off", PAST, FLEET),
+    "512 of 4,000 requests of the last 1 h were denied. It counts nothing and denies nobody from " +
+    "now on, on 1 of 2 nodes, until a reload of other rules.");
+  assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
+  assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
+});
+
+test("a rule does one of three things", () => {
+  assert.equal(stanceOf({}), "enforced");
+  assert.equal(stanceOf({ shadow: true }), "shadow");
+  assert.equal(stanceOf({ shadow: true, enabled: false }), "off");
+});
+
+test("a change says where it holds, and where not", () => {
+  assert.equal(whereText({ runs: 3, nodes: [{}, {}, {}] }), "on 3 nodes");
+  assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes, until a reload of other rules. " +
+    "Not on b: its file has other rules.");
+});
+
+test("the past is that of whole steps, and of no time before", () => {
+  const points = [90, 100, 110].map((t) => ({ t, seconds: 10, requests: 5, denied: 1 }));
+  assert.deepEqual(pastOf(points, 22, 112), { requests: 10, denied: 2,
+    period: "of the last 22 s" });
+  assert.equal(pastOf(points, 5, 112), undefined);
+  assert.equal(pastOf([], 20, 112), undefined);
+});
+
+test("a change has its author", () => {
+  assert.equal(authorOf({ origin: "request", who: "192.0.2.1", by: "carol" }),
+    "carol at 192.0.2.1");
+  assert.equal(authorOf({ origin: "file" }), "a reload");
+});

@@ -1,0 +1,233 @@
+"""The page of a rule: switched on one node of two and held by both, undone, gone, refused. Leaves
+screenshots in build/console."""
+
+import contextlib
+import pathlib
+import sys
+import threading
+import time
+import unittest
+
+from browser import SKIPPED, Browser, why_not
+from fleet import Fleet
+from redis_world import Redis
+from rules_test import ask, request
+from weir_server import Weir, get, wait_until
+
+CONFIG = """
+show_keys: true
+rules:
+  - {id: login, name: The login, limit: 5, window: 1m, key: client, shadow: true,
+     match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: 5m, block_after: 100}}
+  - {id: plain, limit: 10, window: 1m}
+"""
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+PAGE = "?rule=login"
+
+
+def patch(node, fields, query="", rule="login"):
+    return ask(node, request("PATCH", f"/admin/rules/{rule}{query}", fields))
+
+
+def rule_of(node):
+    return ask(node, get("/admin/rules/login")).json().get("rule")
+
+
+class RulePage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = cls.enterClassContext(Browser())
+
+    def tearDown(self):
+        self.page.width(0)
+        self.page.prefer()
+        self.page.driver.get("about:blank")
+        self.page.complaints()  # of requests that are refused on purpose
+
+    @contextlib.contextmanager
+    def traffic(self, node, rule="login"):
+        """Keys that come often and seldom, meanwhile."""
+        done = threading.Event()
+
+        def send():
+            with node.connect() as connection:
+                while not done.wait(0.25):
+                    for key in range(6):
+                        for _ in range(1 + key):
+                            connection.check(rule=rule, key=f"192.0.2.{key}")
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            yield
+        finally:
+            done.set()
+            sender.join()
+
+    def pictures(self, name):
+        for size, (width, height) in SIZES.items():
+            self.page.width(width, height)
+            for scheme in ("light", "dark"):
+                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.page.screenshot(f"{name}-{size}-{scheme}")
+                wide = self.page.run("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width, name)
+                self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
+        self.page.width(0)
+        self.page.prefer()
+
+    def press(self, stance, why=""):
+        """Presses a switch; returns what the page says of it before it acts."""
+        page = self.page
+        page.click("#rule-page .stances button", stance)
+        said = page.find("dialog p").text
+        if why:
+            page.type("dialog .field:nth-child(1) input", why)
+            page.type("dialog .field:nth-child(2) input", "carol")
+        return said
+
+    def is_pressed(self, stance):
+        self.page.find("#rule-page .stances [aria-pressed=true]", stance)
+
+    def test_a_switch_says_what_it_does_and_holds_on_all_nodes(self):
+        page = self.page
+        with Redis() as redis, Fleet([redis.url] * 2, config=CONFIG) as fleet, \
+                self.traffic(fleet.nodes[0]):
+            fleet.wait_until_shared()
+            first, second = fleet.nodes
+            page.open(first.url, "rules", PAGE)
+            page.find("#rule-page h1", "login")
+            page.find("#rule-page .facts", "POST /login, /sign-in")
+            page.find("#rule-page .facts", "blocked for 5m after 100 denials in 1m")
+            page.find("#rule-page .facts", "on 2 nodes")
+            self.is_pressed("Shadow")
+            page.find("#rule-page .data code", "192.0.2.5")
+            page.wait(lambda _: "at most 0/s" not in page.find("#rule-page canvas").get_attribute(
+                "aria-label"), "the chart has figures")
+            self.pictures("rule-page")
+
+            said = self.press("Enforce", "too many <b>bots</b>")
+            self.assertRegex(said, r"^\d[\d,]* of \d[\d,]* requests of the last .* would have been "
+                             "denied. Such requests are denied from now on, on 2 nodes, until a "
+                             "reload of other rules.$")
+            self.pictures("rule-page-asks")
+            page.click("dialog button", "Enforce")
+            page.find("#rule-page .message.good", "It holds on 2 nodes, until")
+            self.is_pressed("Enforce")
+            self.assertNotIn("shadow", rule_of(first))
+            self.assertFalse(second.check(rule="login", key="192.0.2.5")["allowed"])
+            newest = page.find("#rule-page .history li", "changed login: shadow off")
+            self.assertIn("carol at 127.0.0.1", newest.text)
+            self.assertIn("too many <b>bots</b>", newest.text)
+            page.find("#rule-page .history .removed", "shadow: true")
+            self.pictures("rule-page-done")
+
+            page.click("#rule-page .message button", "Undo")
+            self.is_pressed("Shadow")
+            wait_until(lambda: rule_of(second).get("shadow"), "the other node has it, too")
+            self.press("Off")
+            page.click("dialog button", "Cancel")
+            page.gone("dialog")
+            self.is_pressed("Shadow")
+
+    def test_a_rule_is_switched_removed_and_written_to_the_file(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url, "rules", "?rule=plain")
+            for button, badge in (("Off", "off"), ("Shadow", "shadow"), ("Enforce", "enforced")):
+                page.click("#rule-page .stances button", button)
+                page.click("dialog button.danger", button)
+                page.find("#rule-page .badge", badge)
+            for answer in ("Cancel", "Remove"):
+                page.click("#rule-page .buttons button", "Remove")
+                page.click("dialog button", answer)
+                page.gone("dialog")
+            page.find("#rule-page .badge", "gone")
+            page.click("#rule-page a", "All rules")
+            page.gone("[data-row=plain]")
+            page.click("#new-rule")
+            page.type(".editor textarea", "id: fresh\nlimit: 7\nwindow: 1h\n")
+            page.click("#to-file")
+            page.find(".editor .message", "The rule is valid.")
+            page.click("#save-rule")
+            page.find(".editor .message.good", "in the file")
+            page.find("[data-row=fresh]", "7 per 1h")
+            page.click(".editor button", "Close")
+            page.gone(".editor")
+            written = pathlib.Path(server.config_path).read_text(encoding="utf-8")
+            self.assertIn("fresh", written)
+
+    def test_a_rule_that_goes_while_one_looks_and_one_that_another_has_changed(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url, "rules", PAGE)
+            page.find("#rule-page .facts", "on this node")
+            self.press("Off")  # and before it is confirmed, another one is faster
+            self.assertEqual(patch(server, {"limit": 6}).status, 200)
+            page.click("dialog button", "Off")
+            page.find("#rule-page .message.bad", "The rules are at another version: 2.")
+            page.find("#rule-page .facts", "6 per 1m")
+            self.is_pressed("Shadow")
+
+            ask(server, request("DELETE", "/admin/rules/login?by=eve&why=unused"))
+            page.find("#rule-page .message.bad", "There is no such rule any more.")
+            page.gone("#rule-page .stances button")
+            page.find("#rule-page .history li", "eve at 127.0.0.1")
+            self.pictures("rule-page-gone")
+            page.click("#rule-page [data-version='2'] button", "Go back")
+            page.find("#rule-page .message.good", "It holds on this node, until")
+            self.assertEqual(rule_of(server)["limit"], 6)
+            page.click("#rule-page .buttons button", "Remove")
+            page.click("dialog button.danger")
+            page.find("#rule-page .badge", "gone")
+            page.find("#rule-page .message.good", "Done")
+            self.assertIsNone(rule_of(server))
+            page.click("#rule-page .message button", "Undo")
+            page.find("#rule-page .facts", "6 per 1m")
+            page.driver.get(f"{server.url}/#/rules?rule=nobody")
+            page.find("#rule-page .message.bad", "There is no rule with this id")
+
+    def test_ten_thousand_rules_stay_usable(self):
+        page = self.page
+        rules = "".join(f"  - {{id: rule-{i}, limit: {i + 1}, window: 1m, match: {{path: /{i}}}, "
+                        "key: client}\n" for i in range(10_000))
+        with Weir("--threads", "1", config="rules:\n" + rules) as server, \
+                self.traffic(server, "rule-9000"):
+            begun = time.monotonic()
+            listed = ask(server, get("/admin/rules"))
+            print(f"\n10,000 rules: {len(listed.text)} bytes in {time.monotonic() - begun:.3f} s")
+            begun = time.monotonic()
+            self.assertEqual(patch(server, {"limit": 7}, rule="rule-9000").status, 200)
+            print(f"changed in {time.monotonic() - begun:.3f} s")
+            begun = time.monotonic()
+            ask(server, get("/admin/history?rule=rule-9000"))
+            print(f"its history in {time.monotonic() - begun:.3f} s")
+            page.open(server.url, "rules")
+            page.find("#rules [data-row]:first-child", "rule-9000")
+            self.assertLessEqual(len(page.all("#rules [data-row]")), 50)
+            frames = page.driver.execute_async_script("""
+              const done = arguments[0];
+              const table = document.querySelector("#rules tbody");
+              const took = [];
+              let last = performance.now();
+              const next = (now) => {
+                took.push(now - last);
+                last = now;
+                if (took.length < 200) requestAnimationFrame(next);
+                else done(took.sort((one, other) => other - one).slice(0, 5));
+              };
+              requestAnimationFrame(next);""")
+            print("the longest frames:", [round(each, 1) for each in frames], "ms")
+            page.type("#rules input[type=search]", "rule-77")
+            page.find("#rules [data-row='rule-77']")
+            self.pictures("rules-10000")
+            page.click("#rules [data-row='rule-77'] a")
+            page.find("#rule-page .facts", "/77")
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason:
+        print(reason)
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)
