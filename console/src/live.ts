@@ -3,7 +3,7 @@
 // figures are old, and a second older), "ended" (the server says that the session is over).
 
 import { UNASKED, ask } from "./api";
-import { type Live, type RuleLine, type Second, readLive, readSeconds } from "./message";
+import { type Live, type RuleLine, type Second, readHistory, readLive } from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
 
@@ -16,6 +16,8 @@ const SILENCE_MS = 5000;
 const OLD_MS = 3000;
 /** The seconds come one by one; after a wider gap the page asks for those between. */
 const STEP_MAX_S = 1.6;
+/** The server's wall clock was set; its history moves with it. */
+const SET_BACK_S = 60;
 
 /** The busiest of which a message tells. */
 const RULES_MAX = 100;
@@ -162,13 +164,15 @@ class LiveFeed extends EventTarget {
   private take(message: Live): void {
     if (message.t !== this.last?.t) this.toldMs = Date.now();
     this.last = message;
-    this.add({ t: message.fleetT, nodes: message.nodeCount, ...message.fleet });
+    const { fleet, fleetT, nodeCount, here: { p50, p99 } } = message;
+    this.add({ t: fleetT, seconds: 1, nodes: nodeCount, p50, p99, ...fleet });
     this.dispatchEvent(new Event("message"));
   }
 
   private add(second: Second): void {
     const newest = this.seconds[this.seconds.length - 1];
-    if (newest && second.t < newest.t + 0.5) return;
+    if (newest && second.t < newest.t - SET_BACK_S) this.forget();
+    else if (newest && second.t < newest.t + 0.5) return;
     if (newest && second.t > newest.t + STEP_MAX_S) void this.loadHistory();
     this.seconds.push(second);
     while (this.seconds.length > 0 && this.seconds[0]!.t < second.t - HISTORY_S) {
@@ -176,10 +180,15 @@ class LiveFeed extends EventTarget {
     }
   }
 
+  private forget(): void {
+    this.seconds.length = 0;
+    void this.loadHistory();
+  }
+
   private async loadHistory(): Promise<void> {
     const reply = await ask("/console/history?span=10m", UNASKED);
     if (!reply.ok) return;
-    const newest = readSeconds(reply.body);
+    const newest = readHistory(reply.body).points;
     const first = newest[0]?.t ?? Infinity;
     const last = newest[newest.length - 1]?.t ?? Infinity;
     const before = this.seconds.filter((second) => second.t < first);

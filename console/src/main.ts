@@ -8,7 +8,7 @@ import { FleetTab } from "./fleet_tab";
 import type { IconName } from "./icons";
 import { KeysTab } from "./keys_tab";
 import { feed } from "./live";
-import { LiveTab } from "./live_tab";
+import { OverviewTab } from "./overview_tab";
 import { openSignIn } from "./sign_in";
 import { RulesTab } from "./rules_tab";
 import { session } from "./session";
@@ -17,7 +17,7 @@ import { Tab } from "./tab";
 import { isDark, startTheme, switchTheme, theme } from "./theme";
 import { clock, span } from "./format";
 
-const TABS = ["live", "simulator", "rules", "explain", "keys", "fleet"] as const;
+const TABS = ["overview", "simulator", "rules", "explain", "keys", "fleet"] as const;
 type Name = (typeof TABS)[number];
 const STATUS = {
   connecting: "Connecting",
@@ -43,7 +43,7 @@ function isName(text: string): text is Name {
 /** "#/explain?rule=demo" */
 function where(): { name: Name; parameters: URLSearchParams } {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { name: isName(path ?? "") ? path as Name : "live",
+  return { name: isName(path ?? "") ? path as Name : "overview",
     parameters: new URLSearchParams(query ?? "") };
 }
 
@@ -158,7 +158,7 @@ async function start(): Promise<void> {
 }
 
 const ELEMENTS: [string, CustomElementConstructor][] = [
-  ["weir-live", LiveTab], ["weir-simulator", SimulatorTab], ["weir-rules", RulesTab],
+  ["weir-overview", OverviewTab], ["weir-simulator", SimulatorTab], ["weir-rules", RulesTab],
   ["weir-explain", ExplainTab], ["weir-keys", KeysTab], ["weir-fleet", FleetTab],
 ];
 for (const [name, made] of ELEMENTS) customElements.define(name, made);

@@ -76,10 +76,31 @@ export interface Live {
   readonly events: readonly TrafficEvent[];
 }
 
-/** One second of the history that the charts begin with. */
+/** A step of the history, with its rates: a second, or longer. */
 export interface Second extends Rates {
   readonly t: number;
   readonly nodes?: number;
+  /** How many seconds are known of it. */
+  readonly seconds: number;
+  readonly p50?: number;
+  readonly p99?: number;
+}
+
+/** What a rule had in all of a span. */
+export interface RuleSum extends Rates {
+  readonly rule: string;
+  readonly shadow: boolean;
+  /** Without a pause of a minute. */
+  readonly since?: number;
+  readonly last?: number;
+}
+
+export interface History {
+  readonly step: number;
+  readonly points: readonly Second[];
+  readonly rules: readonly RuleSum[];
+  /** Whether rules that are not named had requests. */
+  readonly hasOthers: boolean;
 }
 
 /** undefined if the text is no message at all; it has at least an instant. */
@@ -107,11 +128,34 @@ export function readLive(value: unknown): Live | undefined {
   };
 }
 
-export function readSeconds(value: unknown): Second[] {
-  return json.objects(json.object(value).points).flatMap((from) => {
-    const t = json.number(from.t);
-    return t === undefined ? [] : [{ t, nodes: json.number(from.nodes), ...readRates(from) }];
-  });
+export function readHistory(value: unknown): History {
+  const { step, points, rules, others } = json.object(value);
+  return {
+    step: json.number(step) ?? 1,
+    points: json.objects(points).flatMap(readPoint),
+    rules: json.objects(rules).flatMap(readSum),
+    hasOthers: (json.number(json.object(others).requests) ?? 0) > 0,
+  };
+}
+
+function readPoint(from: json.Fields): Second[] {
+  const t = json.number(from.t);
+  const seconds = json.number(from.seconds) || 1;
+  if (t === undefined) return [];
+  const each = (value: unknown) => {
+    const sum = json.number(value);
+    return sum === undefined ? undefined : sum / seconds;
+  };
+  const rates = { requests: each(from.requests), denied: each(from.denied) };
+  return [{ t, seconds, nodes: json.number(from.nodes), ...readRates(rates),
+    p50: json.number(from.p50), p99: json.number(from.p99) }];
+}
+
+function readSum(from: json.Fields): RuleSum[] {
+  const rule = json.text(from.rule);
+  if (rule === undefined) return [];
+  return [{ rule, ...readRates(from), shadow: from.shadow === true,
+    since: json.number(from.denying_since), last: json.number(from.last_denied) }];
 }
 
 function readRates(from: json.Fields): Rates {

@@ -25,7 +25,7 @@ declare module "chart.js" {
     });
     readonly data: { datasets: Dataset[] };
     options: Record<string, unknown>;
-    readonly ctx: CanvasRenderingContext2D;
+    readonly chartArea: { readonly left: number; readonly right: number };
     update(mode?: "none"): void;
     resize(): void;
     destroy(): void;
@@ -35,5 +35,4 @@ declare module "chart.js" {
   export const PointElement: unknown;
   export const LinearScale: unknown;
   export const Filler: unknown;
-  export const Tooltip: unknown;
 }

@@ -207,7 +207,8 @@ export class RulePage {
     if (id !== this.id) return;
     this.points = json.objects(past?.body.points).map(readPoint);
     const known = nowS() - (this.points[0]?.t ?? nowS());
-    this.chart.draw(this.points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S);
+    this.chart.draw(this.points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S,
+      json.number(past?.body.step));
     this.denials.show(json.objects(denials?.body.denials));
   }
 

@@ -1,15 +1,17 @@
-// A chart of the last minutes, by Chart.js. Its scale is fixed, so that nothing jumps.
+// A chart of any span, by Chart.js. Its scale is fixed, so that nothing jumps. All charts of a page
+// share one moment: the line under the pointer. Each says its figures of that moment.
 
 import {
-  Chart, Filler, LinearScale, LineController, LineElement, type Point, PointElement, Tooltip,
+  Chart, Filler, LinearScale, LineController, LineElement, type Point, PointElement,
 } from "chart.js";
 
-import { h, option, say } from "./dom";
+import { fill, h, say } from "./dom";
 import { clock } from "./format";
-import { HISTORY_S, feed } from "./live";
+import { feed } from "./live";
+import { nearest } from "./series";
 import { colour, theme } from "./theme";
 
-Chart.register(LineController, LineElement, PointElement, LinearScale, Filler, Tooltip);
+Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
 
 export interface Series<T> {
   readonly label: string;
@@ -23,7 +25,7 @@ export interface Series<T> {
 export interface ChartOptions<T> {
   readonly title: string;
   readonly series: readonly Series<T>[];
-  readonly format: (value: number) => string;
+  readonly format: (value: number | undefined) => string;
   readonly stacked?: boolean;
   /** The scale goes at least so far. */
   readonly least: number;
@@ -31,43 +33,151 @@ export interface ChartOptions<T> {
   readonly step?: number;
   /** What else there is to say of a second. */
   readonly note?: (second: T) => string;
+  /** Somebody has chosen a time by dragging over it. */
+  readonly zoom?: (from: number, to: number) => void;
 }
 
-/** Seconds without a figure that a line still crosses. */
-const GAP_S = 5;
+/** Something that happened at a time, as a line of its level. */
+export interface Mark {
+  readonly t: number;
+  readonly level: string;
+  readonly text: string;
+}
+
+/** Seconds, or steps, without a figure that a line still crosses. */
+const GAP = 5;
+/** Fewer pixels are a click. */
+const DRAG_MIN = 8;
+/** A span up to so many seconds is told as how long ago, a longer one by the clock. */
+const AGO_MAX_S = 600;
+
+/** What the pointer is at, in seconds since 1970. Event: "change". */
+class Moment extends EventTarget {
+  t: number | undefined;
+
+  set(t: number | undefined): void {
+    this.t = t;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+const moment = new Moment();
 
 export class TimeChart<T extends { readonly t: number }> {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { role: "img" });
+  private readonly when = h("small");
+  private readonly figures: HTMLElement[];
+  private readonly line = h("i", { class: "moment", hidden: true });
+  private readonly picked = h("i", { class: "picked", hidden: true });
+  private readonly marks = h("div");
+  private readonly over = h("div", { class: "over" }, this.marks, this.picked, this.line);
   private chart: Chart | undefined;
   private now = 0;
-  private spanS = 0;
+  private spanS = 1;
+  private stepS = 0;
+  private dragFrom: number | undefined;
   private shown: readonly T[] = [];
 
   constructor(private readonly options: ChartOptions<T>) {
-    const legend = options.series.map((each) => h("span", { class: `legend ${each.colour}` },
-      h("i", { class: each.dashed ? "dashed" : "" }), each.label));
+    this.figures = options.series.map(() => h("b"));
+    const legend = options.series.map((each, at) => h("span", { class: `legend ${each.colour}` },
+      h("i", { class: each.dashed ? "dashed" : "" }), `${each.label} `,
+      each.dashed ? null : this.figures[at]));
     this.element = h("figure", { class: "chart" },
-      h("figcaption", {}, h("h2", {}, options.title), h("span", { class: "legends" }, ...legend)),
-      h("div", { class: "canvas" }, this.canvas));
+      h("figcaption", {}, h("h2", {}, options.title), this.when,
+        h("span", { class: "legends" }, ...legend)),
+      h("div", { class: "canvas" }, this.canvas, this.over));
     theme.addEventListener("change", () => this.recolour());
+    moment.addEventListener("change", () => this.showMoment());
+    this.followPointer();
   }
 
-  /** The last `spanS` seconds before `now`. */
-  draw(seconds: readonly T[], now: number, spanS: number): void {
+  /** The last `spanS` seconds before `now`, of which the server knows one figure each `stepS`. */
+  draw(seconds: readonly T[], now: number, spanS: number, stepS = 1): void {
     this.now = now;
-    const isOther = spanS !== this.spanS;
+    const isOther = spanS !== this.spanS || stepS !== this.stepS;
     this.spanS = spanS;
+    this.stepS = stepS;
     this.chart ??= this.made();
-    if (isOther) this.chart.options = this.chartOptions();
+    const { chart } = this;
+    if (isOther) chart.options = this.chartOptions();
     const { series } = this.options;
-    const shown = this.shown = seconds.filter((second) => second.t >= now - spanS);
+    const shown = this.shown = seconds.filter(({ t }) =>
+      t >= now - spanS - stepS && t <= now + stepS);
     series.forEach((each, at) => {
-      this.chart!.data.datasets[at]!.data = shown.map((second): Point => (
+      chart.data.datasets[at]!.spanGaps = stepS * GAP;
+      chart.data.datasets[at]!.data = shown.map((second): Point => (
         { x: second.t - now, y: each.value(second) ?? null }));
     });
-    this.chart.update("none");
+    chart.update("none");
+    this.over.style.left = `${chart.chartArea.left}px`;
+    this.over.style.right = `${this.canvas.clientWidth - chart.chartArea.right}px`;
     this.describe(shown);
+    this.showMoment();
+  }
+
+  /** Lines for what happened; those that are not in the chart's time are left out. */
+  mark(marks: readonly Mark[]): void {
+    const seen = marks.filter(({ t }) => t > this.now - this.spanS && t <= this.now);
+    fill(this.marks, ...seen.map(({ t, level, text }) => {
+      const line = h("i", { class: `mark ${level}`, title: `${clock(t)} ${text}` });
+      line.style.left = this.place(t);
+      return line;
+    }));
+  }
+
+  private place(t: number): string {
+    return `${(1 - (this.now - t) / this.spanS) * 100}%`;
+  }
+
+  private timeAt(x: number): number {
+    const { left, width } = this.over.getBoundingClientRect();
+    return this.now - (1 - Math.min(1, Math.max(0, (x - left) / width))) * this.spanS;
+  }
+
+  private followPointer(): void {
+    const { over, picked } = this;
+    const { zoom } = this.options;
+    const drag = (x: number): number => this.dragFrom === undefined ? 0 : x - this.dragFrom;
+    over.addEventListener("pointerdown", ({ clientX, pointerId }) => {
+      if (!zoom) return;
+      this.dragFrom = clientX;
+      over.setPointerCapture(pointerId);
+    });
+    over.addEventListener("pointermove", ({ clientX }) => {
+      moment.set(this.timeAt(clientX));
+      const moved = drag(clientX);
+      picked.hidden = Math.abs(moved) < DRAG_MIN;
+      picked.style.left = this.place(this.timeAt(clientX - Math.max(0, moved)));
+      picked.style.width = `${Math.abs(moved)}px`;
+    });
+    over.addEventListener("pointerup", ({ clientX }) => {
+      const moved = drag(clientX);
+      if (zoom && Math.abs(moved) >= DRAG_MIN) {
+        const ends = [this.timeAt(clientX - moved), this.timeAt(clientX)];
+        zoom(Math.min(...ends), Math.max(...ends));
+      }
+      this.endDrag();
+    });
+    over.addEventListener("pointercancel", () => this.endDrag());
+    over.addEventListener("pointerleave", () => moment.set(undefined));
+  }
+
+  private endDrag(): void {
+    this.dragFrom = undefined;
+    this.picked.hidden = true;
+  }
+
+  /** The line and the figures: of the moment, or the newest. */
+  private showMoment(): void {
+    const { t } = moment;
+    const isHere = t !== undefined && t >= this.now - this.spanS && t <= this.now;
+    this.line.hidden = !isHere;
+    if (isHere) this.line.style.left = this.place(t);
+    const second = isHere ? nearest(this.shown, t, this.stepS) : this.shown[this.shown.length - 1];
+    const { series, format, note } = this.options;
+    series.forEach((each, at) => say(this.figures[at]!, format(second && each.value(second))));
+    say(this.when, isHere ? `${clock(second?.t ?? t)} ${second && note?.(second) || ""}` : "");
   }
 
   private describe(shown: readonly T[]): void {
@@ -105,9 +215,7 @@ export class TimeChart<T extends { readonly t: number }> {
         borderDash: each.dashed ? [4, 4] : [],
         fill: each.filled ? below : false,
         pointRadius: 0,
-        pointHitRadius: 8,
-        pointHoverRadius: 3,
-        spanGaps: GAP_S,
+        spanGaps: this.stepS * GAP,
       },
     };
   }
@@ -122,13 +230,12 @@ export class TimeChart<T extends { readonly t: number }> {
       responsive: true,
       maintainAspectRatio: false,
       normalized: true,
-      interaction: { mode: "index", intersect: false },
+      events: [],
       scales: {
         x: {
           type: "linear", min: -spanS, max: 0,
           grid: { display: false, borderColor: colour("line") },
-          ticks: { ...ticks, stepSize: spanS / 4, callback: (value: number) =>
-            value === 0 && feed.isOld() ? clock(this.now) : ago(value) },
+          ticks: { ...ticks, stepSize: spanS / 4, callback: (value: number) => this.tick(value) },
         },
         y: {
           min: 0, max: most, suggestedMax: least, stacked: stacked === true,
@@ -138,24 +245,15 @@ export class TimeChart<T extends { readonly t: number }> {
           afterFit: (scale: { width: number }) => (scale.width = 52),
         },
       },
-      plugins: { tooltip: this.tooltip() },
     };
   }
 
-  private tooltip(): Record<string, unknown> {
-    const { format, note } = this.options;
-    type Item = { dataIndex: number; parsed: { x: number; y: number }; dataset: { label: string } };
-    const said = ([item]: Item[]): string => {
-      const second = this.shown[item?.dataIndex ?? 0];
-      return second && note ? ` ${note(second)}` : "";
-    };
-    return {
-      animation: false,
-      callbacks: {
-        title: (items: Item[]) => clock(this.now + (items[0]?.parsed.x ?? 0)) + said(items),
-        label: (item: Item) => `${item.dataset.label} ${format(item.parsed.y)}`,
-      },
-    };
+  /** How long ago, if the chart ends now; else by the clock. */
+  private tick(value: number): string {
+    const isNow = !feed.isOld() && this.now >= (feed.last?.fleetT ?? this.now) - 1;
+    if (isNow && (this.spanS <= AGO_MAX_S || value === 0)) return ago(value);
+    const time = clock(this.now + value);
+    return this.spanS > AGO_MAX_S ? time.slice(0, 5) : time;
   }
 
   private recolour(): void {
@@ -175,31 +273,11 @@ function ago(value: number): string {
   return value % 30 === 0 && value <= -60 ? `${-value / 60} min` : `${-value} s`;
 }
 
-const SHORT_S = 120;
-
-/** How much the charts show: chosen, or all that there is. Event: "change". */
-export class ChartRange extends EventTarget {
-  private readonly select = h("select", { "aria-label": "What the charts show" },
-    option("", "fitting"), option(String(SHORT_S), "2 minutes"),
-    option(String(HISTORY_S), "10 minutes"));
-  readonly element = h("span", { class: "range" }, this.select);
-
-  constructor() {
-    super();
-    this.select.addEventListener("change", () => this.dispatchEvent(new Event("change")));
-  }
-
-  /** `knownS`: how long the oldest figure is ago. */
-  seconds(knownS: number): number {
-    return Number(this.select.value) || (knownS > SHORT_S ? HISTORY_S : SHORT_S);
-  }
-}
-
 const SVG = "http://www.w3.org/2000/svg";
 const SPARK_WIDTH = 96;
 const SPARK_HEIGHT = 24;
 
-/** A line as small as a word: the last two minutes of one figure. */
+/** A line as small as a word: one figure for some time, the last two minutes as it is added to. */
 export class Sparkline {
   readonly element: SVGSVGElement;
   private readonly line = document.createElementNS(SVG, "polyline");
@@ -215,12 +293,17 @@ export class Sparkline {
 
   add(value: number): void {
     this.values = [...this.values, value].slice(-this.length);
-    const highest = Math.max(1, ...this.values);
-    const step = SPARK_WIDTH / (this.length - 1);
-    const first = SPARK_WIDTH - step * (this.values.length - 1);
+    if (this.element.isConnected) this.draw(this.values, this.length, 1);
+  }
+
+  /** Of `length` values those that are known, from the bottom up to `least` at least. */
+  draw(values: readonly number[], length: number, least: number): void {
+    const highest = Math.max(least, ...values) || 1;
+    const step = SPARK_WIDTH / Math.max(1, length - 1);
+    const first = SPARK_WIDTH - step * (values.length - 1);
     const y = (each: number) => SPARK_HEIGHT - 2 - (each / highest) * (SPARK_HEIGHT - 4);
-    const points = this.values
-      .map((each, at) => `${(first + at * step).toFixed(1)},${y(each).toFixed(1)}`);
+    const points = values
+      .map((each, at) => `${Math.round(first + at * step)},${Math.round(y(each))}`);
     this.line.setAttribute("points", points.join(" "));
   }
 }
@@ -230,10 +313,18 @@ export class Tile {
   readonly element: HTMLElement;
   private readonly value = h("strong", {}, "–");
   private readonly note = h("span", { class: "note" }, " ");
+  private readonly period = h("small");
 
-  constructor(label: string, period = "") {
+  constructor(label: string, period = "", readonly spark?: Sparkline) {
+    say(this.period, period);
     this.element = h("div", { class: "tile calm" },
-      h("span", { class: "name" }, label, h("small", {}, period)), this.value, this.note);
+      h("span", { class: "name" }, label, this.period),
+      h("span", { class: "with-spark" }, this.value, spark?.element), this.note);
+  }
+
+  /** What the figure is of. */
+  of(period: string): void {
+    say(this.period, period);
   }
 
   set(value: string, note: string, level: string): void {

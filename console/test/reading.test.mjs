@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { diffLines, hunks } from "../src/diff.ts";
-import { newEvents, readLive, readSeconds } from "../src/message.ts";
+import { newEvents, readHistory, readLive } from "../src/message.ts";
+import { highest, nearest, sumOf } from "../src/series.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
 import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
 
@@ -41,11 +42,28 @@ test("a node without a fleet is its own fleet", () => {
   assert.equal(readLive({ t: 1, fleet: { requests: 9 }, here: { requests: 3 } }).fleet.requests, 9);
 });
 
-test("history is a list of seconds", () => {
-  assert.deepEqual(readSeconds({
-    points: [{ t: 1, nodes: 3, requests: 2, denied: 1 }, { requests: 2 }] }),
-    [{ t: 1, nodes: 3, requests: 2, denied: 1, denyRate: 0.5, burstRatio: undefined }]);
-  assert.deepEqual(readSeconds({}), []);
+test("history has rates, whatever is known of a step", () => {
+  const { step, points, rules, hasOthers } = readHistory({ step: 10,
+    points: [{ t: 1, seconds: 4, nodes: 3, requests: 8, denied: 4 }, { requests: 2 }],
+    rules: [{ rule: "a", requests: 4, denied: 1, denying_since: 7, shadow: true }, {}],
+    others: { requests: 1, denied: 0 } });
+  assert.deepEqual([step, points.length, points[0].requests, points[0].denied], [10, 1, 2, 1]);
+  assert.deepEqual(sumOf(points), { requests: 8, denied: 4, denyRate: 0.5 });
+  assert.deepEqual([rules.length, rules[0].denyRate, rules[0].since, rules[0].shadow, hasOthers],
+    [1, 0.25, 7, true, true]);
+  assert.deepEqual(readHistory({}).points, []);
+});
+
+test("a line through a chart is of the nearest step, or of none", () => {
+  const points = [10, 20, 50].map((t) => ({ t }));
+  const at = (t) => nearest(points, t, 10)?.t;
+  assert.deepEqual([0, 14, 16, 35, 44, 99].map(at), [10, 10, 20, undefined, 50, undefined]);
+  assert.equal(nearest([], 1, 10), undefined);
+});
+
+test("a short line keeps the peaks of a long one", () => {
+  assert.deepEqual(highest([1, 9, 2, 3, 4], 3), [9, 3, 4]);
+  assert.deepEqual(highest([], 3), []);
 });
 
 test("new events are those with higher ids, or all of a server that began again", () => {

@@ -74,7 +74,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
     if (one.counts.denied == 0) continue;
     if (runs_.size() <= one.rule) runs_.resize(one.rule + 1);
     Run& run = runs_[one.rule];
-    if (about.end >= run.last + kPause) run.first = about.end;
+    if (about.end >= run.last + kPause) run.first = about.end - kSecond;
     run.last = about.end;
   }
 }

@@ -49,8 +49,8 @@ class TrafficHistory {
   };
   // Denials of a rule that no pause of kPause interrupts.
   struct Run {
-    Instant first{};
-    Instant last{};
+    Instant first{};  // when the second of the first one began
+    Instant last{};   // when that of the last one ended
   };
 
   static constexpr std::size_t kRulesMax = 100;
@@ -58,7 +58,7 @@ class TrafficHistory {
   static constexpr std::size_t kStepsMax = 600 + 360 + 1'440;
   static constexpr std::size_t kMemoryMax = std::size_t{10} << 20;
 
-  // Takes in the seconds that are new. `latency`: of the second that has ended last.
+  // Takes in the seconds that are new. `latency`: of the ten seconds that have ended last.
   void keep(const TrafficSnapshot& traffic, const LatencyFigures& latency);
 
   // The steps of the last so many seconds, the oldest first, and how long each is. REQUIRES: a day
@@ -76,7 +76,7 @@ class TrafficHistory {
   void add(const TrafficSecond& second, Step about);
 
   std::optional<Instant> newest_{};  // when the last second in it ended
-  LatencyFigures latency_{};         // of this node since then
+  LatencyFigures latency_{};         // since then
   std::array<Tier, 3> tiers_{{{std::chrono::seconds(1), 600},
                               {std::chrono::seconds(10), 360},
                               {std::chrono::minutes(1), 1'440}}};

@@ -159,7 +159,7 @@ TEST(TrafficHistory, KnowsSinceWhenARuleDenies) {
   World world;
   EXPECT_FALSE(world.history.run(3));
   world.second({denials(3, 1)});
-  const Instant first = world.end();
+  const Instant first = world.end() - 1s;
   world.seconds(50);
   world.second({denials(3, 1), denials(4, 0)});
   EXPECT_EQ(world.history.run(3)->first, first) << "a pause of less than a minute";
@@ -167,7 +167,7 @@ TEST(TrafficHistory, KnowsSinceWhenARuleDenies) {
   EXPECT_FALSE(world.history.run(4));
   world.seconds(60);
   world.second({denials(3, 1)});
-  EXPECT_EQ(world.history.run(3)->first, world.end());
+  EXPECT_EQ(world.history.run(3)->first, world.end() - 1s);
 }
 
 }  // namespace

@@ -11,13 +11,14 @@ CHROMIUM = shutil.which("chromium")
 DRIVER = shutil.which("chromedriver")
 try:
     from selenium import webdriver
+    from selenium.webdriver import ActionChains
     from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import Select, WebDriverWait
 except ImportError:
-    webdriver = None
+    ActionChains = webdriver = None
 
 SKIPPED = 77  # what ctest takes for a test that was skipped
 SCREENSHOTS = ROOT / "build" / "console"
@@ -57,7 +58,7 @@ class Browser:
     def __exit__(self, *_):
         self.driver.quit()
 
-    def open(self, url, tab="live", parameters=""):
+    def open(self, url, tab="overview", parameters=""):
         """Loads the page again, at a tab."""
         self.driver.get("about:blank")
         self.driver.get(f"{url}/#/{tab}{parameters}")

@@ -12,7 +12,7 @@ from browser import SKIPPED, Browser, why_not
 from redis_world import Redis
 from weir_server import ROOT, Weir, get, wait_until
 
-TABS = ("live", "simulator", "rules", "explain", "keys", "fleet")
+TABS = ("overview", "simulator", "rules", "explain", "keys", "fleet")
 TOKEN = "a-token-of-the-console"
 # From then on a node may switch algorithms.
 SWITCHES_AFTER_S = 11
@@ -115,7 +115,7 @@ class Console(unittest.TestCase):
             self.assertIn("Weir", page.driver.title)
             self.assertEqual(page.find("[aria-selected=true]").get_attribute("id"), f"tab-{tab}")
             self.assertEqual(len(page.all("main > :not([hidden])")), 1)
-        for key, tab in (("ARROW_RIGHT", "live"), ("ARROW_LEFT", "fleet"), ("HOME", "live"),
+        for key, tab in (("ARROW_RIGHT", "overview"), ("ARROW_LEFT", "fleet"), ("HOME", "overview"),
                          ("ARROW_RIGHT", "simulator"), ("END", "fleet")):
             page.press(key)
             page.find(f"#{tab}:not([hidden]) *")
@@ -129,11 +129,11 @@ class Console(unittest.TestCase):
         end = page.before_pages(COUNT_SHIFTS)
         page.open(self.server.url)
         page.find("#status", "Live")
-        page.find("#live .tile", "Keys")
-        page.find("#live .tile.calm", "none")  # Redis
-        page.find("#live td", "busy")
+        page.find("#overview .tile", "Keys")
+        page.find("#overview .tile.calm", "none")  # Redis
+        page.find("#overview td", "busy")
         self.assertIn("Requests per second: allowed",
-                      page.find("#live canvas").get_attribute("aria-label"))
+                      page.find("#overview canvas").get_attribute("aria-label"))
         first = page.text("#node")
         page.wait(lambda _: page.text("#node") != first, "the uptime moves on")
         self.assertLess(page.run("return window.shifted"), SHIFT_MAX)
@@ -148,7 +148,7 @@ class Console(unittest.TestCase):
         page.open(self.server.url)
         page.find("#status", "Polling")
         self.server.check(key="x", rule="busy")
-        page.find("#live td", "busy")
+        page.find("#overview td", "busy")
         end()
         page.open(self.server.url)
         page.find("#status", "Live")
@@ -328,7 +328,7 @@ class Console(unittest.TestCase):
             server.check(key="x", rule="api")
             page.open(server.url)
             page.find("#status", "Live")
-            page.find("#live td", "api")
+            page.find("#overview td", "api")
             self.assertEqual(page.all("dialog"), [])
             page.go("keys")
             page.click("dialog button", "Not now")
@@ -416,15 +416,15 @@ class Console(unittest.TestCase):
         wait_until(lambda: uptime(self.server) > SWITCHES_AFTER_S, "it may switch")
         self.server.check(key="x", rule="demo")
         page.open(self.server.url)
-        page.find("#live .badge.adaptive", "sliding window")
-        page.choose("#live weir-runs select", "demo")
-        page.click("#live [data-run=burst]")
-        page.find("#live .sums", "100 of 100 sent, 100 allowed, 0 denied")
+        page.find("#overview .badge.adaptive", "sliding window")
+        page.choose("#overview weir-runs select", "demo")
+        page.click("#overview [data-run=burst]")
+        page.find("#overview .sums", "100 of 100 sent, 100 allowed, 0 denied")
         page.wait(lambda _: self.highest() >= 50, "the burst is in the chart")
-        page.find("#live .badge.adaptive.pulse", "token bucket")
-        page.find("#live .events", "demo")
-        page.wait(lambda _: page.text("#live .tile strong") == "0", "it is over")
-        self.picture("live")
+        page.find("#overview .badge.adaptive.pulse", "token bucket")
+        page.find("#overview .events", "demo")
+        page.wait(lambda _: page.text("#overview .tile:nth-child(2) strong") == "0", "it is over")
+        self.picture("overview")
         page.go("simulator")
         self.assertEqual(len(page.all("#simulator .tick.good")), 100)
         page.click("#simulator [data-run=one]")
@@ -441,11 +441,12 @@ class Console(unittest.TestCase):
         page.find("#keys td", "visitor-")
 
     def highest(self):
-        label = self.browser.find("#live canvas").get_attribute("aria-label")
+        label = self.browser.find("#overview canvas").get_attribute("aria-label")
         return max(float(each) for each in re.findall(r"at most ([\d.]+)", label))
 
     def picture(self, name):
         """The one of README, in either light; `./dev test` leaves both in build/console."""
+        self.browser.run("scrollTo(0, 0)")
         for scheme in ("dark", "light"):
             self.browser.prefer(color_scheme=scheme, reduced_motion="reduce")
             path = self.browser.screenshot(f"{name}-burst-{scheme}")

@@ -75,7 +75,7 @@ void LiveFeed::tick(Second second, Instant now) {
   picture.rules_version = rules_version_;
   picture.absent = roster_.absent(*picture.traffic, view_.info.node);
   const std::scoped_lock lock(mutex_);
-  history_.keep(*picture.traffic, latency_.back());
+  history_.keep(*picture.traffic, picture.latency);
   picture_ = std::move(picture);
   message_.reset();
   told_.clear();

@@ -71,8 +71,10 @@ struct LivePicture {
   LatencyFigures latency{};  // of the last ten seconds
   std::vector<FleetRoster::Absent> absent{};
 
+  // To the millisecond: the same instant is the same a second later.
   double wall(Instant then) const {
-    return std::chrono::duration<double>((then + wall_lead).time_since_epoch()).count();
+    const auto there = std::chrono::round<std::chrono::milliseconds>(then + wall_lead);
+    return std::chrono::duration<double>(there.time_since_epoch()).count();
   }
   // When a second of the traffic had ended, by the wall clock.
   double wall_end(std::int64_t second) const {

@@ -1,0 +1,313 @@
+// Overview: who is being denied now, by which rule, since when. Then figures and charts of up to a
+// day, the rules that deny most, and events.
+
+import { UNASKED, ask, query } from "./api";
+import { badge, button, fill, h, keepFocus } from "./dom";
+import { shownNodes, whose } from "./fleet_tab";
+import { about, clock, count, latency, plural, ratio, share, span as lasting } from "./format";
+import { feed } from "./live";
+import {
+  type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents, readHistory,
+} from "./message";
+import { RunsBar } from "./runs_bar";
+import { highest, sumOf } from "./series";
+import { Tab, address } from "./tab";
+import { type Mark, Sparkline, Tile, TimeChart } from "./time_chart";
+import { NOW_S, TopRules } from "./top_rules";
+import { burstState, deniedState, keysState, latencyState, redisState } from "./words";
+
+interface Span {
+  readonly name: string;
+  readonly words: string;
+  readonly seconds: number;
+  /** How often the server is asked for it. */
+  readonly everyMs: number;
+}
+
+const MINUTE: Span = { name: "1m", words: "minute", seconds: 60, everyMs: 2000 };
+const SPANS: readonly Span[] = [
+  MINUTE,
+  { name: "10m", words: "10 minutes", seconds: 600, everyMs: 5000 },
+  { name: "1h", words: "hour", seconds: 3600, everyMs: 10_000 },
+  { name: "24h", words: "day", seconds: 86_400, everyMs: 60_000 },
+];
+const LOAD_MS = 2000;
+const YOUNG_S = 300;
+/** The table is drawn in the frame after that of the charts. */
+const FRAME_MS = 20;
+/** The page has each second of so many. */
+const BY_SECOND_S = 600;
+const EVENTS_SHOWN = 50;
+const DENYING_SHOWN = 3;
+const SPARK_POINTS = 60;
+const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
+
+export class OverviewTab extends Tab {
+  private readonly tiles = {
+    denied: new Tile("Denied", "", new Sparkline()),
+    requests: new Tile("Requests/s", "last second", new Sparkline()),
+    p99: new Tile("Latency p99", "10 s", new Sparkline()),
+    burst: new Tile("Burst ratio", "2 of 10 s"),
+    keys: new Tile("Keys", "2 minutes"),
+    redis: new Tile("Redis"),
+  };
+  private readonly now = h("section", { class: "card now", "aria-label": "Denied now" });
+  private readonly spans = h("div", { class: "buttons spans", role: "group",
+    "aria-label": "Time" });
+  private readonly back = button("Zoom out", () => this.zoom(), { class: "small", hidden: true });
+  private readonly charts = this.makeCharts();
+  private readonly rules = new TopRules();
+  private readonly events = h("ol", { class: "events", role: "log", "aria-label": "Events" });
+  private readonly runs = new RunsBar("compact");
+  private readonly histories = new Map<string, History>();
+  private readonly askedMs = new Map<string, number>();
+  private asked: Span | undefined;
+  private zoomed: { readonly from: number; readonly to: number } | undefined;
+  private marks: Mark[] = [];
+  private lastEvent = -1;
+  private heardT = 0;
+  private timer = 0;
+
+  protected build(): void {
+    this.events.append(h("li", { class: "empty" }, "Nothing unusual so far."));
+    fill(this.spans, this.back, ...SPANS.map((span) =>
+      button(span.words, () => (location.hash = address("overview", { span: span.name })),
+        { class: "small", "data-span": span.name, "aria-label": `Last ${span.words}` })));
+    const { requests, denied, latency: slow } = this.charts;
+    this.append(
+      h("div", { class: "head" }, h("h1", {}, "Overview"), this.spans),
+      this.now,
+      h("section", { class: "tiles", "aria-label": "Figures" },
+        ...Object.values(this.tiles).map((tile) => tile.element)),
+      h("div", { class: "charts" },
+        h("section", { class: "card wide" }, requests.element),
+        h("section", { class: "card" }, denied.element),
+        h("section", { class: "card" }, slow.element)),
+      this.runs,
+      h("div", { class: "split rules" }, this.rules.element,
+        h("div", { class: "stack" },
+          h("section", { class: "card" }, h("h2", {}, "Events"), this.events))));
+    feed.addEventListener("history", () => this.shown && this.drawCharts());
+    feed.addEventListener("message", () => feed.last && this.keepLines(feed.last));
+    if (feed.last) this.keepLines(feed.last);
+  }
+
+  protected override opened(parameters: URLSearchParams): void {
+    this.asked = SPANS.find(({ name }) => name === parameters.get("span")) ?? this.asked;
+    this.runs.open();
+    this.zoom();
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(() => void this.load(), LOAD_MS);
+  }
+
+  protected override closed(): void {
+    window.clearInterval(this.timer);
+  }
+
+  protected override refresh(): void {
+    const { last } = feed;
+    if (!last || document.hidden) return;
+    for (const each of this.spans.querySelectorAll<HTMLElement>("[data-span]")) {
+      each.setAttribute("aria-pressed", String(each.dataset.span === this.chosen.name));
+    }
+    this.showNow(last);
+    this.showTiles(last);
+    if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
+    window.setTimeout(() => this.rules.show(last, this.history(this.chosen),
+      `in the last ${this.chosen.words}`), FRAME_MS);
+  }
+
+  /** What somebody asked for; else as much as a young server knows. */
+  private get chosen(): Span {
+    return this.asked ?? ((feed.last?.uptime ?? Infinity) < YOUNG_S ? MINUTE : SPANS[1]!);
+  }
+
+  // ---- what the server remembers -------------------------------------------------------
+
+  private history({ name }: Span): History {
+    return this.histories.get(name) ?? NOTHING;
+  }
+
+  /** The steps of a span, with each second that has come since. */
+  private points(span: Span): readonly Second[] {
+    if (span.seconds > BY_SECOND_S) return this.history(span).points;
+    const first = (feed.last?.fleetT ?? 0) - span.seconds;
+    return feed.seconds.filter(({ t }) => t > first);
+  }
+
+  /** The shortest span that has all of what the charts show. */
+  private charted(): Span {
+    if (!this.zoomed) return this.chosen;
+    const ago = Date.now() / 1000 - this.zoomed.from;
+    return SPANS.find(({ seconds }) => seconds >= ago) ?? SPANS[SPANS.length - 1]!;
+  }
+
+  private async load(): Promise<void> {
+    if (document.hidden || feed.isOld() || feed.status === "refused") return;
+    const wanted = new Set([MINUTE, this.chosen, this.charted()]);
+    await Promise.all([...wanted].map((span) => this.loadHistory(span)));
+    this.refresh();
+  }
+
+  private async loadHistory({ name, seconds, everyMs }: Span): Promise<void> {
+    if (Date.now() - (this.askedMs.get(name) ?? 0) < everyMs) return;
+    this.askedMs.set(name, Date.now());
+    const reply = await ask(query("/console/history", { span: name }), UNASKED);
+    if (!reply.ok) return;
+    this.histories.set(name, readHistory(reply.body));
+    if (this.shown && seconds > BY_SECOND_S) this.drawCharts();
+  }
+
+  // ---- who is denied -------------------------------------------------------------------
+
+  private showNow(last: Live): void {
+    const { rules, points } = this.history(MINUTE);
+    const newest = points[points.length - 1]?.t ?? 0;
+    const denying = rules.filter((rule) => !rule.shadow && (rule.last ?? 0) > newest - NOW_S);
+    const more = denying.length - DENYING_SHOWN;
+    this.now.className = `card now ${denying.length > 0 ? "bad" : ""}`;
+    const when = feed.isOld() ? `Denied at ${clock(last.t)}` : "Denied now";
+    keepFocus(this.now, () => fill(this.now, h("h2", {}, when), h("ul", {},
+      ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
+      more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
+      denying.length === 0 ? h("li", {}, this.nobody()) : null)));
+  }
+
+  /** "login denies 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s)" */
+  private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
+    return h("li", {},
+      rule === "" ? h("b", {}, "Checks without a rule") : h("a", { href: address("rules", { rule }),
+        "data-focus": rule }, h("b", {}, rule)),
+      ` ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
+      h("b", { class: "bad" }, share(denyRate)),
+      since === undefined ? "" : `, since ${clock(since)} (${lasting(Math.max(0, t - since))})`);
+  }
+
+  private nobody(): string {
+    const denied = this.history(this.chosen).rules.filter((one) => one.denied && !one.shadow);
+    const [last] = denied.sort((one, other) => (other.last ?? 0) - (one.last ?? 0));
+    const by = last?.rule || "a check without a rule";
+    if (last) return `Nobody. The last denial was at ${clock(last.last)}, by ${by}.`;
+    return `Nobody, and nobody in the last ${this.chosen.words}.`;
+  }
+
+  // ---- figures and charts --------------------------------------------------------------
+
+  private showTiles(last: Live): void {
+    const { tiles } = this;
+    const { fleet, here, redis, t } = last;
+    const nodes = shownNodes(last.nodes);
+    const isPart = nodes.some((node) => node.gone !== undefined);
+    const points = this.points(this.chosen);
+    const sums = sumOf(points);
+    const state = deniedState(sums);
+    tiles.denied.of(`last ${this.chosen.words}`);
+    tiles.denied.set(share(sums.denyRate), sums.requests
+      ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level);
+    tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
+    const p99 = latencyState(here.p99);
+    tiles.p99.set(latency(here.p99), here.p50 === undefined ? p99.text
+      : `${p99.text}, p50 ${latency(here.p50)}`, p99.level);
+    const burst = burstState(fleet);
+    tiles.burst.set(ratio(fleet.burstRatio), burst.text, burst.level);
+    const keys = keysState(here);
+    tiles.keys.set(about(here.keys), keys.text, keys.level);
+    const shared = redisState(redis, t);
+    tiles.redis.set(shared.value, shared.text, shared.level);
+    draw(tiles.denied, points, ({ denyRate }) => denyRate, 0.1);
+    draw(tiles.requests, points, ({ requests }) => requests, 1);
+    draw(tiles.p99, points, ({ p99: slow }) => slow, 0);
+  }
+
+  private drawCharts(): void {
+    const { zoomed, chosen } = this;
+    const span = this.charted();
+    const points = this.points(span);
+    const now = zoomed?.to ?? feed.last?.fleetT ?? points[points.length - 1]?.t ?? 0;
+    const { step } = this.history(span);
+    for (const chart of Object.values(this.charts)) {
+      chart.draw(points, now, zoomed ? zoomed.to - zoomed.from : chosen.seconds,
+        span.seconds <= BY_SECOND_S ? 1 : step);
+      chart.mark(this.marks);
+    }
+  }
+
+  /** Without a time all of the span. */
+  private zoom(from?: number, to?: number): void {
+    this.zoomed = from !== undefined && to !== undefined ? { from, to } : undefined;
+    this.back.hidden = !this.zoomed;
+    this.drawCharts();
+    void this.load();
+  }
+
+  private makeCharts(): Record<"requests" | "denied" | "latency", TimeChart<Second>> {
+    const zoom = (from: number, to: number): void => this.zoom(from, to);
+    return {
+      requests: new TimeChart<Second>({
+        title: "Requests per second", format: count, least: 10, stacked: true, zoom,
+        note: ({ nodes }) => nodes === undefined ? "" : `of ${plural(nodes, "node")}`,
+        series: [
+          { label: "allowed", colour: "good", filled: true,
+            value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
+          { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
+        ],
+      }),
+      denied: new TimeChart<Second>({
+        title: "Denied share", format: share, least: 1, most: 1, step: 0.25, zoom,
+        series: [{ label: "denied", colour: "bad", filled: true,
+          value: ({ denyRate }) => denyRate }],
+      }),
+      latency: new TimeChart<Second>({
+        title: "Latency, this node", format: latency, least: 1e-4, zoom,
+        series: [
+          { label: "p99", colour: "accent", filled: true, value: ({ p99 }) => p99 },
+          { label: "p50", colour: "adaptive", value: ({ p50 }) => p50 },
+        ],
+      }),
+    };
+  }
+
+  // ---- events --------------------------------------------------------------------------
+
+  /** Also while another tab is shown, so that lines and events have no holes. */
+  private keepLines(live: Live): void {
+    if (live.fleetT !== this.heardT) this.rules.hear(live);
+    this.heardT = live.fleetT;
+    this.marks = live.events.map((event) => ({ t: event.t ?? 0, level: kindOf(event)[1],
+      text: `${kindOf(event)[0]}: ${event.rule ? `${event.rule}: ` : ""}${event.text}` }));
+    this.addEvents(newEvents(this.lastEvent, live.events));
+  }
+
+  private addEvents(fresh: readonly TrafficEvent[]): void {
+    if (fresh.length === 0) return;
+    this.lastEvent = fresh[0]!.id;
+    this.events.querySelector(".empty")?.remove();
+    this.events.prepend(...fresh.map(eventItem));
+    while (this.events.children.length > EVENTS_SHOWN) this.events.lastElementChild!.remove();
+  }
+}
+
+const KINDS: Record<string, [string, string]> = {
+  surge: ["surge", "bad"], surge_end: ["surge over", "good"], switch: ["switch", "adaptive"],
+  block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""],
+  reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
+  redis_back: ["Redis back", "good"], node: ["node", ""], node_gone: ["node gone", "bad"],
+};
+
+function kindOf({ kind }: TrafficEvent): [string, string] {
+  return KINDS[kind] ?? [kind, ""];
+}
+
+function eventItem(event: TrafficEvent): HTMLElement {
+  const [name, level] = kindOf(event);
+  return h("li", {}, h("time", {}, clock(event.t)), badge(name, level),
+    h("span", { class: "what" }, event.rule ? h("b", {}, `${event.rule}: `) : null, event.text));
+}
+
+function draw(
+  tile: Tile, points: readonly Second[], value: (second: Second) => number | undefined,
+  least: number,
+): void {
+  const values = highest(points.map((point) => value(point) ?? 0), SPARK_POINTS);
+  tile.spark?.draw(values, SPARK_POINTS, least);
+}

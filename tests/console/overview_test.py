@@ -1,0 +1,183 @@
+"""The Overview in a real Chromium: who is denied now, by which rule and since when, of up to a day.
+Leaves screenshots in build/console."""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+import unittest
+
+from browser import SKIPPED, ActionChains, Browser, why_not
+from weir_server import Weir
+
+CONFIG = """
+show_keys: true
+rules:
+  - {id: api, algorithm: token_bucket, limit: 100, window: 1s, burst: 300}
+  - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
+  - {id: trial, limit: 2, window: 1m, shadow: true}
+"""
+RULES = 1_000
+MANY = CONFIG + "".join(f"  - {{id: rule-{i}, limit: 1, window: 1h, match: {{path: /r{i}}}}}\n"
+                        for i in range(RULES))
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+ALICE = "203.0.113.9"
+
+
+@contextlib.contextmanager
+def traffic(server):
+    """Of three rules: one denies, one denies in shadow, one admits."""
+    ended = threading.Event()
+
+    def send():
+        with server.connect() as connection:
+            while not ended.wait(0.05):
+                connection.check(key=ALICE, rule="login")
+                connection.check(key="bob", rule="trial")
+                connection.check(key="bob", rule="api")
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.join()
+
+
+class Overview(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = cls.enterClassContext(Browser())
+
+    def tearDown(self):
+        self.page.width(0)
+        self.page.prefer()
+        self.assertEqual(self.page.complaints(), [])
+
+    @contextlib.contextmanager
+    def server(self, config=CONFIG):
+        with Weir("--threads", "1", config=config) as server:
+            yield server
+            self.page.driver.get("about:blank")
+
+    def cell(self, rule, column):
+        return self.page.find(f'#overview [data-row="{rule}"] [data-column="{column}"]').text
+
+    def pictures(self, name):
+        for size, (width, height) in SIZES.items():
+            self.page.width(width, height)
+            for scheme in ("light", "dark"):
+                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.page.screenshot(f"{name}-{size}-{scheme}")
+                self.assertEqual(self.page.audit(), [], name)
+                wide = self.page.run("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width, name)
+
+    def first_screen(self, selector):
+        """Whether all of it is above the fold, of a desk and of a phone."""
+        for width, height in SIZES.values():
+            self.page.width(width, height)
+            bottom = self.page.run("return document.querySelector(arguments[0])"
+                                   ".getBoundingClientRect().bottom", selector)
+            self.assertLess(bottom, height)
+        self.page.width(0)
+
+    def test_the_first_screen_says_who_is_denied_by_which_rule_and_since_when(self):
+        page = self.page
+        with self.server() as server:
+            page.open(server.url)
+            page.find("#overview .now", "Nobody, and nobody in the last minute.")
+            self.pictures("overview-idle")
+            began = time.strftime("%H:%M")
+            with traffic(server):
+                said = page.find("#overview .now.bad", "login").text
+                self.assertRegex(said, r"login \d+ of \d+ requests in the last minute, \d+ %, "
+                                       rf"since ({began}|{time.strftime('%H:%M')}):\d\d")
+                self.assertNotIn("trial", said, "a rule in shadow denies nobody")
+                self.assertNotIn("api", said)
+                self.first_screen("#overview .now")
+                page.find("#overview .tile.bad", "last minute")
+                self.assertRegex(page.find("#overview .tile.bad").text, r"\d+ of \d+")
+                page.wait(lambda _: "since" in self.cell("login", "Denying"), "the table has it")
+                self.assertIn("5 per 1m, /login, by client", self.cell("login", "Rule"))
+                self.assertIn("would be", self.cell("trial", "Denied"))
+                self.assertEqual(self.cell("api", "Denied"), "0")
+                rows = [row.get_attribute("data-row") for row in page.all("#overview [data-row]")]
+                self.assertEqual(rows[-1], "api", "sorted by what is denied")
+                self.pictures("overview-denied")
+            page.find("#overview .now:not(.bad)", "The last denial was at")
+            self.assertEqual(page.run("return location.hash"), "#/overview")
+            page.open(server.url, "overview", "?span=1h")
+            page.find("#overview [data-span='1h'][aria-pressed=true]")
+            page.find("#overview .tile.bad", "last hour")
+            page.driver.get(f"{server.url}/#/live")  # the address that people have kept
+            page.find("#tab-overview[aria-selected=true]")
+
+    def test_one_line_goes_through_all_charts_and_a_drag_zooms(self):
+        page = self.page
+        with self.server() as server, traffic(server):
+            page.open(server.url)
+            page.find("#overview .now.bad", "login")
+            server.process.send_signal(signal.SIGHUP)
+            page.find("#overview .events .badge", "reload")
+            page.wait(lambda _: len(page.all("#overview .mark")) == 3, "each chart has its mark")
+            mark = page.all("#overview .mark")[0].get_attribute("title")
+            self.assertRegex(mark, r"\d\d:\d\d:\d\d reload")
+            chart = page.find("#overview .over")
+            edge = chart.size["width"] // 2
+            ActionChains(page.driver).move_to_element_with_offset(chart, edge - 30, 0).perform()
+            lines = page.all("#overview .moment")
+            self.assertEqual([line.is_displayed() for line in lines], [True] * 3)
+            self.assertEqual(len({page.run("return arguments[0].style.left", line)
+                                  for line in lines}), 1)
+            times = {each.text[:8] for each in page.all("#overview figcaption small")}
+            self.assertEqual(len(times), 1)
+            self.assertRegex(times.pop(), r"\d\d:\d\d:\d\d")
+            ActionChains(page.driver).move_to_element_with_offset(chart, edge - 80, 0) \
+                .click_and_hold().move_by_offset(70, 0).release().perform()
+            page.find("#overview .spans button", "Zoom out")
+            page.screenshot("overview-zoomed")
+            page.click("#overview .spans button", "Zoom out")
+            page.wait(lambda _: not page.all("#overview .spans button")[0].is_displayed(), "all")
+
+    def test_a_thousand_rules_stay_usable(self):
+        page = self.page
+        with self.server(MANY) as server:
+            for _ in range(3):
+                server.check(key="x", rule="rule-777")
+            page.open(server.url)
+            page.find("#overview .pages", f"1 to 50 of {RULES + 3:,}")
+            page.wait(lambda _: page.text("#overview [data-row] a") == "rule-777", "it is first")
+            page.type("#overview .data input", "rule-99")
+            page.wait(lambda _: len(page.all("#overview [data-row]")) == 11, "it finds them")
+            page.type("#overview .data input", "/r500")
+            page.wait(lambda _: len(page.all("#overview [data-row]")) == 1, "by path")
+            self.assertEqual(page.find("#overview [data-row] a").text, "rule-500")
+
+    def test_old_figures_say_so(self):
+        page = self.page
+        with self.server() as server, traffic(server):
+            page.open(server.url)
+            page.find("#overview .now", "Denied now")
+            server.process.send_signal(signal.SIGSTOP)
+            try:
+                self.assertRegex(page.find("#overview .now", "Denied at").text,
+                                 r"Denied at \d\d:\d\d:\d\d")
+                page.find("#old", "Old figures")
+            finally:
+                server.process.send_signal(signal.SIGCONT)
+            page.find("#overview .now", "Denied now")
+
+
+def main():
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
