@@ -65,6 +65,9 @@ class CommandReader {
   // arguments, in `room`, are valid as long as these bytes and until the next call.
   Status read(std::string_view input, const CommandLimits& limits, Arguments& room);
 
+  // Whether a part of the next command was read.
+  bool has_begun() const { return expected_ > 0 || at_ > 0; }
+
   std::span<const std::string_view> arguments() const { return arguments_; }
   std::size_t size() const { return size_; }
   // As Redis words it, behind "Protocol error: ".

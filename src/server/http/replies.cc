@@ -16,9 +16,11 @@ struct Status {
 };
 
 constexpr std::string_view kVersion = "HTTP/1.1 ";
+// Those of checks come first.
 constexpr std::array kStatuses = {
-    Status{101, "HTTP/1.1 101 Switching Protocols"},
     Status{200, "HTTP/1.1 200 OK"},
+    Status{429, "HTTP/1.1 429 Too Many Requests"},
+    Status{101, "HTTP/1.1 101 Switching Protocols"},
     Status{201, "HTTP/1.1 201 Created"},
     Status{204, "HTTP/1.1 204 No Content"},
     Status{304, "HTTP/1.1 304 Not Modified"},
@@ -34,7 +36,6 @@ constexpr std::array kStatuses = {
     Status{414, "HTTP/1.1 414 URI Too Long"},
     Status{417, "HTTP/1.1 417 Expectation Failed"},
     Status{426, "HTTP/1.1 426 Upgrade Required"},
-    Status{429, "HTTP/1.1 429 Too Many Requests"},
     Status{431, "HTTP/1.1 431 Request Header Fields Too Large"},
     Status{500, "HTTP/1.1 500 Internal Server Error"},
     Status{501, "HTTP/1.1 501 Not Implemented"},

@@ -70,6 +70,31 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
   reply.integers(numbers);
 }
 
+void Throttle::keep(std::string_view command, std::string_view key) {
+  constexpr std::size_t kKeyMax = 99;  // two digits
+  constexpr std::size_t kCommandMax = 256;
+  if (!command.starts_with('*') || key.size() > kKeyMax || command.size() > kCommandMax) return;
+  const auto key_at = static_cast<std::size_t>(key.data() - command.data());
+  before = command.substr(0, key_at - (key.size() > 9 ? 4 : 3));
+  behind = command.substr(key_at + key.size());
+}
+
+std::optional<std::string_view> Throttle::key_in(std::string_view input) const {
+  if (before.empty() || !input.starts_with(before)) return std::nullopt;
+  input.remove_prefix(before.size());
+  if (input.size() < 4) return std::nullopt;
+  const auto first = static_cast<unsigned>(input[0] - '0');
+  const auto second = static_cast<unsigned>(input[1] - '0');
+  const bool has_two = first > 0 && second <= 9;
+  const std::size_t size = has_two ? 10 * first + second : first;
+  input.remove_prefix(has_two ? 2 : 1);
+  const bool is_there = first <= 9 && input.starts_with("\r\n") &&
+                        input.size() >= 2 + size + behind.size() &&
+                        input.substr(2 + size).starts_with(behind);
+  if (!is_there) return std::nullopt;
+  return input.substr(2, size);
+}
+
 RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
       engine_(engine),
@@ -89,6 +114,12 @@ resp::Lookup RespCore::find_command(const RespRequest& request) {
     last_command_ = found.command;
   }
   return found;
+}
+
+void RespCore::repeat_throttle(const RespRequest& request, std::string_view key) {
+  counts_.add_one(kRespCommands);
+  const Throttle& last = last_throttle_;
+  queue(request, {.quota = last.quota, .key = key, .cost = last.quantity}, last.form);
 }
 
 bool RespCore::execute(RespRequest& request) {

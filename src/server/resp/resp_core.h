@@ -84,6 +84,7 @@ struct RespRequest {
   RespLine& line;
   Instant now;
   Rehearsal* rehearsal = nullptr;  // if there is one, nothing is decided
+  bool is_last_throttle = false;   // set by what queues it as that
 };
 
 // How a decision is written as five integers.
@@ -96,18 +97,18 @@ enum class ReplyForm : std::uint8_t {
 inline constexpr std::string_view kStoreUnavailable =
     "ERR the store did not answer; nothing was decided";
 
-// What the numbers of a throttle command make. Clients say the same ones again and again, so that
-// the last ones mostly are the next ones.
+// A throttle command, and what its numbers make. Clients say the same ones of key after key: the
+// next command mostly has the bytes of the last one, but for its key.
 struct Throttle {
-  ReplyForm form = ReplyForm::kWeir;  // of the command; at first of none
-  std::array<std::string, 4> numbers{};
-  std::size_t count = 0;
+  ReplyForm form = ReplyForm::kWeir;
   Quota quota{};
   std::int64_t quantity = 1;
+  std::string before{};  // up to the length of its key; empty: it is not kept
+  std::string behind{};  // its key
 
-  bool is_said_by(std::span<const std::string_view> words, ReplyForm by) const {
-    return form == by && std::ranges::equal(words, std::span(numbers).first(count));
-  }
+  void keep(std::string_view command, std::string_view key);
+  // The key of a command that says the same; none if the command has to be read.
+  std::optional<std::string_view> key_in(std::string_view input) const;
 };
 
 class RespCore {
@@ -124,6 +125,9 @@ class RespCore {
 
   // The last throttle command that was in order.
   Throttle& last_throttle() { return last_throttle_; }
+
+  // Queues it again, for another key. REQUIRES: the client's last command was a throttle command
+  void repeat_throttle(const RespRequest& request, std::string_view key);
 
   // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
   // happened, if it has to wait until those before it are answered. A command that is no check may

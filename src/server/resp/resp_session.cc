@@ -32,6 +32,7 @@ RespSession::~RespSession() {
 
 RespSession::Step RespSession::handle_one(Instant now) {
   if (client_.runs()) return run_next(now);
+  if (may_repeat_ && !reader_.has_begun() && repeat_throttle(now)) return Step::kGoOn;
   const bool is_stranger = client_.trust == Trust::kStranger;
   const auto& limits = is_stranger ? resp::kStrangerLimits : resp::kClientLimits;
   switch (reader_.read(in().text(), limits, core_.arguments())) {
@@ -48,9 +49,23 @@ RespSession::Step RespSession::answer(Instant now) {
   RespRequest request{
       .client = client_, .arguments = reader_.arguments(), .line = *this, .now = now};
   if (!core_.execute(request)) return Step::kNeedMore;
+  may_repeat_ = request.is_last_throttle && client_.failed_logins == 0 && !client_.queues();
+  if (may_repeat_) {
+    core_.last_throttle().keep(in().text().substr(0, reader_.size()), request.arguments[1]);
+  }
   if (client_.runs()) return Step::kGoOn;
   take(reader_.size(), now);
   return client_.leaving ? Step::kLast : Step::kGoOn;
+}
+
+bool RespSession::repeat_throttle(Instant now) {
+  const std::string_view input = in().text();
+  const auto key = core_.last_throttle().key_in(input);
+  if (!key) return false;
+  core_.repeat_throttle({.client = client_, .arguments = {}, .line = *this, .now = now}, *key);
+  const auto key_end = static_cast<std::size_t>(key->data() + key->size() - input.data());
+  take(key_end + core_.last_throttle().behind.size(), now);
+  return true;
 }
 
 // One at a time, so that the bounds of turns and of waiting replies hold for EXEC, too.

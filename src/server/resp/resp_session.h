@@ -60,6 +60,8 @@ class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
   }
 
   Step answer(Instant now);
+  // True if the next command is the last one, but for its key.
+  bool repeat_throttle(Instant now);
   // The next command of an EXEC, which stays at the front of the input until all are answered.
   Step run_next(Instant now);
   Step refuse(std::string_view why, Instant now);
@@ -67,6 +69,7 @@ class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
   RespCore& core_;
   resp::CommandReader reader_;
   RespClient client_;
+  bool may_repeat_ = false;  // its last command was a throttle command
 };
 
 }  // namespace weir

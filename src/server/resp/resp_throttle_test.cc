@@ -105,6 +105,34 @@ TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
   });
 }
 
+// A command that is the one before but for its key is not read; nothing else is taken for one.
+TEST(ClThrottle, ACommandLikeTheLastOneIsAnsweredAsOneThatIsRead) {
+  const std::string first = command({"CL.THROTTLE", "a", "9", "1", "60"});
+  const std::string begin = "*5\r\n$11\r\nCL.THROTTLE\r\n";
+  const std::string end = "\r\n$1\r\n9\r\n$1\r\n1\r\n$2\r\n60\r\n";
+  for (const std::string& next :
+       {first, begin + "$1\r\nb" + end, begin + "$0\r\n" + end, begin + "$10\r\n0123456789" + end,
+        begin + "$2\r\n\r\n" + end, begin + "$01\r\nb" + end, begin + "$1\r\nbb" + end,
+        begin + "$2\r\nb" + end, begin + "$\r\nb" + end, begin + "$-1\r\n" + end,
+        begin + "$100\r\n" + std::string(100, 'k') + end,
+        begin + "$1\r\nb\r\n$1\r\n8" + end.substr(8), "PING\r\n" + first,
+        command({"cl.throttle", "b", "9", "1", "60"}),
+        command({"CL.THROTTLE", "b", "9", "1", "60", "2"}),
+        std::string("CL.THROTTLE b 9 1 60\r\n")}) {
+    for (std::size_t split = 0; split < next.size(); ++split) {
+      RespTestDoor read;
+      read.ask(first);
+      read.ask("PING\r\n");
+      RespTestDoor repeated;
+      repeated.ask(first);
+      const std::string parts[] = {next.substr(0, split), next.substr(split)};
+      EXPECT_EQ(repeated.ask(parts[0]) + repeated.ask(parts[1]),
+                read.ask(parts[0]) + read.ask(parts[1]))
+          << next;
+    }
+  }
+}
+
 TEST(ClThrottle, AKeyIsAnyBytes) {
   RespTestDoor door;
   const std::string binary("\0\r\n\xff", 4);

@@ -57,31 +57,12 @@ std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbe
   return field + ": expected " + std::string(made.error().expected);
 }
 
-void queue_last(RespCore& core, const RespRequest& request) {
-  const Throttle& last = core.last_throttle();
-  core.queue(request, {.quota = last.quota, .key = request.arguments[1], .cost = last.quantity},
-             last.form);
-}
-
-// False, and nothing has happened, if the last command had other numbers.
-bool queue_as_last(RespCore& core, const RespRequest& request, ReplyForm form) {
-  const auto& arguments = request.arguments;
-  if (arguments.size() <= kNumbersAt) return false;
-  if (!core.last_throttle().is_said_by(arguments.subspan(kNumbersAt), form)) return false;
-  queue_last(core, request);
-  return true;
-}
-
-void queue_new(RespCore& core, const RespRequest& request, const Quota& quota,
-               std::int64_t quantity, ReplyForm form) {
-  Throttle& last = core.last_throttle();
-  const auto words = request.arguments.subspan(kNumbersAt);
-  std::ranges::copy(words, last.numbers.begin());
-  last.form = form;
-  last.count = words.size();
-  last.quota = quota;
-  last.quantity = std::clamp(quantity, -kCostMax, kCostMax);
-  queue_last(core, request);
+void queue_new(RespCore& core, RespRequest& request, const Quota& quota, std::int64_t quantity,
+               ReplyForm form) {
+  const std::int64_t cost = std::clamp(quantity, -kCostMax, kCostMax);
+  core.last_throttle() = {.form = form, .quota = quota, .quantity = cost};
+  request.is_last_throttle = true;
+  core.queue(request, {.quota = quota, .key = request.arguments[1], .cost = cost}, form);
 }
 
 // Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
@@ -106,7 +87,6 @@ void reply_without_bucket(RespCore& core, const RespRequest& request, std::int64
 }  // namespace
 
 void handle_cl_throttle(RespCore& core, RespRequest& request) {
-  if (queue_as_last(core, request, ReplyForm::kCell)) return;
   const auto& arguments = request.arguments;
   const auto refuse = [&](const std::string& why) {
     core.reply(request).error("Cell error: " + why);
@@ -132,7 +112,6 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
 }
 
 void handle_throttle(RespCore& core, RespRequest& request) {
-  if (queue_as_last(core, request, ReplyForm::kThrottlecrab)) return;
   constexpr std::array<std::string_view, 4> kNames = {"max_burst", "count_per_period", "period",
                                                       "quantity"};
   const auto& arguments = request.arguments;
