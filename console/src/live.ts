@@ -40,8 +40,7 @@ class LiveFeed extends EventTarget {
   private polling = 0;
   private aging = 0;
   private running = false;
-  private lines = { of: undefined as readonly RuleLine[] | undefined,
-    byRule: new Map<string, RuleLine>() };
+  private lines: ReadonlyMap<string, RuleLine> = new Map();
 
   start(): void {
     this.stop();
@@ -70,13 +69,9 @@ class LiveFeed extends EventTarget {
 
   /** Of one that is not among the busiest nobody knows; zeros if all have room there. */
   lineOf(rule: string): RuleLine | undefined {
-    const rules = this.last?.rules ?? [];
-    if (this.lines.of !== rules) {
-      this.lines = { of: rules, byRule: new Map(rules.map((line) => [line.rule, line])) };
-    }
-    const idle = this.last && rules.length < RULES_MAX
+    const idle = this.last && this.last.rules.length < RULES_MAX
       ? { rule, adaptive: false, requests: 0, denied: 0, denyRate: 0 } : undefined;
-    return this.lines.byRule.get(rule) ?? idle;
+    return this.lines.get(rule) ?? idle;
   }
 
   stop(): void {
@@ -164,6 +159,7 @@ class LiveFeed extends EventTarget {
   private take(message: Live): void {
     if (message.t !== this.last?.t) this.toldMs = Date.now();
     this.last = message;
+    this.lines = new Map(message.rules.map((line) => [line.rule, line]));
     const { fleet, fleetT, nodeCount, here: { p50, p99 } } = message;
     this.add({ t: fleetT, seconds: 1, nodes: nodeCount, p50, p99, ...fleet });
     this.dispatchEvent(new Event("message"));

@@ -3,6 +3,7 @@
 import { type Reply, ask, query } from "./api";
 import { field, h } from "./dom";
 import type * as json from "./json";
+import { keep, kept } from "./kept";
 
 const KEPT = "weir-name";
 
@@ -10,29 +11,19 @@ const KEPT = "weir-name";
 export class Author {
   private readonly why = h("input", { type: "text", maxlength: 256 });
   private readonly by = h("input", { type: "text", maxlength: 64, autocomplete: "name",
-    value: read() });
+    value: kept(KEPT) });
   readonly element = h("div", { class: "fields grid" },
     field("Why", this.why, "The history and the event say it."), field("Your name", this.by));
 
   said(): Record<string, string> {
     const said = { by: this.by.value.trim(), why: this.why.value.trim() };
-    try {
-      localStorage.setItem(KEPT, said.by);
-    } catch { /* then it is asked for again */ }
+    keep(KEPT, said.by);
     return Object.fromEntries(Object.entries(said).filter(([, text]) => text !== ""));
   }
 
   clear(): void {
     this.why.value = "";
-    this.by.value = read();
-  }
-}
-
-function read(): string {
-  try {
-    return localStorage.getItem(KEPT) ?? "";
-  } catch {
-    return "";
+    this.by.value = kept(KEPT);
   }
 }
 

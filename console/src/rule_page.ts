@@ -7,16 +7,17 @@ import { type Child, badge, button, fill, h, say, verbatim } from "./dom";
 import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
+import { type Second, readHistory } from "./message";
 import { Author, type Change, changeRule } from "./rule_change";
 import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import {
-  type Past, type Point, STANCES, type Stance, holdText, pastOf, stanceOf, switchSays, whereNot,
+  STANCES, type Stance, holdText, pastOf, stanceOf, switchSays, whereNot,
   whereText,
 } from "./rule_words";
 import { confirmed } from "./sign_in";
 import { address } from "./tab";
-import { TimeChart } from "./time_chart";
+import { type Mark, TimeChart } from "./time_chart";
 
 /** Busiest keys are counted by minutes, and a chart of an hour has steps of ten seconds. */
 const REFRESH_MS = 5000;
@@ -33,26 +34,29 @@ export class RulePage {
   private version = "";
   private rule: json.Fields | undefined;
   private fleet: unknown;
-  private points: readonly Point[] = [];
+  private points: readonly Second[] = [];
+  private marks: readonly Mark[] = [];
   private isKnown = false;
-  private changedAt = 0;
   private timer = 0;
   private told = "";
   private isGone = false;
   private readonly title = h("h1");
   private readonly state = h("span");
-  private readonly stances = h("div", { class: "stances", role: "group",
-    "aria-label": "What the rule does" });
-  private readonly buttons = h("div", { class: "buttons" });
+  private readonly stances = STANCE_NAMES.map((stance) =>
+    button(STANCES[stance].label, () => this.turn(stance)));
+  private readonly controls = h("div", { class: "head" },
+    h("div", { class: "stances", role: "group", "aria-label": "What the rule does" },
+      ...this.stances),
+    h("div", { class: "buttons" }, button("Edit", () => this.edit(), {}, "edit"),
+      button("Remove", () => this.remove(), { class: "danger" })));
   private readonly message = h("p", { class: "message", role: "status" });
   private readonly facts = h("dl", { class: "facts" });
   private readonly now = h("dd");
-  private readonly chart = new TimeChart<Point>({
+  private readonly chart = new TimeChart<Second>({
     title: "Traffic", least: 1, format: (value) => `${count(value)}/s`,
     series: [
-      { label: "requests", colour: "accent", value: (each) => each.requests / each.seconds },
-      { label: "denied, or in shadow", colour: "bad", filled: true,
-        value: (each) => each.denied / each.seconds },
+      { label: "requests", colour: "accent", value: ({ requests }) => requests },
+      { label: "denied, or in shadow", colour: "bad", filled: true, value: ({ denied }) => denied },
     ],
   });
   private readonly denials = new DataTable<json.Fields>({
@@ -79,7 +83,7 @@ export class RulePage {
   readonly element = h("div", { class: "stack", id: "rule-page", hidden: true },
     h("div", {}, h("a", { href: address("rules") }, "All rules"),
       h("div", { class: "head" }, h("div", { class: "head" }, this.title, this.state),
-        this.stances, this.buttons), this.message),
+        this.controls), this.message),
     this.shown, this.past.element);
 
   constructor(private readonly editor: RuleEditor) {}
@@ -88,7 +92,7 @@ export class RulePage {
     if (id !== this.id) {
       this.points = [];
       this.rule = undefined;
-      this.shown.hidden = true;
+      this.shown.hidden = this.controls.hidden = true;
     }
     this.id = id;
     this.told = "";
@@ -118,7 +122,8 @@ export class RulePage {
     if (id !== this.id) return;
     const changes = json.objects(past.body.history);
     this.isKnown = changes.length > 0;
-    this.changedAt = nowS() - (json.number(changes[0]?.seconds_ago) ?? Infinity);
+    this.marks = changes.map((each) => ({ t: nowS() - (json.number(each.seconds_ago) ?? Infinity),
+      level: "accent", text: json.list(each.changes).join("; ") }));
     this.past.show(changes, past.problem);
     await this.loadRule(how);
   }
@@ -148,10 +153,9 @@ export class RulePage {
     this.rule = ok ? json.object(body.rule) : undefined;
     this.fleet = body.fleet;
     this.shown.hidden = !ok;
+    this.controls.hidden = !ok || body.origin === "envoy";
     if (ok) return this.show(body);
     fill(this.state, this.isKnown ? badge("gone", "bad") : null);
-    fill(this.stances);
-    fill(this.buttons);
     if (!was && this.message.textContent !== "") return;
     this.say("bad", this.isKnown ? "There is no such rule any more. The history brings it back."
       : problem);
@@ -170,17 +174,14 @@ export class RulePage {
       ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
       ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
       ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
-      ...fact("Runs", this.runs()), h("dt", {}, "Now"), this.now);
-    const isOurs = origin !== "envoy";
-    fill(this.stances, ...(isOurs ? STANCE_NAMES : []).map((stance) => {
-      const isOn = stance === stanceOf(rule);
-      return button(STANCES[stance].label, () => this.turn(stance),
-        { "aria-pressed": String(isOn), class: isOn ? "primary" : "" });
-    }));
-    fill(this.buttons, ...isOurs ? [
-      button("Edit", () => this.edit(), {}, "edit"),
-      button("Remove", () => this.remove(), { class: "danger" })]
-      : [h("small", {}, "changed in Envoy's file")]);
+      ...fact("Runs", this.runs()),
+      ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
+      h("dt", {}, "Now"), this.now);
+    this.stances.forEach((pressed, at) => {
+      const isOn = STANCE_NAMES[at] === stanceOf(rule);
+      pressed.setAttribute("aria-pressed", String(isOn));
+      pressed.classList.toggle("primary", isOn);
+    });
     this.showNow();
   }
 
@@ -205,10 +206,11 @@ export class RulePage {
       ask(query("/admin/denials", { rule: id, limit: DENIALS_SHOWN }), how),
       ...this.keys.map((keys) => keys.load(id, how))]);
     if (id !== this.id) return;
-    this.points = json.objects(past?.body.points).map(readPoint);
-    const known = nowS() - (this.points[0]?.t ?? nowS());
-    this.chart.draw(this.points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S,
-      json.number(past?.body.step));
+    const { points, step } = readHistory(past?.body);
+    this.points = points;
+    const known = nowS() - (points[0]?.t ?? nowS());
+    this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
+    this.chart.mark(this.marks);
     this.denials.show(json.objects(denials?.body.denials));
   }
 
@@ -223,8 +225,8 @@ export class RulePage {
   }
 
   /** Since it was last changed, an hour at most. */
-  private lately(): Past | undefined {
-    return pastOf(this.points, Math.min(nowS() - this.changedAt, HOUR_S), nowS());
+  private lately(): string | undefined {
+    return pastOf(this.points, Math.min(nowS() - (this.marks[0]?.t ?? 0), HOUR_S), nowS());
   }
 
   private edit(): void {
@@ -283,11 +285,6 @@ export class RulePage {
 
 function nowS(): number {
   return feed.last?.t ?? Date.now() / 1000;
-}
-
-function readPoint(from: json.Fields): Point {
-  return { t: json.number(from.t) ?? 0, requests: json.number(from.requests) ?? 0,
-    denied: json.number(from.denied) ?? 0, seconds: json.number(from.seconds) || 1 };
 }
 
 /** What the rule does, and where it was written. */

@@ -2,6 +2,8 @@
 
 import { exact, plural, span } from "./format";
 import * as json from "./json";
+import type { Second } from "./message";
+import { sumOf } from "./series";
 
 export type Stance = "enforced" | "shadow" | "off";
 
@@ -22,45 +24,30 @@ export function stanceOf(rule: json.Fields): Stance {
   return rule.enabled === false ? "off" : rule.shadow === true ? "shadow" : "enforced";
 }
 
-/** What the rule has counted, in which time: "of the last 58 min". */
-export interface Past {
-  readonly requests: number;
-  readonly denied: number;
-  readonly period: string;
-}
-
-/** What it counted in so many seconds before `t`. */
-export interface Point {
-  readonly t: number;
-  readonly seconds: number;
-  readonly requests: number;
-  readonly denied: number;
-}
-
 /** Clocks of nodes agree so well. */
 const SLACK_S = 2;
 
-/** Of the steps that began in the last so many seconds; nothing if there is none. */
-export function pastOf(points: readonly Point[], limit: number, now: number): Past | undefined {
-  const begin = ({ t, seconds }: Point): number => t - seconds;
+/** "512 of 4,000 requests of the last 58 min": of the steps that began in that time. */
+export function pastOf(points: readonly Second[], limit: number, now: number): string | undefined {
+  const begin = ({ t, seconds }: Second): number => t - seconds;
   const lately = points.filter((point) => begin(point) > now - limit - SLACK_S);
   if (lately.length === 0) return undefined;
-  const sum = (of: (point: Point) => number) => lately.reduce((all, each) => all + of(each), 0);
-  return { requests: sum((point) => point.requests), denied: sum((point) => point.denied),
-    period: `of the last ${span(Math.ceil(now - begin(lately[0]!)))}` };
+  const { requests, denied } = sumOf(lately);
+  return `${exact(denied ?? 0)} of ${exact(requests ?? 0)} requests of the last ` +
+    span(Math.ceil(now - begin(lately[0]!)));
 }
 
 export function switchSays(
-  from: Stance, to: Stance, past: Past | undefined, fleet: unknown,
+  from: Stance, to: Stance, past: string | undefined, fleet: unknown,
 ): string {
-  return `${before(from, past)} ${STANCES[to].then}, ${whereText(fleet)}, ${lastsText(fleet)}.`;
+  const then = `${STANCES[to].then}, ${whereText(fleet)}, ${lastsText(fleet)}.`;
+  return [before(from, past), then, ...whereNot(fleet)].join(" ");
 }
 
-function before(from: Stance, past: Past | undefined): string {
+function before(from: Stance, past: string | undefined): string {
   if (from === "off") return "It counts nothing now, so nobody knows what is over its limit.";
   if (!past) return "How many requests are over its limit is not known yet.";
-  const verb = from === "shadow" ? "would have been denied" : "were denied";
-  return `${exact(past.denied)} of ${exact(past.requests)} requests ${past.period} ${verb}.`;
+  return `${past} ${from === "shadow" ? "would have been" : "were"} denied.`;
 }
 
 /** The nodes that take changes: "on 3 nodes", "on 2 of 3 nodes", "on this node". */

@@ -1,6 +1,8 @@
 // Light and dark: as the system says, unless somebody has switched. dark.css is a sheet of its
 // own; whether it holds is in the link's `media`.
 
+import { keep, kept } from "./kept";
+
 const KEPT = "weir-theme";
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -16,28 +18,16 @@ export function isDark(): boolean {
 }
 
 export function startTheme(): void {
-  const kept = read();
-  if (kept !== null) sheet().media = kept === "dark" ? "all" : "not all";
+  const chosen = kept(KEPT);
+  if (chosen) sheet().media = chosen === "dark" ? "all" : "not all";
   system.addEventListener("change", () => theme.dispatchEvent(new Event("change")));
 }
 
 export function switchTheme(): void {
   const next = isDark() ? "light" : "dark";
   sheet().media = next === "dark" ? "all" : "not all";
-  try {
-    localStorage.setItem(KEPT, next);
-  } catch {
-    // A browser that keeps nothing still switches.
-  }
+  keep(KEPT, next);
   theme.dispatchEvent(new Event("change"));
-}
-
-function read(): string | null {
-  try {
-    return localStorage.getItem(KEPT);
-  } catch {
-    return null;
-  }
 }
 
 /** A colour of the style sheets. */

@@ -7,7 +7,7 @@ import {
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
   { node: "b", runs: false, why_not: "its file has other rules" }] };
-const PAST = { requests: 4000, denied: 512, period: "of the last 1 h" };
+const PAST = "512 of 4,000 requests of the last 1 h";
 
 test("a switch says what it does before it does it", () => {
   assert.equal(switchSays("shadow", "enforced", PAST, undefined),
@@ -15,7 +15,7 @@ test("a switch says what it does before it does it", () => {
     "now on, on this node, until the next reload.");
   assert.equal(switchSays("enforced", "off", PAST, FLEET),
     "512 of 4,000 requests of the last 1 h were denied. It counts nothing and denies nobody from " +
-    "now on, on 1 of 2 nodes, until a reload of other rules.");
+    "now on, on 1 of 2 nodes, until a reload of other rules. Not on b: its file has other rules.");
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
 });
@@ -33,9 +33,8 @@ test("a change says where it holds, and where not", () => {
 });
 
 test("the past is that of whole steps, and of no time before", () => {
-  const points = [90, 100, 110].map((t) => ({ t, seconds: 10, requests: 5, denied: 1 }));
-  assert.deepEqual(pastOf(points, 22, 112), { requests: 10, denied: 2,
-    period: "of the last 22 s" });
+  const points = [90, 100, 110].map((t) => ({ t, seconds: 10, requests: 0.5, denied: 0.1 }));
+  assert.equal(pastOf(points, 22, 112), "2 of 10 requests of the last 22 s");
   assert.equal(pastOf(points, 5, 112), undefined);
   assert.equal(pastOf([], 20, 112), undefined);
 });
