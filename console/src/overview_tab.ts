@@ -4,7 +4,9 @@
 import { UNASKED, ask, query } from "./api";
 import { badge, button, fill, h, keepFocus } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
-import { about, clock, count, latency, plural, ratio, share, span as lasting } from "./format";
+import {
+  about, clock, count, latency, moment, plural, ratio, share, span as lasting,
+} from "./format";
 import { feed } from "./live";
 import {
   type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents, readHistory,
@@ -153,8 +155,8 @@ export class OverviewTab extends Tab {
     if (Date.now() - (this.askedMs.get(name) ?? 0) < everyMs) return;
     this.askedMs.set(name, Date.now());
     const reply = await ask(query("/console/history", { span: name }), UNASKED);
-    if (!reply.ok) return;
-    this.histories.set(name, readHistory(reply.body));
+    if (reply.ok) this.histories.set(name, readHistory(reply.body));
+    else this.histories.delete(name);
     if (this.shown && seconds > BY_SECOND_S) this.drawCharts();
   }
 
@@ -173,21 +175,22 @@ export class OverviewTab extends Tab {
       denying.length === 0 ? h("li", {}, this.nobody()) : null)));
   }
 
-  /** "login denies 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s)" */
+  /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s)" */
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule") : h("a", { href: address("rules", { rule }),
         "data-focus": rule }, h("b", {}, rule)),
-      ` ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
+      ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
       h("b", { class: "bad" }, share(denyRate)),
-      since === undefined ? "" : `, since ${clock(since)} (${lasting(Math.max(0, t - since))})`);
+      since === undefined ? "" : `, since ${moment(since)} (${lasting(Math.max(0, t - since))})`);
   }
 
   private nobody(): string {
-    const denied = this.history(this.chosen).rules.filter((one) => one.denied && !one.shadow);
-    const [last] = denied.sort((one, other) => (other.last ?? 0) - (one.last ?? 0));
-    const by = last?.rule || "a check without a rule";
-    if (last) return `Nobody. The last denial was at ${clock(last.last)}, by ${by}.`;
+    if (!this.histories.has(MINUTE.name)) return "Not known yet.";
+    const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, shadow, last }) =>
+      denied && !shadow && last ? [{ by: rule || "a check without a rule", last }] : []);
+    const [newest] = lasts.sort((one, other) => other.last - one.last);
+    if (newest) return `Nobody. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
     return `Nobody, and nobody in the last ${this.chosen.words}.`;
   }
 

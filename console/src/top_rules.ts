@@ -4,7 +4,7 @@
 import { UNASKED, ask } from "./api";
 import { DataTable } from "./data_table";
 import { type Child, badge, h, say } from "./dom";
-import { algorithm, clock, count, share } from "./format";
+import { algorithm, count, moment, share } from "./format";
 import * as json from "./json";
 import type { History, Live, RuleLine, RuleSum } from "./message";
 import { session } from "./session";
@@ -97,10 +97,10 @@ export class TopRules {
   }
 
   private since(sum: RuleSum | undefined): Child {
-    if (!sum?.denied) return "";
-    const isNow = (sum.last ?? 0) > this.now - NOW_S;
+    if (!sum?.denied || !sum.since || !sum.last) return "";
+    const isNow = sum.last > this.now - NOW_S;
     return h("span", { class: "time" },
-      isNow ? `since ${clock(sum.since)}` : `last at ${clock(sum.last)}`);
+      isNow ? `since ${moment(sum.since)}` : `last at ${moment(sum.last)}`);
   }
 
   private rate({ rule, live }: Row): Child {

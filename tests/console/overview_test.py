@@ -93,8 +93,8 @@ class Overview(unittest.TestCase):
             began = time.strftime("%H:%M")
             with traffic(server):
                 said = page.find("#overview .now.bad", "login").text
-                self.assertRegex(said, r"login \d+ of \d+ requests in the last minute, \d+ %, "
-                                       rf"since ({began}|{time.strftime('%H:%M')}):\d\d")
+                self.assertRegex(said, r"login denied \d+ of \d+ requests in the last minute, "
+                                       rf"\d+ %, since ({began}|{time.strftime('%H:%M')}):\d\d")
                 self.assertNotIn("trial", said, "a rule in shadow denies nobody")
                 self.assertNotIn("api", said)
                 self.first_screen("#overview .now")
