@@ -15,6 +15,7 @@
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "proto/resp/reply_reader.h"
+#include "store/redis/fleet/about_field.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/switches_field.h"
@@ -45,6 +46,10 @@ class Node {
     WEIR_ASSERT(words.size() <= 5 * SwitchesField::kSwitchesMax + 2);
     if (field.due()) WEIR_ASSERT(*field.due() < now_ + std::chrono::hours(1));
     WEIR_ASSERT(blocks_.list("", 64, now_).size() <= 64 && nodes_.count() >= 1);
+    for (const NodeAbout& about : state_.shown(Mode::kStrict, *recent_.snapshot()).others) {
+      WEIR_ASSERT(is_printable(about.title, NodeAbout::kTitleMax));
+      WEIR_ASSERT(about.address.empty() || is_console_address(about.address));
+    }
     WEIR_ASSERT(rules_.current().number <= SharedRules::kNumberMax && !rules_.hold().nodes.empty());
   }
 
@@ -67,9 +72,11 @@ class Node {
   BusiestField busiest_field_{"me", traffic_.rules(), keys_};
   SharedRules rules_{"me", [](Instant) {}};
   RulesField rules_field_{"weir:rules", "me", rules_, listener_};
-  std::array<BeatField*, 7> fields_{&blocks_field_, &switches_field_, &traffic_field_,
+  FleetState state_{1, kStart};
+  AboutField about_field_{"me", [] { return NodeAbout{.title = "web-1"}; }, state_};
+  std::array<BeatField*, 8> fields_{&blocks_field_, &switches_field_, &traffic_field_,
                                     &rules_field_,  &busiest_field_,  &secret_,
-                                    &nodes_};
+                                    &nodes_,        &about_field_};
 };
 
 }  // namespace

@@ -96,6 +96,18 @@ export function badge(text: string, level: string): HTMLElement {
   return h("span", { class: `badge ${level}` }, text);
 }
 
+/** Makes an element look as another; what looks so already stays, and keeps the focus. */
+export function renew(old: Element, made: Element): void {
+  old.className = made.className;
+  const children = [...made.children];
+  children.forEach((child, at) => {
+    const there = old.children[at];
+    if (!there) old.append(child);
+    else if (!there.isEqualNode(child)) there.replaceWith(child);
+  });
+  while (old.children.length > children.length) old.lastElementChild!.remove();
+}
+
 /** Replaces a list; the focus stays on its button. */
 export function keepFocus(place: HTMLElement, change: () => void): void {
   const focused = document.activeElement;

@@ -1,25 +1,64 @@
-// Fleet: every node with its mode, its figures and its troubles; those that have died stay until
-// somebody dismisses them.
+// Fleet: every node with its mode, its figures and its troubles, the worst first: cards, or a table
+// where there are many. Those that have died stay until somebody dismisses them.
 
-import { badge, button, fill, h, keepFocus } from "./dom";
-import { clock, count, share, span } from "./format";
+import { type Column, DataTable } from "./data_table";
+import { badge, button, fill, h, renew } from "./dom";
+import { clock, count, latency, share, span } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import type { Live, NodeLine } from "./message";
 import { Tab } from "./tab";
-import { type Level, ratesLine, redisState } from "./words";
+import { type Level, consolePage, ratesLine, redisState } from "./words";
 
 /** A node that was not heard of for so long is silent: nodes tell each other each second. */
 const SILENT_S = 3;
 const KEPT = "weir-dismissed";
+/** More cards than this nobody compares. */
+const CARDS_MAX = 12;
+const ALONE = "This node is alone. Nodes with the same --redis share their limits.";
+
+/** Of each node, as far as it is known. */
+const FACTS: Column<NodeLine>[] = [
+  { title: "Mode", by: ({ mode }) => mode, cell: ({ mode }) => mode },
+  figure("Requests/s", ({ requests }) => requests, count),
+  figure("Denied of them", deniedOf, share),
+  figure("Leases since start", ({ leases }) => leases, count),
+  figure("Memory", ({ memory }) => memory, (size) => `${count(size)}B`),
+  figure("Redis answers in", ({ redisS }) => redisS, latency),
+  { title: "Version", by: ({ version }) => version, cell: ({ version }) => version },
+  figure("Last heard", ageOf, (age) => `${age > SILENT_S ? `${clock(now() - age)}, ` : ""}${
+    span(age)} ago`),
+];
+
+function figure(
+  title: string, by: (node: NodeLine) => number | undefined, text: (value: number) => string,
+): Column<NodeLine> {
+  const cell = (node: NodeLine): string | undefined => {
+    const value = by(node);
+    return value === undefined ? undefined : text(value);
+  };
+  return { title, by, cell, figures: true };
+}
 
 export class FleetTab extends Tab {
   private readonly sum = h("p", { class: "lead" });
   private readonly redis = h("p", { class: "redis" });
   private readonly nodes = h("div", { class: "nodes" });
+  private readonly table = new DataTable<NodeLine>({
+    caption: "Nodes", id: ({ name }) => name, empty: ALONE,
+    sort: { title: "State", falls: true },
+    text: (node) => [node.title, node.name, node.address, node.version, node.mode].join(" "),
+    columns: [
+      { title: "State", by: (node) => stateOf(node).rank, cell: state },
+      { title: "Node", by: nameOf, cell: named },
+      ...FACTS,
+      { title: "Trouble", cell: (node) => this.trouble(node) },
+    ],
+  });
+  private readonly many = h("section", { class: "card", hidden: true }, this.table.element);
 
   protected build(): void {
-    this.append(h("h1", {}, "Fleet"), this.sum, this.redis, this.nodes);
+    this.append(h("h1", {}, "Fleet"), this.sum, this.redis, this.nodes, this.many);
   }
 
   protected override refresh(): void {
@@ -28,39 +67,94 @@ export class FleetTab extends Tab {
     const redis = redisState(last.redis, last.t);
     fill(this.redis, "Redis: ", badge(redis.value, redis.level), ` ${redis.text}`);
     const nodes = last.nodes.length > 0 ? shownNodes(last.nodes) : [alone(last)];
-    fill(this.sum, `${whose(last, nodes)}: ${ratesLine(last.fleet)}, in the last second.`);
-    keepFocus(this.nodes, () => fill(this.nodes, ...nodes.map((node) => this.card(node, last))));
+    const sum = `${whose(last, nodes)}: ${ratesLine(last.fleet)}, in the last second.`;
+    fill(this.sum, last.redis?.state === "disabled" ? `${sum} ${ALONE}` : sum);
+    const isMany = nodes.length > CARDS_MAX;
+    this.many.hidden = !isMany;
+    this.nodes.hidden = isMany;
+    const sorted = troubleFirst(nodes);
+    if (isMany) this.table.show(sorted);
+    else this.showCards(sorted);
   }
 
-  private card(node: NodeLine, { t }: Live): HTMLElement {
-    const { name, gone, here, requests, denied, degraded } = node;
-    const age = node.age === undefined ? undefined : node.age + feed.age();
-    const [level, word] = stateOf(node, age);
-    const rate = requests ? (denied ?? 0) / requests : requests === 0 ? 0 : undefined;
-    const seen = clock(Date.now() / 1000 - (age ?? NaN));
-    const known: [string, string | undefined][] = [
-      ["Mode", node.mode], ["Requests/s", count(requests)], ["Denied of them", share(rate)],
-      ["Leases since start", node.leases === undefined ? undefined : count(node.leases)],
-      ["Last beat", age === undefined ? undefined : `${span(age)} ago`],
-    ];
-    const facts: typeof known = gone === undefined ? known
-      : [["Last seen", age === undefined ? undefined : `${seen}, ${span(age)} ago`]];
-    return h("article", { class: `card node ${level}` },
-      h("h2", {}, h("span", {}, name), badge(word, level),
-        here ? badge("this page's node", "adaptive") : null),
-      h("dl", {}, ...facts.flatMap(([fact, value]) =>
-        value === undefined ? [] : [h("dt", {}, fact), h("dd", {}, value)])),
-      degraded ? h("p", { class: "problem" }, trouble(node, t)) : null,
-      gone === false ? h("p", { class: "note" }, "Redis was away: nobody knows how it is.") : null,
-      gone === true ? h("p", { class: "problem" }, "It died, or does not reach Redis.") : null,
-      gone === true ? button("Dismiss", () => this.dismiss(name),
-        { class: "small", "aria-label": `Dismiss ${name}`, "data-focus": name }) : null);
+  private showCards(nodes: readonly NodeLine[]): void {
+    const drawn = new Map([...this.nodes.children].map((card) => [card.id, card]));
+    nodes.forEach((node, at) => {
+      const made = this.card(node);
+      const card = drawn.get(made.id) ?? made;
+      drawn.delete(made.id);
+      if (card !== made) renew(card, made);
+      const there = this.nodes.children[at] ?? null;
+      if (there !== card) this.nodes.insertBefore(card, there);
+    });
+    for (const card of drawn.values()) card.remove();
+  }
+
+  private card(node: NodeLine): HTMLElement {
+    const facts = [...FACTS.slice(0, -1),
+      { title: "Console", cell: ({ address }: NodeLine) => address?.replace("http://", "") },
+      ...FACTS.slice(-1)];
+    return h("article", { class: `card node ${stateOf(node).level}`, id: `node-${node.name}` },
+      h("h2", {}, named(node), state(node)),
+      h("dl", {}, ...facts.flatMap(({ title, cell }) => {
+        const value = cell(node);
+        return value === undefined ? [] : [h("dt", {}, title), h("dd", {}, value)];
+      })),
+      this.trouble(node));
+  }
+
+  /** What is wrong, and what to do. */
+  private trouble(node: NodeLine): HTMLElement | null {
+    const { name, gone, degraded } = node;
+    if (gone === false) return h("p", { class: "note" }, "Redis was away: nobody knows how it is.");
+    if (gone !== true) return degraded ? h("p", { class: "problem" }, why(node)) : null;
+    return h("div", {}, h("p", { class: "problem" }, "It died, or does not reach Redis."),
+      button("Dismiss", () => this.dismiss(name),
+        { class: "small", "aria-label": `Dismiss ${nameOf(node)}` }));
   }
 
   private dismiss(name: string): void {
     keep([...dismissed(), name]);
     this.refresh();
   }
+}
+
+/** What people call it, perhaps as a link to its page, and its id, like no other's. */
+function named(node: NodeLine): HTMLElement {
+  const page = node.here || node.gone ? undefined : consolePage(node.address, location.hostname);
+  const title = nameOf(node);
+  return h("span", { class: "name" },
+    page ? h("a", { href: `${page}#/fleet`, rel: "noreferrer" }, title) : title,
+    node.title ? h("code", { class: "id" }, node.name) : null,
+    node.here ? badge("this page's node", "adaptive") : null);
+}
+
+function nameOf({ title, name }: NodeLine): string {
+  return title ?? name;
+}
+
+function deniedOf({ requests, denied }: NodeLine): number | undefined {
+  return requests ? (denied ?? 0) / requests : requests === 0 ? 0 : undefined;
+}
+
+function ageOf({ age }: NodeLine): number | undefined {
+  return age === undefined ? undefined : age + feed.age();
+}
+
+function now(): number {
+  return Date.now() / 1000;
+}
+
+function state(node: NodeLine): HTMLElement {
+  const { word, level } = stateOf(node);
+  return badge(word, level);
+}
+
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+function troubleFirst(nodes: readonly NodeLine[]): NodeLine[] {
+  return [...nodes].sort((a, b) =>
+    stateOf(b).rank - stateOf(a).rank || ORDER.compare(nameOf(a), nameOf(b)));
 }
 
 /** Those that are gone and that somebody has dismissed in this browser are left out. */
@@ -93,11 +187,13 @@ function alone(live: Live): NodeLine {
   return { name: live.node ?? "this node", here: true, requests, denied, mode: "local" };
 }
 
-function stateOf(node: NodeLine, age: number | undefined): [Level, string] {
-  if (node.gone === true) return ["bad", "gone"];
-  if (node.gone === false) return ["warn", "not heard"];
-  if (node.degraded) return ["bad", "degraded"];
-  return (age ?? 0) > SILENT_S ? ["warn", "silent"] : ["good", "healthy"];
+/** The worse, the higher its rank. */
+function stateOf(node: NodeLine): { rank: number; level: Level; word: string } {
+  if (node.gone === true) return { rank: 4, level: "bad", word: "gone" };
+  if (node.degraded) return { rank: 3, level: "bad", word: "degraded" };
+  if (node.gone === false) return { rank: 2, level: "warn", word: "not heard" };
+  return (ageOf(node) ?? 0) > SILENT_S ? { rank: 1, level: "warn", word: "silent" }
+    : { rank: 0, level: "good", word: "healthy" };
 }
 
 /** Whose sums the page shows. */
@@ -109,6 +205,6 @@ export function whose({ alone, nodeCount }: Live, nodes: readonly NodeLine[]): s
   return (amount === 1 ? "One node" : `${amount} nodes`) + (gone > 0 ? `, and ${gone} gone` : "");
 }
 
-function trouble({ degraded, since }: NodeLine, now: number): string {
-  return since ? `${degraded}, for ${span(now - since)}` : degraded ?? "";
+function why({ degraded, since }: NodeLine): string {
+  return since ? `${degraded}, for ${span((feed.last?.t ?? since) - since)}` : degraded ?? "";
 }

@@ -58,6 +58,11 @@ class LiveFeed extends EventTarget {
     return (Date.now() - this.toldMs) / 1000;
   }
 
+  /** What people call the node with this id. */
+  titleOf(id: string): string {
+    return this.last?.nodes.find(({ name }) => name === id)?.title ?? id;
+  }
+
   isOld(): boolean {
     return this.last !== undefined && Date.now() - this.toldMs > OLD_MS;
   }

@@ -9,6 +9,7 @@ import type { IconName } from "./icons";
 import { KeysTab } from "./keys_tab";
 import { feed } from "./live";
 import { OverviewTab } from "./overview_tab";
+import { startPalette } from "./palette";
 import { openSignIn } from "./sign_in";
 import { RulesTab } from "./rules_tab";
 import { session } from "./session";
@@ -95,7 +96,7 @@ function showStatus(): void {
 
 function showNode(): void {
   const { last } = feed;
-  const name = last?.node ?? session.node;
+  const name = feed.titleOf(last?.node ?? session.node);
   const version = last?.version ?? session.version;
   const up = last?.uptime === undefined ? "" : `, up ${span(last.uptime)}`;
   say(element("node"), name || version ? `${name} ${version}${up}`.trim() : "");
@@ -145,6 +146,7 @@ async function start(): Promise<void> {
   element("theme").addEventListener("click", switchTheme);
   element("sign").addEventListener("click", () => void signInOrOut());
   theme.addEventListener("change", showTheme);
+  startPalette(element("find"));
   feed.addEventListener("status", showStatus);
   feed.addEventListener("message", showNode);
   for (const news of ["message", "age"]) feed.addEventListener(news, showStatus);

@@ -35,7 +35,13 @@ export interface RuleLine extends Rates {
 }
 
 export interface NodeLine {
+  /** Like no other's. */
   readonly name: string;
+  /** What people call it. */
+  readonly title?: string;
+  /** Of its console. */
+  readonly address?: string;
+  readonly version?: string;
   readonly here: boolean;
   /** Of one that is silent: whether it is gone. Else nobody knows, as Redis is away. */
   readonly gone?: boolean;
@@ -45,6 +51,10 @@ export interface NodeLine {
   readonly mode?: string;
   /** How many it has requested of Redis since its start. */
   readonly leases?: number;
+  /** Of its process, in bytes. */
+  readonly memory?: number;
+  /** How long Redis takes to answer it. */
+  readonly redisS?: number;
   readonly degraded?: string;
   readonly since?: number;
 }
@@ -208,6 +218,9 @@ function readNode(from: json.Fields): NodeLine[] {
   if (name === undefined) return [];
   return [{
     name,
+    title: json.text(from.title),
+    address: json.text(from.address),
+    version: json.text(from.version),
     here: from.here === true,
     gone: typeof from.gone === "boolean" ? from.gone : undefined,
     age: json.number(from.age),
@@ -215,9 +228,15 @@ function readNode(from: json.Fields): NodeLine[] {
     denied: json.number(from.denied),
     mode: json.text(from.mode),
     leases: json.number(from.leases),
+    memory: json.number(from.memory),
+    redisS: milliseconds(json.number(from.redis_ms)),
     degraded: json.text(from.degraded),
     since: json.number(from.since),
   }];
+}
+
+function milliseconds(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : value / 1000;
 }
 
 function readEvent(from: json.Fields): TrafficEvent[] {

@@ -59,7 +59,8 @@ export class OverviewTab extends Tab {
   private readonly back = button("Zoom out", () => this.zoom(), { class: "small", hidden: true });
   private readonly charts = this.makeCharts();
   private readonly rules = new TopRules();
-  private readonly events = h("ol", { class: "events", role: "log", "aria-label": "Events" });
+  private readonly events = h("ol",
+    { class: "events", "aria-live": "polite", "aria-label": "Events" });
   private readonly runs = new RunsBar("compact");
   private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();

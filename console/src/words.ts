@@ -188,6 +188,22 @@ export function whyNot(reason: string | undefined): string {
   return CONDITIONS[reason] ?? (/\s/.test(reason) ? reason : `its ${reason} does not fit`);
 }
 
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
+
+/**
+ * The page of a node, as a link for readers of the page at this host; undefined: they cannot get
+ * there, or the node does not say where it is. Others may have written the address.
+ */
+export function consolePage(address: string | undefined, host: string): string | undefined {
+  try {
+    const { protocol, hostname, href } = new URL(address ?? "");
+    const isWeb = protocol === "http:" || protocol === "https:";
+    return isWeb && (LOOPBACK.test(host) || !LOOPBACK.test(hostname)) ? href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A rule's limits, as a cell of a table. */
 export function limitOf(rule: json.Fields): string {
   const limit = json.number(rule.limit);

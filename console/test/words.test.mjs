@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
+  consolePage,
   because, burstState, deniedState, keysState, latencyState, limitOf, redisState, verdict, whyNot,
 } from "../src/words.ts";
 
@@ -98,4 +99,16 @@ test("limits as a cell", () => {
   assert.equal(limitOf({ limit: 5, window: 60, more_limits: [{}, {}] }), "5 per 1 min and 2 more");
   assert.equal(limitOf({ limit: 1500, window: "1m" }), "1,500 per 1m");
   assert.equal(limitOf({ tiers: [{}] }), "by tier");
+});
+
+test("what a node says of its console becomes a link only where that leads there", () => {
+  assert.equal(consolePage("http://10.0.0.7:8080", "10.0.0.8"), "http://10.0.0.7:8080/");
+  assert.equal(consolePage("http://127.0.0.1:8081", "127.0.0.1"), "http://127.0.0.1:8081/");
+  assert.equal(consolePage("http://127.0.0.1:8081", "localhost"), "http://127.0.0.1:8081/");
+  assert.equal(consolePage("http://127.0.0.1:8081", "10.0.0.8"), undefined);
+  assert.equal(consolePage("http://[::1]:8081", "weir.example"), undefined);
+  assert.equal(consolePage("https://weir.example", "10.0.0.8"), "https://weir.example/");
+  for (const forged of ["javascript:alert(1)", "data:text/html,x", "", undefined, "//evil", "x"]) {
+    assert.equal(consolePage(forged, "127.0.0.1"), undefined);
+  }
 });

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 
 const PEERS = ["workerd", "express@5", "hono", "@hono/node-server", "fastify",
                "express-rate-limit@8", "hono-rate-limiter", "rate-limiter-flexible", "ioredis",
-               "redis", "bun", "deno"];
+               "redis", "bun", "deno", "axe-core"];
 const TIMEOUT_MS = 180_000;
 
 const folder = resolve(process.argv[2]);

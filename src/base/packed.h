@@ -88,6 +88,8 @@ class PackedReader {
   }
 
   bool has_more() const { return !rest_.empty(); }
+  // All was right so far; more may follow that a later version has written.
+  bool is_right() const { return is_right_; }
   // All was right, and nothing is left.
   bool is_whole() const { return is_right_ && rest_.empty(); }
 

@@ -244,6 +244,12 @@ constexpr std::string_view kHeaderForms[] = {"none", "draft-6", "draft-7", "draf
 constexpr std::string_view kResetForms[] = {"seconds", "epoch"};
 constexpr TextForm kXHeaderName = {"^(limit|remaining|reset)$", "limit, remaining or reset"};
 
+constexpr TextForm kNodeName = {"^[!-~]([ -~]{0,62}[!-~])?$",
+                                "up to 64 printable ASCII characters"};
+constexpr TextForm kWebAddress = {
+    "^https?://[A-Za-z0-9._:\\[\\]-]{1,192}$",  // is_console_address()
+    "http:// or https://, a host and perhaps its port, without a path"};
+
 constexpr std::string_view kConsoleUses[] = {"on", "public", "off"};
 
 constexpr Field kConfigFields[] = {
@@ -297,6 +303,19 @@ constexpr Field kConfigFields[] = {
         "public, its figures for everybody (docs/reference/console.md); or off.")
         .defaults_to("on")
         .set_by({"--console", "The console at / of the HTTP door: on, public or off"})
+        .needs_restart(),
+    row::text<&ServerSettings::node_name>("node_name", &kNodeName,
+                                          "What people call this node in consoles. Without it, "
+                                          "the host name.")
+        .set_by({"--node-name", "What people call this node [the host name]", "WEIR_NODE_NAME"})
+        .needs_restart(),
+    row::text<&ServerSettings::advertise>(
+        "advertise", &kWebAddress,
+        "Where browsers reach this node's console, for links in those of other nodes. Without it, "
+        "the address of the HTTP door, unless that is 0.0.0.0 or [::].")
+        .set_by({"--advertise",
+                 "Where browsers reach this node's console, as in http://10.0.0.7:8080",
+                 "WEIR_ADVERTISE"})
         .needs_restart(),
     row::boolean<&ServerSettings::watch>(
         "watch", "Whether this file, and Envoy's, are read again as soon as they change.")

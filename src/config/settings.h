@@ -100,6 +100,7 @@ struct ServerSettings {
   bool show_keys = false;
   std::size_t log_denials = 0;
   ConsoleUse console{};
+  std::string node_name, advertise;
   bool watch = false;
   Duration drain_timeout{};
   std::optional<Texts> trusted_proxies;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -33,6 +34,18 @@ std::uint64_t memory_limit() {
     if (std::ifstream(file) >> own) limit = std::min(limit, own);
     if (group.empty()) return limit;
   }
+}
+
+std::uint64_t resident_memory() {
+  std::uint64_t pages = 0;
+  std::uint64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::uint64_t default_buffered_max(std::uint64_t memory_limit) {

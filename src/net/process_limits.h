@@ -1,4 +1,5 @@
-// What this process may use: memory, and open files, which bound connections.
+// What this process may use: memory, and open files, which bound connections; what it uses, and
+// where it runs.
 //
 // Thread rule: at start. Tested by src/net/fairness_test.cc.
 
@@ -6,11 +7,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace weir {
 
 // Bytes: the machine's, or less if a cgroup says so.
 std::uint64_t memory_limit();
+
+// Bytes of memory that the process has now; 0: unknown.
+std::uint64_t resident_memory();
+
+// Of the machine; empty: unknown.
+std::string host_name();
 
 // What connections may hold together if nobody says otherwise: an eighth of that, from 64 MiB
 // to 4 GiB.

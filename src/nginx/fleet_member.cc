@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "net/process_limits.h"
 #include "observe/rule_counts.h"
+#include "weir/version.h"
 
 namespace weir::nginx {
 namespace {
@@ -39,7 +41,8 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
              {.topics = {.blocks = world_.judge.blocks().list(),
                          .traffic = traffic_,
                          .switches = switches_,
-                         .keys = keys_},
+                         .keys = keys_,
+                         .about = [this] { return about(); }},
               .post = [](std::size_t, const std::function<void()>& action) { action(); },
               .say = world_.say,
               .secret_found = [this] { note(); },
@@ -59,6 +62,17 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
 FleetMember::~FleetMember() {
   fleet_.end(0);
   world_.board.leave(worker_);
+}
+
+// It has no console; leases and memory are its workers', each its own.
+NodeAbout FleetMember::about() const {
+  const SharedStoreFigures shared = figures();
+  return {.title = options_.title.empty() ? host_name() : options_.title,
+          .version = std::string(kVersion) + " in nginx",
+          .mode = std::string(shared.mode),
+          .beat = shared.beat,
+          .degraded = shared.reason,
+          .since = shared.since};
 }
 
 void FleetMember::join(Duration patience) {

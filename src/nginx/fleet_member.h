@@ -69,6 +69,7 @@ class FleetMember {
   SharedStoreFigures figures() const { return fleet_.figures(); }
 
  private:
+  NodeAbout about() const;
   void look(Instant now);
   void note();
   void take_seat(const FleetBoard::News& news, Instant now);

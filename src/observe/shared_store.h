@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "observe/node_about.h"
 #include "observe/rule_hold.h"
 #include "observe/traffic_window.h"
 #include "weir/time.h"
@@ -70,10 +71,21 @@ struct SharedStoreFigures {
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
+  Duration beat{0};  // how long Redis takes to answer one; 0: it has answered none
   FleetTraffic traffic{};
+  std::vector<NodeAbout> others{};  // the other nodes, as they say
   std::optional<RuleHold> rules{};  // of a node that takes those of others
   FleetCounts counts{};
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };
+
+// Says what the node has with others.
+inline void add_shared(NodeAbout& about, const SharedStoreFigures& shared) {
+  about.mode = shared.mode;
+  about.leases = static_cast<std::uint64_t>(shared.counts[kLeases]);
+  about.beat = shared.beat;
+  about.degraded = shared.reason;
+  about.since = shared.since;
+}
 
 }  // namespace weir

@@ -3,11 +3,11 @@ server are killed in turn. Leaves screenshots of each state in build/console."""
 
 import contextlib
 import re
-import sys
 import time
 import unittest
 
-from browser import SKIPPED, Browser, why_not
+import browser
+from browser import Browser
 from redis_world import Redis
 from weir_server import Weir
 
@@ -236,13 +236,5 @@ def seen_at(text):
     return hours * 3600 + minutes * 60 + seconds + time.timezone
 
 
-def main():
-    reason = why_not()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    browser.main()

@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -172,6 +173,35 @@ class FleetLive(unittest.TestCase):
                     return said["nodes"][0]["leases"] > 0
 
                 console.message_that(has_leased)
+
+    def test_each_node_knows_how_the_others_are_and_where(self):
+        with Redis() as redis, \
+                Weir("--redis", redis.url, "--node-name", "web-1", "--mode", "leased") as one, \
+                Weir("--redis", redis.url, "--node-name", "web-1", "--advertise",
+                     "https://weir.example:8443") as other, \
+                Weir("--redis", redis.url, "--console", "off") as third, \
+                WebSocket(other.port) as console:
+            said = console.message_that(lambda said: sum(
+                "mode" in node and "redis_ms" in node for node in said["nodes"]) == 3)
+            nodes = sorted(said["nodes"], key=lambda node: (node["title"] != "web-1",
+                                                            not node["here"]))
+            self.assertEqual([node["title"] for node in nodes],
+                             ["web-1", "web-1", socket.gethostname()])
+            self.assertEqual([node.get("address") for node in nodes],
+                             ["https://weir.example:8443", one.url, None])
+            self.assertEqual([node["mode"] for node in nodes], ["strict", "leased", "strict"])
+            self.assertEqual({node["degraded"] for node in nodes}, {""})
+            self.assertEqual({node["leases"] for node in nodes}, {0})
+            self.assertTrue(all(node["memory"] > 1 << 20 for node in nodes))
+            gone = nodes[2]["name"]
+            third.process.kill()
+            said = console.message_that(
+                lambda said: any(node.get("gone") for node in said["nodes"]))
+            left = next(node for node in said["nodes"] if node.get("gone"))
+            self.assertEqual((left["name"], left["title"]), (gone, socket.gethostname()))
+            said = console.message_that(lambda said: said["events"])
+            self.assertIn(f"node {socket.gethostname()} ({gone}) is gone",
+                          said["events"][-1]["text"])
 
     def test_a_lost_redis_is_shown(self):
         with Redis() as redis, Fleet([redis.url]) as fleet:

@@ -2,7 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/if_memory.h"
+#include "cli/node/about.h"
 #include "console/assets.h"
 #include "engine/engine.h"
 #include "gate/header_settings.h"
@@ -65,11 +65,6 @@ std::array<std::byte, 32> chance() {
   std::array<std::byte, 32> bytes{};
   std::copy_n(secret.bytes.begin(), bytes.size(), bytes.begin());
   return bytes;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 TrafficGuard::Options guard_options(const Settings& settings, const Secrets& secrets,
@@ -417,7 +412,9 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                      .traffic = recent_traffic_,
                      .switches = switches_,
                      .keys = fleet_keys_,
-                     .rules = &shared_rules_},
+                     .rules = &shared_rules_,
+                     .about =
+                         [this] { return about_node(settings_, *server_, fleet_->figures()); }},
           .post = [this](std::size_t core,
                          std::function<void()> action) { server_->post(core, std::move(action)); },
           .say = log_of_fleet,
@@ -429,11 +426,14 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
 
 NodeFigures Node::figures() {
   const auto posted = traffic_guard_.webhook_figures();
+  auto shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt;
+  NodeAbout about = about_node(settings_, *server_, shared);
   return {.store = store_->stats(),
           .listeners = server_->connections(),
           .resp = resp_.counts().sum(),
           .logins = logins_.figures(),
-          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt,
+          .shared = std::move(shared),
+          .about = std::move(about),
           .events = traffic_guard_.events().figures(),
           .webhook = {.delivered = posted.delivered,
                       .failed = posted.failed,

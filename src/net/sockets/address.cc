@@ -83,6 +83,11 @@ std::uint16_t Address::port() const {
 
 std::string Address::path() const { return storage_.unix_path.sun_path; }
 
+bool Address::is_any() const {
+  const auto ip = ip_address_of(data());
+  return ip && ip->network(0) == *ip;
+}
+
 bool Address::is_local() const { return is_unix() || ip_address_of(data())->is_loopback(); }
 
 std::string Address::to_string() const {

@@ -43,6 +43,7 @@ class Address {
   std::string path() const;    // REQUIRES: is_unix()
   // Only programs of this machine reach it.
   bool is_local() const;
+  bool is_any() const;            // 0.0.0.0 or [::]: all addresses of this machine
   std::string to_string() const;  // as parse() reads it
 
   int family() const { return storage_.generic.sa_family; }

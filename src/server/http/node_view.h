@@ -54,6 +54,7 @@ struct NodeFigures {
   RespCounts::Sum resp{};
   LoginGuard::Figures logins{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
+  NodeAbout about{};
   TrafficEvents::Figures events{};
   WebhookFigures webhook{};
   ConsoleFigures console{};

@@ -7,18 +7,28 @@ namespace weir {
 
 using Scope = TrafficSnapshot::Scope;
 
-std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic, std::int64_t alive,
-                                                 Instant now) {
+std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
+                                                 std::span<const NodeAbout> others,
+                                                 std::int64_t alive, Instant now) {
   std::vector<News> news;
   if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
   for (auto& [name, known] : nodes_) ++known.silent;
   hear(traffic, alive, now, news);
+  for (const NodeAbout& about : others) {
+    if (const auto entry = nodes_.find(about.id); entry != nodes_.end()) {
+      entry->second.about = about;
+    }
+  }
+  for (News& one : news) one.title = nodes_[one.node].about.title;
   for (auto entry = nodes_.begin(); entry != nodes_.end();) {
     auto& [name, known] = *entry;
     const bool is_news = known.silent > kGoneSeconds && !known.is_gone;
     known.is_gone = known.silent > kGoneSeconds;
-    if (is_news) news.push_back({known.has_left ? Change::kLeft : Change::kGone, name});
+    if (is_news) {
+      const Change change = known.has_left ? Change::kLeft : Change::kGone;
+      news.push_back({.change = change, .node = name, .title = known.about.title});
+    }
     entry = is_news && known.has_left ? nodes_.erase(entry) : std::next(entry);
   }
   forget_some();
@@ -33,8 +43,8 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Insta
   for (const NodeTraffic& one : traffic.nodes) {
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
-    if (is_new && !is_first) news.push_back({Change::kJoined, one.name});
-    if (known.is_gone) news.push_back({Change::kReturned, one.name});
+    if (is_new && !is_first) news.push_back({.change = Change::kJoined, .node = one.name});
+    if (known.is_gone) news.push_back({.change = Change::kReturned, .node = one.name});
     known.is_gone = false;
     known.silent = one.silent_seconds;
     if (known.silent == 0) known.seen = now;
@@ -58,7 +68,8 @@ std::vector<FleetRoster::Absent> FleetRoster::absent(const TrafficSnapshot& traf
   for (const auto& [name, known] : nodes_) {
     const bool is_there = std::ranges::count(traffic.nodes, name, &NodeTraffic::name) > 0;
     if (name == own || is_there) continue;
-    absent.push_back({.name = name, .seen = known.seen, .is_gone = known.is_gone});
+    absent.push_back(
+        {.name = name, .seen = known.seen, .is_gone = known.is_gone, .about = known.about});
   }
   return absent;
 }

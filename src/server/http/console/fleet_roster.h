@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "observe/node_about.h"
 #include "observe/recent_traffic.h"
 #include "weir/time.h"
 
@@ -29,16 +31,19 @@ class FleetRoster {
   struct News {
     Change change;
     std::string node;
+    std::string title{};  // empty: unknown
   };
   // Takes in the fleet's last second, if it is a new one. `alive`: how many nodes Redis counts as
-  // alive; a node that has died is one of them for some seconds.
-  std::vector<News> look(const TrafficSnapshot& traffic, std::int64_t alive, Instant now);
+  // alive; a node that has died is one of them for some seconds. `others`: what they say.
+  std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> others,
+                         std::int64_t alive, Instant now);
 
   // One that the last seconds have nothing of.
   struct Absent {
     std::string name;
     Instant seen;
     bool is_gone = false;  // else Redis is away
+    NodeAbout about{};     // as it said last
   };
   std::vector<Absent> absent(const TrafficSnapshot& traffic, std::string_view own) const;
 
@@ -48,6 +53,7 @@ class FleetRoster {
     std::int64_t silent = 0;  // seconds of the fleet
     bool has_left = false;
     bool is_gone = false;
+    NodeAbout about{};
   };
   void hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
             std::vector<News>& news);

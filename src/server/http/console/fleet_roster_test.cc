@@ -23,8 +23,9 @@ class FleetRosterTest : public ::testing::Test {
       traffic_.nodes.push_back({.name = name, .silent_seconds = silent});
     }
     news_.clear();
-    for (const auto& one : roster_.look(traffic_, alive, now_)) {
+    for (const auto& one : roster_.look(traffic_, others_, alive, now_)) {
       news_.emplace_back(one.change, one.node);
+      titles_.push_back(one.title);
     }
   }
   // "other" says nothing any more until it is taken out of the sums.
@@ -43,7 +44,9 @@ class FleetRosterTest : public ::testing::Test {
   Instant now_ = instant_from_epoch_us(0);
   TrafficSnapshot traffic_;
   FleetRoster roster_;
+  std::vector<NodeAbout> others_;
   News news_;
+  std::vector<std::string> titles_;  // of all news
 };
 
 TEST_F(FleetRosterTest, ANodeThatHasDiedStays) {
@@ -90,10 +93,24 @@ TEST_F(FleetRosterTest, WhileRedisIsAwayNobodyDies) {
   EXPECT_TRUE(absent().empty());
 }
 
+TEST_F(FleetRosterTest, NewsHaveTheNamesThatNodesSay) {
+  pass({{"me", 0}}, 1);
+  others_ = {{.id = "other", .title = "web-2", .address = "http://10.0.0.2:8080"}};
+  pass({{"me", 0}, {"other", 0}}, 2);
+  others_.clear();
+  fall_silent(2);
+  pass({{"me", 0}, {"other", 0}}, 2);
+  EXPECT_EQ(titles_, std::vector<std::string>(3, "web-2"));
+  fall_silent(1);
+  EXPECT_EQ(titles_.back(), "web-2");
+  pass({{"me", 0}, {"third", 0}}, 2);
+  EXPECT_EQ(titles_.back(), "") << "of another version";
+}
+
 TEST_F(FleetRosterTest, ASecondThatIsHeardTwiceIsOne) {
   pass({{"me", 0}, {"other", 0}}, 2);
   pass({{"me", 0}, {"other", 1}}, 2);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(roster_.look(traffic_, 2, now_).empty());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(roster_.look(traffic_, others_, 2, now_).empty());
 }
 
 TEST_F(FleetRosterTest, HoldsSoManyOfTheDead) {

@@ -46,7 +46,8 @@ std::string lines(const std::vector<std::string>& changes) {
 
 LiveEvent node_event(const FleetRoster::News& news) {
   using enum FleetRoster::Change;
-  const std::string node = "node " + news.node;
+  const std::string node =
+      "node " + (news.title.empty() ? news.node : news.title + " (" + news.node + ")");
   switch (news.change) {
     case kJoined: return {.kind = "node", .text = node + " has joined"};
     case kReturned: return {.kind = "node", .text = node + " is back"};
@@ -69,6 +70,7 @@ void LiveFeed::tick(Second second, Instant now) {
                       .traffic = std::move(second.traffic),
                       .figures = std::make_shared<const NodeFigures>(view_.figures())};
   picture.at = picture.wall(now);
+  picture.is_public = people_ == People::kHidden;
   note_latency(picture.traffic->own.window.second(0));
   picture.latency = recent_latency();
   note_events(picture);
@@ -173,7 +175,9 @@ void LiveFeed::note_events(const LivePicture& picture) {
   note_rules(news);
   if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
   const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
-  for (const auto& change : roster_.look(*picture.traffic, alive, picture.now)) {
+  const auto others = figures.shared ? std::span<const NodeAbout>(figures.shared->others)
+                                     : std::span<const NodeAbout>();
+  for (const auto& change : roster_.look(*picture.traffic, others, alive, picture.now)) {
     news.push_back(node_event(change));
   }
   const std::scoped_lock lock(mutex_);

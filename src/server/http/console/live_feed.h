@@ -60,9 +60,10 @@ using LiveMessagePtr = std::shared_ptr<const LiveMessage>;
 
 // What a message is made of.
 struct LivePicture {
-  Instant now{};          // of the node's clock
-  Duration wall_lead{0};  // of the wall clock
-  double at = 0;          // `now` by the wall clock, in seconds since 1970
+  Instant now{};           // of the node's clock
+  Duration wall_lead{0};   // of the wall clock
+  bool is_public = false;  // anybody may read it
+  double at = 0;           // `now` by the wall clock, in seconds since 1970
   RuleSetPtr rules{};
   std::uint64_t rules_version = 0;
   RuleNumber ruleless = kNoRuleNumber;  // under which checks without a rule count

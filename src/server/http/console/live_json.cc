@@ -112,8 +112,34 @@ void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& pict
   json.end_array();
 }
 
+// What a node says of itself; what it does not know is left out, and what strangers need not.
+void write_about(JsonWriter& json, const NodeAbout& about, const LivePicture& picture) {
+  if (!about.title.empty()) json.field("title", about.title);
+  if (!about.address.empty() && !picture.is_public) json.field("address", about.address);
+  if (!about.version.empty()) json.field("version", about.version);
+}
+
+void write_state(JsonWriter& json, const NodeAbout& about, const LivePicture& picture) {
+  write_about(json, about, picture);
+  if (!about.mode.empty()) json.field("mode", about.mode);
+  if (about.leases) json.field("leases", *about.leases);
+  if (about.memory > 0) json.field("memory", about.memory);
+  if (about.beat > Duration::zero()) {
+    json.field("redis_ms", std::chrono::duration<double, std::milli>(about.beat).count());
+  }
+  if (about.since == Instant{}) return;  // it shares nothing
+  json.field("degraded", as_utf8(about.degraded)).field("since", picture.wall(about.since));
+}
+
+// Null: it has not said anything yet, or is of another version.
+const NodeAbout* about_other(const std::string& name, const NodeFigures& figures) {
+  if (!figures.shared) return nullptr;
+  const auto found = std::ranges::find(figures.shared->others, name, &NodeAbout::id);
+  return found == figures.shared->others.end() ? nullptr : &*found;
+}
+
 void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& picture,
-                 const std::optional<SharedStoreFigures>& shared) {
+                 const NodeFigures& figures) {
   const std::string& own = view.info.node;
   json.key("nodes").begin_array();
   for (const NodeTraffic& one : picture.traffic->nodes) {
@@ -121,16 +147,14 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
     json.begin_object().field("name", here ? own : one.name);
     json.field("here", here).field("age", one.silent_seconds);
     write_counts(json, one.window.second(0).all);
-    if (here && shared) {
-      json.field("mode", shared->mode).field("leases", shared->counts[kLeases]);
-      json.field("degraded", shared->is_healthy ? "" : as_utf8(shared->reason));
-      json.field("since", picture.wall(shared->since));
-    }
+    const NodeAbout* const about = here ? &figures.about : about_other(one.name, figures);
+    if (about != nullptr) write_state(json, *about, picture);
     json.end_object();
   }
   for (const FleetRoster::Absent& one : picture.absent) {
     json.begin_object().field("name", one.name).field("age", picture.now - one.seen);
-    json.field("gone", one.is_gone).end_object();
+    write_about(json.field("gone", one.is_gone), one.about, picture);
+    json.end_object();
   }
   json.end_array();
 }
@@ -179,7 +203,7 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   write_here(json, view, picture, figures);
   write_redis(json, picture, figures.shared);
   write_rules(json, view, picture);
-  write_nodes(json, view, picture, figures.shared);
+  write_nodes(json, view, picture, figures);
   write_events(json, events);
   json.end_object();
   return json.text();

@@ -178,9 +178,9 @@ function fields.switches(...)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
--- The busiest keys, each node's in a field of one hash, behind the second in which it said so.
--- Anybody may have written there: what no node writes, and what is old, goes.
-local function hear_of_busiest(key, node, alive_s, nodes_max, bytes_max, word)
+-- What each node says is in a field of one hash, behind the second in which it said so. Anybody may
+-- have written there: what no node writes, and what is old, goes.
+local function hear_of_others(key, node, alive_s, nodes_max, bytes_max, word)
   redis.call('HSET', key, node, now_s .. ' ' .. word)
   redis.call('EXPIRE', key, alive_s)
   if redis.call('HLEN', key) > 4 * nodes_max then
@@ -202,18 +202,21 @@ local function hear_of_busiest(key, node, alive_s, nodes_max, bytes_max, word)
   return told
 end
 
+-- The busiest keys, and what nodes say of themselves.
+--
 -- Says   every few seconds: this node's name, seconds that a word counts, how many nodes to read
 --        and how many bytes of each, its own word; else nothing
 -- Hears  for each other node its name and word; or a text, why not: a key of another type, or a
 --        user who may not, is no reason for the other fields to fail
 function fields.busiest(key, first, last)
   if last < first then return {} end
-  local is_fine, told = pcall(hear_of_busiest, key, ARGV[first], tonumber(ARGV[first + 1]),
+  local is_fine, told = pcall(hear_of_others, key, ARGV[first], tonumber(ARGV[first + 1]),
                               tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]),
                               ARGV[first + 4])
   if is_fine then return told end
   return type(told) == 'table' and told.err or tostring(told)
 end
+fields.about = fields.busiest
 
 -- Rules that somebody has changed by request: one version (RulesField).
 --

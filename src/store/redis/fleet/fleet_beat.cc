@@ -32,6 +32,9 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
   if (SharedRules* const rules = world.topics.rules) {
     fields_.push_back(&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener));
   }
+  if (world.topics.about) {
+    fields_.push_back(&about_.emplace(options.node, world.topics.about, world.state));
+  }
   world.topics.blocks.share(BlockList::Audience::kFleet);
   alarm_->set(now);
 }
@@ -93,6 +96,7 @@ void FleetBeat::ask(Instant now) {
   }
   words_ = {"EVAL", kScript};
   words_.insert(words_.end(), said_.begin(), said_.end());
+  asked_ = now;
   is_asking_ = !world_.client.send(words_, cluster_slot(tag_), now + kAnswerMax, *this, now);
 }
 
@@ -121,6 +125,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
   }
   if (!complaint.empty()) return complain(complaint);
   use_secret(now);
+  world_.state.note_beat(now - asked_);
   world_.state.set_live_nodes(nodes_.count());
   world_.state.set_beat_failure({});
   if (has_more(now)) alarm_->set(now);

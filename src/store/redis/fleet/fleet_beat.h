@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@
 #include "observe/recent_traffic.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/fleet/about_field.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/fleet_state.h"
@@ -41,8 +43,9 @@ struct FleetTopics {
   BlockList& blocks;
   RecentTraffic& traffic;
   RuleSwitches& switches;
-  FleetKeys& keys;               // the others' busiest
-  SharedRules* rules = nullptr;  // null: this node takes none of others
+  FleetKeys& keys;                     // the others' busiest
+  SharedRules* rules = nullptr;        // null: this node takes none of others
+  std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
 };
 
 class FleetBeat final : RedisCall {
@@ -104,8 +107,10 @@ class FleetBeat final : RedisCall {
   SwitchesField switches_;
   BusiestField busiest_;
   std::optional<RulesField> rules_;
+  std::optional<AboutField> about_;
   std::vector<BeatField*> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_, &busiest_};
   bool is_asking_ = false;
+  Instant asked_{};
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields
   std::vector<std::string_view> words_;

@@ -46,6 +46,17 @@ std::string FleetState::beat_failure() const {
   return beat_failure_;
 }
 
+void FleetState::note_beat(Duration trip) {
+  constexpr int kShare = 8;
+  const std::scoped_lock lock(mutex_);
+  beat_ = beat_ == Duration::zero() ? trip : beat_ + (trip - beat_) / kShare;
+}
+
+void FleetState::set_others(std::vector<NodeAbout> others) {
+  const std::scoped_lock lock(mutex_);
+  others_ = std::move(others);
+}
+
 bool FleetState::is_news(RedisFailure failure, Instant now) {
   const std::scoped_lock lock(mutex_);
   Instant& named = named_[static_cast<std::size_t>(failure)];
@@ -82,6 +93,11 @@ SharedStoreFigures FleetState::shown(Mode mode, const TrafficSnapshot& traffic) 
                                        .rates = rates_of(traffic.sum),
                                        .totals = traffic.totals},
                            .counts = sums.counts};
+  {
+    const std::scoped_lock lock(mutex_);
+    shown.beat = beat_;
+    shown.others = others_;
+  }
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
     shown.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)), sums.failures[kind]);
   }

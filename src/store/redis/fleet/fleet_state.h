@@ -78,6 +78,11 @@ class FleetState {
   bool set_beat_failure(std::string_view why);
   std::string beat_failure() const;
 
+  // How long Redis has taken to answer a beat; the last ones count most.
+  void note_beat(Duration trip);
+  // What the other nodes say of themselves.
+  void set_others(std::vector<NodeAbout> others);
+
   // Whether it is worth a log line: the first of its kind, on all cores, for a minute.
   bool is_news(RedisFailure failure, Instant now);
 
@@ -100,6 +105,8 @@ class FleetState {
   std::vector<Core> cores_;
   FleetHealth overall_;
   std::string beat_failure_;
+  Duration beat_{0};
+  std::vector<NodeAbout> others_;
   std::array<Instant, kRedisFailures> named_{};
 };
 

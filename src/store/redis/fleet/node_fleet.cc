@@ -98,6 +98,7 @@ Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
                  .sync_interval = store.sync_interval,
                  .prefix = store.prefix,
                  .node = {},
+                 .title = values->node_name,
                  .secret = {}});
 }
 

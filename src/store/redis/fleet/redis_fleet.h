@@ -38,6 +38,7 @@ struct RedisFleetOptions {
   Duration sync_interval = std::chrono::milliseconds(100);
   std::string prefix = "weir:";
   std::string node;   // its name, like no other's
+  std::string title;  // what people call it; empty: as its machine
   HashSecret secret;  // to bring, if the fleet has none yet
 
   // Processes that are this node together, with as many cores each.

@@ -1,0 +1,40 @@
+#include "cli/node/about.h"
+
+#include <string>
+
+#include "net/process_limits.h"
+#include "weir/version.h"
+
+namespace weir {
+namespace {
+
+// Where a browser finds it for certain: who listens at all addresses of a machine does not know
+// which of them others reach.
+std::string console_address(const Settings& settings, const Server& server) {
+  if (settings.values->console == ConsoleUse::kOff) return {};
+  if (const auto& said = settings.values->advertise; !said.empty()) return said;
+  for (std::size_t i = 0; i < settings.listening.size(); ++i) {
+    const Listening& place = settings.listening[i];
+    const Address bound = server.address(i);
+    const bool is_browsers = place.option->door == Door::kHttp && !bound.is_unix() &&
+                             !bound.is_any() && place.proxy_protocol == ProxyProtocol::kNone;
+    if (is_browsers) return place.url(bound);
+  }
+  return {};
+}
+
+}  // namespace
+
+NodeAbout about_node(const Settings& settings, const Server& server,
+                     const std::optional<SharedStoreFigures>& shared) {
+  const std::string& name = settings.values->node_name;
+  NodeAbout about{.title = name.empty() ? host_name() : name,
+                  .address = console_address(settings, server),
+                  .version = std::string(kVersion),
+                  .mode = "local",
+                  .memory = resident_memory()};
+  if (shared) add_shared(about, *shared);
+  return about;
+}
+
+}  // namespace weir

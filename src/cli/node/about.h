@@ -1,0 +1,19 @@
+// What a running node says of itself, for people and for the other nodes.
+//
+// Thread rule: any thread. Tested by tests/e2e/console_test.py.
+
+#pragma once
+
+#include <optional>
+
+#include "cli/node/settings.h"
+#include "net/server.h"
+#include "observe/node_about.h"
+#include "observe/shared_store.h"
+
+namespace weir {
+
+NodeAbout about_node(const Settings& settings, const Server& server,
+                     const std::optional<SharedStoreFigures>& shared);
+
+}  // namespace weir

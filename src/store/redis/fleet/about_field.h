@@ -1,0 +1,54 @@
+// AboutField: the field of a node's beat that says what a person wants to know of the node: its
+// name, where its console is, how it is.
+//
+// Each node writes its word into one hash, every few seconds, and reads those of the others.
+// Anybody may have written there: a word that is none counts as nothing.
+//
+// Thread rule: one core of the node. Tested by about_field_test.cc and tests/e2e/fleet_test.py.
+
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "observe/node_about.h"
+#include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/fleet_state.h"
+
+namespace weir {
+
+// As bytes (base/packed.h), without the id, which is the word's name:
+//
+//   '1'  title, address, version, mode, leases + 1, memory, microseconds of a beat, degraded,
+//        seconds since; 0 of what the node does not know. Later versions may say more behind it.
+std::string to_bytes(const NodeAbout& about, Instant now);
+std::optional<NodeAbout> node_about(std::string_view bytes, Instant now);
+
+class AboutField final : public BeatField {
+ public:
+  static constexpr Duration kEvery = std::chrono::seconds(2);
+  static constexpr Duration kKeptMax = std::chrono::seconds(15);
+  static constexpr std::size_t kNodesMax = 128;  // that a node reads
+  static constexpr std::size_t kBytesMax = 640;  // of a word
+
+  // `own`: what this node says. `state` must outlive the field, and keeps what the others say.
+  AboutField(std::string node, std::function<NodeAbout()> own, FleetState& state)
+      : node_(std::move(node)), own_(std::move(own)), state_(state) {}
+
+  std::string_view name() const override { return "about"; }
+  std::optional<Instant> due() const override { return due_; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  // Never complains: limits hold without it.
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  const std::string node_;
+  const std::function<NodeAbout()> own_;
+  FleetState& state_;
+  Instant due_{};
+};
+
+}  // namespace weir

@@ -1,0 +1,101 @@
+"""The page of the fleet in a real Chromium: who the nodes are, where, and how. Leaves screenshots
+in build/console."""
+
+import contextlib
+import unittest
+
+import browser
+from browser import Browser
+from redis_world import Redis
+from weir_server import Weir
+
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+
+
+class FleetPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = cls.enterClassContext(Browser())
+
+    def tearDown(self):
+        self.page.width(0)
+        self.page.prefer()
+        self.page.driver.get("about:blank")
+
+    @contextlib.contextmanager
+    def fleet(self, *arguments):
+        """A node for each list of arguments; the page on the first."""
+        with Redis() as redis, contextlib.ExitStack() as stack:
+            yield [stack.enter_context(Weir("--threads", "1", "--max-keys", "1024", "--redis",
+                                            redis.url, *each)) for each in arguments]
+
+    def pictures(self, name):
+        for size, (width, height) in SIZES.items():
+            self.page.width(width, height)
+            for scheme in ("light", "dark"):
+                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.page.screenshot(f"{name}-{size}-{scheme}")
+                wide = self.page.run("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width, name)
+                self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
+        self.page.width(0)
+        self.page.prefer()
+
+    def test_nodes_have_names_and_lead_to_each_other(self):
+        page = self.page
+        with self.fleet(["--node-name", "web-1", "--mode", "leased"], ["--node-name", "web-2"],
+                        ["--node-name", "web-1", "--advertise", "http://10.1.2.3"],
+                        ["--node-name", "<b>db</b>", "--console", "off"]) as nodes:
+            page.open(nodes[0].url, "fleet")
+            page.find("#fleet .lead", "4 nodes")
+            page.wait(lambda _: len(page.all("#fleet .node.good a")) == 2, "two have a console")
+            page.find("#node", "web-1")
+            page.find("#fleet .node h2", "<b>db</b>")
+            for fact in ("Mode", "Memory", "Redis answers in", "Version", "Last heard"):
+                page.wait(lambda _, fact=fact: sum(
+                    each.text == fact for each in page.all("#fleet dt")) == 4, fact)
+            page.find("#fleet dd", "leased")
+            links = {each.text: each.get_attribute("href") for each in page.all("#fleet .node a")}
+            self.assertEqual(links, {"web-2": f"{nodes[1].url}/#/fleet",
+                                     "web-1": "http://10.1.2.3/#/fleet"})
+            self.pictures("fleet-names")
+            page.click("#fleet .node a", "web-2")
+            page.wait(lambda _: page.driver.current_url.startswith(nodes[1].url), "the other page")
+            page.find("#fleet .node", "this page's node")
+            page.wait(lambda _: "web-2" in page.text("#node"), "its name")
+            nodes[0].process.kill()
+            gone = page.find("#fleet .node:first-child.bad", "gone")
+            self.assertIn("web-1", gone.text)
+            self.assertIn(nodes[0].url.removeprefix("http://"), gone.text)
+
+    def test_many_nodes_are_a_table_with_those_in_trouble_first(self):
+        page = self.page
+        with self.fleet(*(["--node-name", f"web-{number}"] for number in range(1, 15))) as nodes:
+            page.open(nodes[0].url, "fleet")
+            page.find("#fleet .lead", "14 nodes")
+            page.wait(lambda _: len(page.all("#fleet tbody tr")) == 14, "a row each")
+            page.wait(lambda _: "web-14" in page.text("#fleet table"), "all have said who they are")
+            self.pictures("fleet-table")
+            nodes[9].process.kill()
+            first = "#fleet tbody tr:first-child"
+            page.wait(lambda _: "gone" in page.text(first), "trouble comes first")
+            self.assertIn("web-10", page.text(first))
+            page.type("#fleet input[type=search]", "web-13")
+            page.wait(lambda _: len(page.all("#fleet tbody tr")) == 1, "only that one")
+            page.type("#fleet input[type=search]", "gone")
+            page.find("#fleet .empty", "No row has these words")
+            page.run("arguments[0].value = ''; arguments[0].dispatchEvent(new Event('input'))",
+                     page.find("#fleet input[type=search]"))
+            page.click("#fleet tbody button", "Dismiss")
+            page.wait(lambda _: len(page.all("#fleet tbody tr")) == 13, "it is dismissed")
+
+    def test_a_node_alone_says_what_a_fleet_takes(self):
+        with Weir("--node-name", "lonely") as node:
+            self.page.open(node.url, "fleet")
+            self.page.find("#fleet .lead", "Nodes with the same --redis share their limits")
+            self.page.find("#fleet .node.good h2", "lonely")
+            self.pictures("fleet-alone")
+
+
+if __name__ == "__main__":
+    browser.main()
