@@ -60,7 +60,8 @@ export class RulePage {
     ],
   });
   private readonly denials = new DataTable<json.Fields>({
-    caption: "Denied of late", id: (entry) => `${String(entry.at)} ${String(entry.hash)}`,
+    caption: "Denied of late",
+    id: ({ at, hash, cause, shadow, status }) => [at, hash, cause, shadow, status].join(),
     empty: "Nobody, as far as this node remembers.",
     columns: [
       { title: "When", cell: ({ at }) => clock(Date.parse(String(at)) / 1000) },
