@@ -1,5 +1,5 @@
-// Feeds bytes to the admin routes, as bodies: what they mean is done, or explained in a
-// problem document; and who is blocked can be listed afterwards.
+// Feeds bytes to the admin routes, as bodies: what they mean is done, or explained in a problem
+// document; and who is blocked can be listed afterwards. As a query they ask for denials.
 
 #include <boost/json.hpp>
 #include <cstddef>
@@ -18,7 +18,21 @@ namespace json = boost::json;
 
 TestDoor::Options options() {
   const auto quota = Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
-  return {.rules = {{.id = "login", .quota = *quota}}, .access = {}};
+  return {.rules = {{.id = "login", .quota = *quota}}, .access = {}, .key_texts = KeyTexts::kShown};
+}
+
+std::string denials_of(std::string_view query) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string target = "/admin/denials?";
+  for (const char c : query) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7f && c != '#') {
+      target += c;
+    } else {
+      target += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return target;
 }
 
 json::value parse(const TestReply& reply) {
@@ -32,7 +46,8 @@ void ask(TestDoor& door, std::string_view method, std::string_view path, std::st
   const TestReply reply = door.ask(request(method, path, body));
   const json::value page = parse(reply);
   if (reply.status == 200) return;
-  WEIR_ASSERT(reply.status == 400 || reply.status == 404 || reply.status == 413);
+  WEIR_ASSERT(reply.status == 400 || reply.status == 404 || reply.status == 413 ||
+              reply.status == 414 || reply.status == 431);
   WEIR_ASSERT(page.at("status") == reply.status);
   WEIR_ASSERT(!page.at("detail").as_string().empty());
 }
@@ -48,6 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   WEIR_ASSERT(parse(door.ask(get("/admin/blocks"))).at("total") == door.blocks.size());
   ask(door, "DELETE", "/admin/blocks", body);
   ask(door, "PATCH", "/admin/rules/login", body);
+  door.engine.traffic().record_denial({.at = door.now, .key_hash = size}, {body, body, body});
+  ask(door, "GET", denials_of(body), "");
   for (const Block& block : door.blocks.list("", BlockList::kBlocksMax, door.now)) {
     door.blocks.lift(block.rule, block.key, door.now);
   }

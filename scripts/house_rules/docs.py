@@ -129,7 +129,7 @@ WORDS_MAX = {
     "docs/explanation/": 850,
     "docs/explanation/trust-model.md": 950,
     "docs/reference/": 710,
-    "docs/reference/admin-api.md": 1350,
+    "docs/reference/admin-api.md": 1445,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1600,
     "docs/reference/metrics.md": 1550,

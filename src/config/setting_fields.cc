@@ -286,9 +286,9 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::boolean<&ServerSettings::show_keys>(
         "show_keys",
-        "Whether busiest keys, denials and events show keys, up to 64 bytes of each, and not only "
-        "hashes; the log and the webhook, too. With a store, the busiest are in the Redis in "
-        "clear.")
+        "Whether busiest keys, denials and events show keys, paths and clients, not only hashes, "
+        "up to 64 bytes; the log and the webhook, too. With a store, the busiest are in the Redis "
+        "in clear.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
         .needs_restart(),
     row::integer<&ServerSettings::log_denials>(

@@ -45,7 +45,10 @@ std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& des
     admit(ask);
     return asks.add(ask);
   };
-  if (rules.for_each_match(request, described.match, wall_time, add)) return std::nullopt;
+  if (rules.for_each_match(request, described.match, wall_time, add)) {
+    asks.describe(request);  // with what the rules have found out
+    return std::nullopt;
+  }
   return GateRefusal{.status = is_clear ? 500 : 400};
 }
 

@@ -48,7 +48,8 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       engine_(*store_, hasher_, counts_),
       voice_(engine_, gateway.headers()) {
   for (const RuleSetPtr& rules : gateway.sets()) {
-    pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_.list(), rules));
+    pools_.push_back(
+        std::make_unique<AsksPool>(engine_, blocks_.list(), rules, DenialDoor::kNginx));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/prng.h"
 
 namespace weir {
@@ -15,6 +16,7 @@ namespace {
 // The same for entries that are counted together.
 std::uint64_t name_of(const DenialFacts& facts) noexcept {
   const std::uint64_t which =
+      (std::uint64_t{static_cast<std::uint8_t>(facts.door)} << 57) |
       (std::uint64_t{facts.is_shadow} << 56) | (std::uint64_t{facts.status} << 40) |
       (std::uint64_t{facts.rule} << 8) | static_cast<std::uint8_t>(facts.cause);
   return Prng(which ^ facts.key_hash).next();
@@ -24,6 +26,34 @@ std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
   return shown;
+}
+
+// Two letters, in capitals; zeros for all else that a header may say.
+std::array<char, 2> country_of(std::string_view text) noexcept {
+  const auto is_letter = [](char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; };
+  if (text.size() != 2 || !is_letter(text[0]) || !is_letter(text[1])) return {};
+  return {static_cast<char>(text[0] & ~0x20), static_cast<char>(text[1] & ~0x20)};
+}
+
+// By words. Returns how many bytes of it are kept.
+template <typename Words>
+std::uint32_t write_text(Words& words, std::string_view text) noexcept {
+  text = CoreDenials::kept(text);
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
+    words[at / 8].store(word, std::memory_order_relaxed);
+  }
+  return static_cast<std::uint32_t>(text.size());
+}
+
+template <typename Words>
+void read_text(const Words& words, std::size_t size, std::string& text) {
+  text.resize(std::min(size, words.size() * 8));
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    const std::uint64_t word = words[at / 8].load(std::memory_order_relaxed);
+    std::memcpy(text.data() + at, &word, std::min<std::size_t>(8, text.size() - at));
+  }
 }
 
 std::string hex_text(std::uint64_t number) {
@@ -48,6 +78,11 @@ std::string_view cause_name(DenialCause cause) {
   return "limit";
 }
 
+std::string_view door_name(DenialDoor door) {
+  constexpr std::array<std::string_view, 5> kNames = {"http", "auth", "grpc", "resp", "nginx"};
+  return kNames[static_cast<std::size_t>(door)];
+}
+
 std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
   const auto place = [](const DenialRecord& one) {
     return std::tuple(CoreDenials::second_of(one.at), name_of(one), one.at);
@@ -60,6 +95,7 @@ std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
       sums.push_back(std::move(one));
     } else {
       sums.back().times += one.times;
+      sums.back().retry_after = std::max(sums.back().retry_after, one.retry_after);
     }
   }
   std::ranges::sort(sums, {}, &DenialRecord::at);
@@ -83,7 +119,15 @@ std::string to_text(const DenialRecord& denial, std::string_view rule) {
   return text;
 }
 
-void CoreDenials::add(const DenialFacts& facts, std::string_view key) noexcept {
+std::string_view CoreDenials::kept(std::string_view text) noexcept {
+  if (text.size() <= kTextMax) return text;
+  const auto is_within = [&](std::size_t at) { return (text[at] & 0xc0) == 0x80; };
+  std::size_t end = kTextMax;
+  while (end > 0 && is_within(end)) --end;
+  return text.substr(0, end);
+}
+
+void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
   const std::int64_t second = second_of(facts.at);
   if (second != second_) {
     second_ = second;
@@ -92,10 +136,15 @@ void CoreDenials::add(const DenialFacts& facts, std::string_view key) noexcept {
     forgotten_ = 0;
     seen_ = {};
   }
-  Own entry{.name = name_of(facts), .times = 1, .rule = facts.rule};
+  Own entry{
+      .name = name_of(facts), .retry_after = facts.retry_after, .times = 1, .rule = facts.rule};
   for (std::size_t i = 0; i < size_; ++i) {
     if (own_[i].name == entry.name) {
       ++own_[i].times;
+      if (facts.retry_after > own_[i].retry_after) {  // a key in debt owes more each time
+        own_[i].retry_after = facts.retry_after;
+        places_[place_of(i)].set_wait(facts.retry_after);
+      }
       return tell_times(i);
     }
     if (own_[i].rule == entry.rule) entry.turn = Turn::kFurther;
@@ -104,8 +153,12 @@ void CoreDenials::add(const DenialFacts& facts, std::string_view key) noexcept {
   if (index < kPerSecond) {
     size_ = std::max(size_, index + 1);
     own_[index] = entry;
-    const bool keeps_text = keeps_texts_.load(std::memory_order_relaxed) != 0;
-    places_[place_of(index)].write(facts, keeps_text ? key.substr(0, kKeyMax) : std::string_view());
+    facts.country = country_of(texts.country);
+    if (keeps_texts_.load(std::memory_order_relaxed) == 0) {
+      facts.client = {};
+      texts = {};
+    }
+    places_[place_of(index)].write(facts, texts);
   }
   if (forgotten_ > 0) tell_times(0);
 }
@@ -138,19 +191,15 @@ void CoreDenials::tell_times(std::size_t index) noexcept {
   places_[place_of(index)].count(own_[index].times, index == 0 ? forgotten_ : 0);
 }
 
-void CoreDenials::Place::write(const DenialFacts& new_facts, std::string_view new_key) noexcept {
+void CoreDenials::Place::write(const DenialFacts& new_facts, const DenialTexts& texts) noexcept {
   std::array<std::uint64_t, kFactWords> words;
   std::memcpy(words.data(), &new_facts, sizeof(new_facts));
   const std::uint64_t before = version.load(std::memory_order_relaxed);
   version.store(before + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   for (std::size_t i = 0; i < kFactWords; ++i) facts[i].store(words[i], std::memory_order_relaxed);
-  key_size.store(new_key.size(), std::memory_order_relaxed);
-  for (std::size_t at = 0; at < new_key.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, new_key.data() + at, std::min<std::size_t>(8, new_key.size() - at));
-    key[at / 8].store(word, std::memory_order_relaxed);
-  }
+  key_size.store(write_text(key, texts.key), std::memory_order_relaxed);
+  path_size.store(write_text(path, texts.path), std::memory_order_relaxed);
   version.store(before + 2, std::memory_order_release);
 }
 
@@ -162,20 +211,24 @@ void CoreDenials::Place::count(std::uint32_t times, std::uint32_t forgotten) noe
   facts[kOffset / 8].store(std::bit_cast<std::uint64_t>(both), std::memory_order_relaxed);
 }
 
+void CoreDenials::Place::set_wait(Duration retry_after) noexcept {
+  static_assert(sizeof(retry_after) == 8 && offsetof(DenialFacts, retry_after) % 8 == 0);
+  facts[offsetof(DenialFacts, retry_after) / 8].store(std::bit_cast<std::uint64_t>(retry_after),
+                                                      std::memory_order_relaxed);
+}
+
 std::optional<DenialRecord> CoreDenials::Place::read(std::int64_t first, std::int64_t last) const {
   const std::uint64_t before = version.load(std::memory_order_acquire);
   if (before == 0 || before % 2 == 1) return std::nullopt;
   std::array<std::uint64_t, kFactWords> words;
   for (std::size_t i = 0; i < kFactWords; ++i) words[i] = facts[i].load(std::memory_order_relaxed);
-  const std::size_t size = key_size.load(std::memory_order_relaxed);
-  std::array<std::uint64_t, kKeyWords> text;
-  for (std::size_t i = 0; i < kKeyWords; ++i) text[i] = key[i].load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (version.load(std::memory_order_relaxed) != before) return std::nullopt;
-  DenialRecord denial{std::bit_cast<DenialFacts>(words), {}};
+  DenialRecord denial{std::bit_cast<DenialFacts>(words)};
   const std::int64_t second = second_of(denial.at);
   if (second < first || second > last) return std::nullopt;
-  denial.key.assign(reinterpret_cast<const char*>(text.data()), std::min(size, kKeyMax));
+  read_text(key, key_size.load(std::memory_order_relaxed), denial.key);
+  read_text(path, path_size.load(std::memory_order_relaxed), denial.path);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (version.load(std::memory_order_relaxed) != before) return std::nullopt;
   return denial;
 }
 

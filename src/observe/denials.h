@@ -2,12 +2,12 @@
 // that somebody can look ten minutes later.
 //
 // A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
-// while every second has as many, and longer else. Denials of one rule and key for one reason with
-// one status in one second are one entry, which counts them; so a client that hammers takes one
-// place. The first denial of each rule in a second has a place, whatever floods others, while there
-// are no more rules than places. Chance decides which of further ones stay (Vitter's reservoir), so
-// that each has the same chance to be there as another of its second. A denial that finds no place
-// is counted.
+// while every second has as many, and longer else. Denials of one second that are alike in rule,
+// key, reason, status and door are one entry, so a client that hammers takes one place. It counts
+// them, and shows path, client and country of the first. The first denial of each rule in a second
+// has a place, whatever floods others, while there are no more rules than places. Chance decides
+// which of further ones stay (Vitter's reservoir), so that each has the same chance to be there as
+// another of its second. A denial that finds no place is counted.
 //
 // A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
 // second.
@@ -29,6 +29,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/ip_address.h"
 #include "observe/keys/key_report.h"
 #include "weir/time.h"
 
@@ -44,6 +45,10 @@ enum class DenialCause : std::uint8_t {
 };
 std::string_view cause_name(DenialCause cause);  // "limit", "block", ...
 
+// Where a denial was asked for.
+enum class DenialDoor : std::uint8_t { kHttp, kAuth, kGrpc, kResp, kNginx };
+std::string_view door_name(DenialDoor door);  // "http", "auth", ...
+
 // One denial, and how many more like it came in its second.
 struct DenialFacts {
   Instant at{};
@@ -57,10 +62,20 @@ struct DenialFacts {
   std::int64_t cost = 0;
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
-  Duration retry_after{};  // zero: waiting does not help
+  Duration retry_after{};  // the longest; zero: waiting does not help
+  IpAddress client{};      // ::, if it is unknown or texts are not kept
+  DenialDoor door = DenialDoor::kHttp;
+  std::array<char, 2> country{};  // in capitals; zeros: unknown
+};
+// What the request said.
+struct DenialTexts {
+  std::string_view key{};
+  std::string_view path{};
+  std::string_view country{};
 };
 struct DenialRecord : DenialFacts {
-  std::string key;  // its first bytes; empty: texts are not kept
+  std::string key{};   // its first bytes; empty: texts are not kept
+  std::string path{};  // likewise, or it is unknown
 };
 
 // Entries of several cores as if one core had counted them all. The earliest first.
@@ -73,12 +88,15 @@ class CoreDenials {
  public:
   static constexpr std::size_t kPerSecond = 8;
   static constexpr std::size_t kPlaces = 8'192;
-  static constexpr std::size_t kKeyMax = 64;  // bytes of a key's text
+  static constexpr std::size_t kTextMax = 64;  // bytes of a key, and of a path
 
-  // From now on entries have the texts of keys, too.
+  // What is kept of a text: no part of a character.
+  static std::string_view kept(std::string_view text) noexcept;
+
+  // From now on entries have keys, paths and clients, too.
   void keep_texts() noexcept { keeps_texts_.store(1, std::memory_order_relaxed); }
 
-  void add(const DenialFacts& facts, std::string_view key) noexcept;
+  void add(DenialFacts facts, DenialTexts texts) noexcept;
 
   // visit(denial) for each entry whose second is from `first` to `last`, of 1970, in no order.
   template <typename Visit>
@@ -97,18 +115,21 @@ class CoreDenials {
   static_assert(kPlaces % kPerSecond == 0);
   static_assert(std::is_trivially_copyable_v<DenialFacts> && sizeof(DenialFacts) % 8 == 0);
   static constexpr std::size_t kFactWords = sizeof(DenialFacts) / 8;
-  static constexpr std::size_t kKeyWords = kKeyMax / 8;
+  using Text = std::array<std::atomic<std::uint64_t>, kTextMax / 8>;
 
   // A writer makes `version` odd, writes, and makes it even. A reader that meets an odd one, or
   // another one afterwards, has read nothing. The fences pair with each other.
   struct Place {
     std::atomic<std::uint64_t> version{0};  // 0: nothing was ever here
-    std::atomic<std::uint64_t> key_size{0};
+    std::atomic<std::uint32_t> key_size{0};
+    std::atomic<std::uint32_t> path_size{0};
     std::array<std::atomic<std::uint64_t>, kFactWords> facts{};
-    std::array<std::atomic<std::uint64_t>, kKeyWords> key{};
+    Text key{};
+    Text path{};
 
-    void write(const DenialFacts& new_facts, std::string_view new_key) noexcept;
+    void write(const DenialFacts& new_facts, const DenialTexts& texts) noexcept;
     void count(std::uint32_t times, std::uint32_t forgotten) noexcept;
+    void set_wait(Duration retry_after) noexcept;
     std::optional<DenialRecord> read(std::int64_t first, std::int64_t last) const;
   };
 
@@ -116,6 +137,7 @@ class CoreDenials {
   enum class Turn : std::uint32_t { kFirst, kFurther };  // of its rule in this second
   struct Own {
     std::uint64_t name = 0;  // of rule, key and cause
+    Duration retry_after{};
     std::uint32_t times = 0;
     RuleNumber rule = kNoRuleNumber;
     Turn turn = Turn::kFirst;

@@ -1,9 +1,11 @@
 #include "observe/denials.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,8 +48,10 @@ TEST_F(DenialsTest, AreReadAsTheyWere) {
               .cost = 2,
               .limit = 5,
               .remaining = 1,
-              .retry_after = 7s},
-             "alice");
+              .retry_after = 7s,
+              .client = *IpAddress::parse("192.0.2.1"),
+              .door = DenialDoor::kNginx},
+             {.key = "alice", .path = "/login", .country = "nl"});
   const auto all = read();
   ASSERT_EQ(all.size(), 1u);
   const DenialRecord& one = all.front();
@@ -62,28 +66,66 @@ TEST_F(DenialsTest, AreReadAsTheyWere) {
   EXPECT_EQ(one.limit, 5);
   EXPECT_EQ(one.remaining, 1);
   EXPECT_EQ(one.retry_after, 7s);
+  EXPECT_EQ(door_name(one.door), "nginx");
+  EXPECT_EQ(one.country, (std::array{'N', 'L'}));
   EXPECT_EQ(one.key, "") << "nobody asked for keys";
+  EXPECT_EQ(one.path, "") << "nor for paths";
+  EXPECT_EQ(one.client, IpAddress()) << "nor for clients";
 }
 
-TEST_F(DenialsTest, HaveTheBeginningsOfKeysWhereThatIsWanted) {
+TEST_F(DenialsTest, HaveTheBeginningsOfKeysAndPathsWhereThatIsWanted) {
   core_->keep_texts();
-  core_->add(denial(1), "alice");
-  core_->add(denial(2, kNow + 1s), std::string(100, 'x'));
+  DenialFacts known = denial(1);
+  known.client = *IpAddress::parse("2001:db8::1");
+  core_->add(known, {.key = "alice", .path = "/login"});
+  const std::string long_text(100, 'x');
+  core_->add(denial(2, kNow + 1s), {.key = long_text, .path = long_text});
   const auto all = read();
   EXPECT_EQ(all[0].key, "alice");
-  EXPECT_EQ(all[1].key, std::string(CoreDenials::kKeyMax, 'x'));
+  EXPECT_EQ(all[0].path, "/login");
+  EXPECT_EQ(all[0].client.to_string(), "2001:db8::1");
+  EXPECT_EQ(all[1].key, std::string(CoreDenials::kTextMax, 'x'));
+  EXPECT_EQ(all[1].path, std::string(CoreDenials::kTextMax, 'x'));
+}
+
+TEST_F(DenialsTest, KeepNoPartOfACharacter) {
+  const std::string most(CoreDenials::kTextMax - 1, 'x');
+  EXPECT_EQ(CoreDenials::kept(most + "\xc3\xa9"), most);
+  EXPECT_EQ(CoreDenials::kept(most + "yz"), most + "y");
+  EXPECT_EQ(CoreDenials::kept(std::string(100, '\x80')), "");
+}
+
+// A header of the client's own choice may name it.
+TEST_F(DenialsTest, ACountryIsTwoLettersOrUnknown) {
+  for (const std::string_view text : {"", "n", "n1", "<b", "nld", "\xc3\xa9"}) {
+    core_->add(denial(1, kNow), {.country = text});
+    EXPECT_EQ(read().back().country, (std::array{'\0', '\0'})) << text;
+  }
+}
+
+// The record kept the first wait of a second, and a key in debt owed more with each request.
+TEST_F(DenialsTest, TheLongestWaitOfASecondStays) {
+  for (const Duration wait : {7s, 9s, 8s}) {
+    DenialFacts facts = denial(1);
+    facts.retry_after = wait;
+    core_->add(facts, {});
+  }
+  const auto all = read();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all.front().times, 3u);
+  EXPECT_EQ(all.front().retry_after, 9s);
 }
 
 TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
-  for (int i = 0; i < 1'000; ++i) core_->add(denial(1), "");
-  core_->add(denial(2), "");
+  for (int i = 0; i < 1'000; ++i) core_->add(denial(1), {});
+  core_->add(denial(2), {});
   DenialFacts blocked = denial(1);
   blocked.cause = DenialCause::kBlock;
-  core_->add(blocked, "");
+  core_->add(blocked, {});
   DenialFacts proxied = denial(1);  // was shown as one more check, which has no status
   proxied.status = 429;
-  core_->add(proxied, "");
-  core_->add(denial(1, kNow + 1s), "");
+  core_->add(proxied, {});
+  core_->add(denial(1, kNow + 1s), {});
   std::vector<std::uint32_t> times;
   for (const auto& one : read()) times.push_back(one.times);
   std::ranges::sort(times);
@@ -93,10 +135,10 @@ TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
 // Which core a connection comes to is chance, so one second had as many entries as cores.
 TEST_F(DenialsTest, OfSeveralCoresAreAddedUp) {
   const auto other = std::make_unique<CoreDenials>();
-  core_->add(denial(1, kNow + 20ms), "");
-  core_->add(denial(2, kNow + 30ms), "");
-  core_->add(denial(1, kNow + 1s), "");
-  for (int i = 0; i < 3; ++i) other->add(denial(1, kNow + 10ms), "");
+  core_->add(denial(1, kNow + 20ms), {});
+  core_->add(denial(2, kNow + 30ms), {});
+  core_->add(denial(1, kNow + 1s), {});
+  for (int i = 0; i < 3; ++i) other->add(denial(1, kNow + 10ms), {});
   auto all = read();
   other->each(0, kSecond * 2, [&](const DenialRecord& one) { all.push_back(one); });
   const auto sums = added_up(std::move(all));
@@ -108,7 +150,7 @@ TEST_F(DenialsTest, OfSeveralCoresAreAddedUp) {
 }
 
 TEST_F(DenialsTest, AreFoundByTheirSeconds) {
-  for (int i = 0; i < 10; ++i) core_->add(denial(1, kNow + i * 1s), "");
+  for (int i = 0; i < 10; ++i) core_->add(denial(1, kNow + i * 1s), {});
   EXPECT_EQ(read(kSecond + 3, kSecond + 5).size(), 3u);
   EXPECT_EQ(read(kSecond + 9).size(), 1u);
   EXPECT_EQ(read(kSecond + 10).size(), 0u);
@@ -116,11 +158,11 @@ TEST_F(DenialsTest, AreFoundByTheirSeconds) {
 
 // Else a flood would leave nothing of the minutes before it.
 TEST_F(DenialsTest, AFloodTakesItsShareOfEachSecondAndNoMore) {
-  core_->add(denial(1), "");
+  core_->add(denial(1), {});
   constexpr int kFlood = 600;
   for (int second = 1; second <= kFlood; ++second) {
     for (std::uint64_t key = 0; key < 100; ++key) {
-      core_->add(denial(1'000 + key, kNow + second * 1s), "");
+      core_->add(denial(1'000 + key, kNow + second * 1s), {});
     }
   }
   const auto all = read();
@@ -132,7 +174,7 @@ TEST_F(DenialsTest, ChanceDecidesWhichOfASecondStay) {
   int late = 0;
   constexpr int kSeconds = 400;
   for (int second = 0; second < kSeconds; ++second) {
-    for (std::uint64_t key = 1; key <= 32; ++key) core_->add(denial(key, kNow + second * 1s), "");
+    for (std::uint64_t key = 1; key <= 32; ++key) core_->add(denial(key, kNow + second * 1s), {});
   }
   for (const auto& one : read()) late += one.key_hash > 16 ? 1 : 0;
   const int all = kSeconds * static_cast<int>(CoreDenials::kPerSecond);
@@ -146,9 +188,9 @@ TEST_F(DenialsTest, TheFirstOfEachRuleHasAPlaceWhateverFloodsOthers) {
     const Instant at = kNow + second * 1s;
     DenialFacts quiet = denial(1, at);
     for (std::uint64_t key = 0; key < 300; ++key) {
-      core_->add(denial(1'000 + key, at), "");
+      core_->add(denial(1'000 + key, at), {});
       quiet.rule = static_cast<RuleNumber>(10 + key / 60);  // five rules
-      if (key % 60 == 59) core_->add(quiet, "");
+      if (key % 60 == 59) core_->add(quiet, {});
     }
     std::vector<RuleNumber> rules;
     for (const auto& one : read(kSecond + second, kSecond + second)) rules.push_back(one.rule);
@@ -161,7 +203,7 @@ TEST_F(DenialsTest, OfMoreRulesThanPlacesChanceDecides) {
   int late = 0;
   for (int second = 0; second < 200; ++second) {
     DenialFacts facts = denial(1, kNow + second * 1s);
-    for (facts.rule = 1; facts.rule <= 16; ++facts.rule) core_->add(facts, "");
+    for (facts.rule = 1; facts.rule <= 16; ++facts.rule) core_->add(facts, {});
   }
   for (const auto& one : read()) late += one.rule > 8 ? 1 : 0;
   EXPECT_GT(late, 200 * 8 * 4 / 10);
@@ -175,7 +217,7 @@ TEST_F(DenialsTest, WhatHasNoPlaceIsCounted) {
     seed = seed * 6'364'136'223'846'793'005u + 1'442'695'040'888'963'407u;
     DenialFacts facts = denial(seed >> 60, kNow + i / 500 * 1s);
     facts.rule = static_cast<RuleNumber>(seed >> 40 & 3);
-    core_->add(facts, "");
+    core_->add(facts, {});
     ++added;
     if (i % 97 != 0) continue;
     std::uint64_t known = 0;
@@ -186,7 +228,7 @@ TEST_F(DenialsTest, WhatHasNoPlaceIsCounted) {
 
 TEST_F(DenialsTest, TheOldestMakeRoom) {
   const int seconds = static_cast<int>(CoreDenials::kPlaces) + 10;
-  for (int i = 0; i < seconds; ++i) core_->add(denial(1, kNow + i * 1s), "");
+  for (int i = 0; i < seconds; ++i) core_->add(denial(1, kNow + i * 1s), {});
   const auto all = read();
   ASSERT_EQ(all.size(), CoreDenials::kPlaces);
   EXPECT_EQ(all.front().at, kNow + 10s);
@@ -199,6 +241,7 @@ TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {
     while (!is_over) {
       for (const auto& one : read()) {
         EXPECT_EQ(one.key, "key-" + std::to_string(one.key_hash));
+        EXPECT_EQ(one.path, one.key);
         EXPECT_EQ(one.limit, static_cast<std::int64_t>(one.key_hash));
       }
     }
@@ -206,7 +249,8 @@ TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {
   for (std::uint64_t i = 0; i < 40'000; ++i) {
     DenialFacts facts = denial(i % 16, kNow + i / 32 * 1s);
     facts.limit = static_cast<std::int64_t>(facts.key_hash);
-    core_->add(facts, "key-" + std::to_string(facts.key_hash));
+    const std::string key = "key-" + std::to_string(facts.key_hash);
+    core_->add(facts, {.key = key, .path = key});
   }
   is_over = true;
   reader.join();
@@ -218,7 +262,7 @@ TEST_F(DenialsTest, AreALineOfALog) {
   EXPECT_EQ(to_text(one, "login"),
             "denied: rule login, key \"al?[31mice\", cause limit, 0 of 5 left, cost 1, again in 7 "
             "s, status 429");
-  one = {denial(0x9f), ""};
+  one = {denial(0x9f)};
   one.is_shadow = true;
   one.times = 3;
   one.retry_after = {};

@@ -66,8 +66,8 @@ class alignas(64) CoreTraffic {
   // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
   // One denial, for those who ask later why (denials.h).
-  void record_denial(const DenialFacts& facts, std::string_view key) noexcept {
-    denials_.add(facts, key);
+  void record_denial(const DenialFacts& facts, const DenialTexts& texts) noexcept {
+    denials_.add(facts, texts);
   }
 
  private:
@@ -111,6 +111,7 @@ class Traffic {
   // Cores that are added from now on keep the texts of the busiest keys, and of those denied, next
   // to their hashes.
   void keep_key_texts() { keeps_key_texts_ = true; }
+  bool keeps_key_texts() const { return keeps_key_texts_; }
 
   // The counters of a new core. They live as long as this object, or as the shared memory.
   CoreTraffic& add_core();

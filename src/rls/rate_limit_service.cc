@@ -9,7 +9,7 @@ namespace weir::rls {
 
 RateLimitService::RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr rules,
                                    RlsOptions options)
-    : options_(std::move(options)), asks_(engine, blocks, rules) {
+    : options_(std::move(options)), asks_(engine, blocks, rules, DenialDoor::kGrpc) {
   use_rules(std::move(rules));
 }
 

@@ -92,6 +92,11 @@ class Denials(unittest.TestCase):
             only = command(weir, "denials", "--rule", "api", "--key", "alice")
             self.assertEqual(only.out.count("\n"), 1)
             self.assertEqual(command(weir, "denials", "--key", "alice").code, 2)
+            self.assertEqual(command(weir, "denials", "--by", "key", "--door", "http").out,
+                             "1 times         api               alice\n"
+                             "1 times         other             b?[31mob\n")
+            self.assertEqual(command(weir, "denials", "--door", "grpc").out, "")
+            self.assertEqual(command(weir, "denials", "--until", "soon").code, 2)
 
     def test_are_followed(self):
         with Weir("--threads", "2", "--show-keys", config=FILE) as weir:

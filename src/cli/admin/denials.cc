@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "cli/admin/admin_client.h"
 #include "cli/check_options.h"
@@ -23,15 +24,25 @@ struct DenialOptions {
   AdminClient client;
   std::string rule;
   std::string key;
+  std::string path;
+  std::string country;
+  std::string door;
+  std::string by;
   std::string since = "10m";
+  std::string until;
   int limit = 100;
   bool follow = false;
 };
 
 std::string path_of(const DenialOptions& options, std::int64_t after) {
   auto path = "/admin/denials?limit=" + std::to_string(options.limit) + "&since=" + options.since;
-  if (!options.rule.empty()) path += "&rule=" + escaped(options.rule);
-  if (!options.key.empty()) path += "&key=" + escaped(options.key);
+  const std::pair<const char*, const std::string&> filters[] = {
+      {"rule", options.rule}, {"key", options.key},     {"path", options.path},
+      {"door", options.door}, {"until", options.until}, {"country", options.country},
+      {"by", options.by}};
+  for (const auto& [name, value] : filters) {
+    if (!value.empty()) path.append("&").append(name).append("=").append(escaped(value));
+  }
   if (options.follow) path += "&after=" + std::to_string(after);
   return path;
 }
@@ -50,12 +61,30 @@ std::string line_of(const json::object& denial) {
   return line + "\n";
 }
 
-// The earliest first.
-std::string lines_of(const json::value& said, std::int64_t& next) {
-  const auto& denials = said.at("denials").as_array();
+std::string group_line_of(const json::object& group, const std::string& by) {
+  const auto field = [&](const std::string& name) {
+    const auto* const value = group.if_contains(name);
+    return value == nullptr || value->is_null() ? "unknown" : text_of(*value);
+  };
+  const bool is_of_key = by == "key";
+  return left(field("times") + " times", 14) + "  " +
+         (is_of_key ? left(field("rule"), 16) + "  " : "") +
+         field(is_of_key && !group.contains("key") ? "hash" : by) +
+         (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";
+}
+
+// The earliest first, or the group that is denied most.
+std::string lines_of(const json::value& said, const std::string& by, std::int64_t& next) {
   std::string lines;
-  for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
-    lines += line_of(denial->as_object());
+  if (by.empty()) {
+    const auto& denials = said.at("denials").as_array();
+    for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
+      lines += line_of(denial->as_object());
+    }
+  } else {
+    for (const auto& group : said.at("groups").as_array()) {
+      lines += group_line_of(group.as_object(), by);
+    }
   }
   const auto* const left_out = said.as_object().if_contains("forgotten");  // older nodes do not say
   const auto forgotten = left_out == nullptr ? 0 : left_out->to_number<std::int64_t>();
@@ -72,7 +101,7 @@ void show_denials(const DenialOptions& options) {
   std::int64_t next = 0;
   for (;;) {
     options.client.show({.url = path_of(options, next)},
-                        [&](const json::value& said) { return lines_of(said, next); });
+                        [&](const json::value& said) { return lines_of(said, options.by, next); });
     if (!options.follow) return;
     std::cout.flush();
     std::this_thread::sleep_for(kFollowEvery);
@@ -87,6 +116,13 @@ void add_denials_command(CLI::App& app) {
   const auto options = std::make_shared<DenialOptions>();
   command->add_option("--rule", options->rule, "Denials of this rule alone");
   command->add_option("--key", options->key, "Denials of this key alone; takes --rule");
+  command->add_option("--path", options->path, "Of this path alone; /api/* means what begins so");
+  command->add_option("--country", options->country, "Of this country alone, such as NL");
+  command->add_option("--door", options->door, "Of this door alone")
+      ->check(CLI::IsMember({"http", "auth", "grpc", "resp", "nginx"}));
+  command->add_option("--until", options->until, "How long ago the last of them was");
+  auto* const by = command->add_option("--by", options->by, "Count them by this")
+                       ->check(CLI::IsMember({"rule", "key", "network", "path", "country"}));
   command->add_option("--since", options->since, "How far back")
       ->check(mistake_in_duration)
       ->capture_default_str();
@@ -96,6 +132,7 @@ void add_denials_command(CLI::App& app) {
   auto* const follow = command->add_flag("--follow", options->follow, "Go on with those to come");
   options->client.add_options(*command);
   command->get_option("--json")->excludes(follow);
+  by->excludes(follow);
   command->callback([options] { show_denials(*options); });
 }
 

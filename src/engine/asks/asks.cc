@@ -99,7 +99,8 @@ Asks::Asks(Engine& engine, BlockList& blocks, AsksPool* pool)
     : engine_(engine),
       blocks_(blocks),
       pool_(pool),
-      round_(engine, pool == nullptr ? nullptr : &pool->hashes_) {}
+      round_(engine, pool == nullptr ? nullptr : &pool->hashes_,
+             pool == nullptr ? DenialDoor::kHttp : pool->door_) {}
 
 Asks::~Asks() = default;
 
@@ -148,6 +149,7 @@ Asks::Progress Asks::run(Instant now) {
   while (true) {
     if (open_ > 0) {
       keep_rules();
+      round_.keep_texts();
       return progress_ = Progress::kWaits;
     }
     read_parts(now);

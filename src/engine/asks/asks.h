@@ -68,6 +68,8 @@ class Asks final : Engine::Asker {
   Asks& operator=(const Asks&) = delete;
 
   void begin(Operation operation);
+  // Of whose request the asks are, for the record of denials; its texts until decide() returns.
+  void describe(const Request& request) { round_.describe(request); }
   std::string& next_key() { return round_.next_key(); }
   bool add(const Ask& ask) { return round_.add(ask); }
   bool has(const Ask& ask) const { return round_.has(ask); }

@@ -347,7 +347,7 @@ TEST_F(AsksModesTest, WhatAShadowWouldHaveSaidTakesASecondTrip) {
 TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
   const Rule local = rule_of("local", 10, Mode::kLocal);
   const Rule none = rule_of("none", 0, Mode::kStrict);
-  AsksPool pool(engine_, blocks_, nullptr);
+  AsksPool pool(engine_, blocks_, nullptr, DenialDoor::kHttp);
   AsksPtr asks = pool.take(Operation::kSpendAll);
   for (const Rule* rule : {&local, &none}) asks->add({.rule = rule, .key = "k"});
   ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
@@ -360,9 +360,36 @@ TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
   EXPECT_EQ(traffic_.summary(kNow).total_denied(), 1u);
 }
 
+TEST_F(AsksModesTest, ADenialIsRememberedWithTheRequestThatHasGoneMeanwhile) {
+  traffic_.keep_key_texts();
+  Engine engine(*memory_, hasher_, traffic_.add_core());
+  engine.join(fleet_, [this] { has_answers_ = true; });
+  AsksPool pool(engine, blocks_, nullptr, DenialDoor::kNginx);
+  const Rule none = rule_of("none", 0);
+  AsksPtr asks = pool.take(Operation::kSpendAll);
+  {
+    const std::string path = "/login/" + std::string(100, 'x');
+    const std::string country = "nl";
+    asks->describe({.path = path, .country = country});
+    asks->add({.rule = &none, .key = "k", .client = IpAddress::parse("192.0.2.1")});
+    ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+  }
+  asks.reset();
+  shared_.answer_all();
+  engine.go_on(kNow);
+  std::vector<DenialRecord> denials;
+  traffic_.each_denial(0, CoreDenials::second_of(kNow),
+                       [&](const DenialRecord& one) { denials.push_back(one); });
+  ASSERT_EQ(denials.size(), 1u);
+  EXPECT_EQ(denials.front().path, "/login/" + std::string(57, 'x'));
+  EXPECT_EQ(denials.front().country, (std::array{'N', 'L'}));
+  EXPECT_EQ(denials.front().client.to_string(), "192.0.2.1");
+  EXPECT_EQ(denials.front().door, DenialDoor::kNginx);
+}
+
 TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 0)});
-  AsksPool pool(engine_, blocks_, nullptr);
+  AsksPool pool(engine_, blocks_, nullptr, DenialDoor::kHttp);
   pool.use_rules(rules);
   AsksPtr asks = pool.take(Operation::kSpendEach);
   asks->add({.rule = rules->find("r"), .key = "k"});
@@ -379,7 +406,7 @@ TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
 
 TEST_F(AsksModesTest, AsksThatWaitAreNotTakenAgain) {
   auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 10)});
-  AsksPool pool(engine_, blocks_, rules);
+  AsksPool pool(engine_, blocks_, rules, DenialDoor::kHttp);
   AsksPtr asks = pool.take(Operation::kSpendEach);
   asks->add({.rule = rules->find("r"), .key = "k"});
   ASSERT_EQ(asks->decide(kNow), Progress::kWaits);

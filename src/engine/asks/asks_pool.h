@@ -27,8 +27,8 @@ using AsksPtr = std::unique_ptr<Asks, ReturnAsks>;
 class AsksPool {
  public:
   // Engine and blocks must outlive the pool.
-  AsksPool(Engine& engine, BlockList& blocks, RuleSetPtr rules)
-      : engine_(engine), blocks_(blocks), hashes_(std::move(rules)) {}
+  AsksPool(Engine& engine, BlockList& blocks, RuleSetPtr rules, DenialDoor door)
+      : engine_(engine), blocks_(blocks), hashes_(std::move(rules)), door_(door) {}
 
   AsksPtr take(Operation operation);
   // As if `asks` went back before and were taken again. Null, or of another pool, is fine.
@@ -49,6 +49,7 @@ class AsksPool {
   Engine& engine_;
   BlockList& blocks_;
   RuleHashes hashes_;
+  const DenialDoor door_;
   std::vector<std::unique_ptr<Asks>> all_;  // also those whose answers nobody reads
   std::vector<Asks*> spare_;
 };

@@ -31,7 +31,7 @@ class AsksPoolTest : public AsksFixture {
   }
 
   const RuleSetPtr rules_ = rules_of({"a", "b"});
-  AsksPool pool_{engine_, blocks_, rules_};
+  AsksPool pool_{engine_, blocks_, rules_, DenialDoor::kHttp};
   AsksPtr taken_;
 };
 
@@ -60,7 +60,7 @@ TEST_F(AsksPoolTest, TakesTheSameAsksAgainIfTheyAreItsOwn) {
   const Asks* const first = taken_.get();
   left(*rules_->find("a"));
   EXPECT_EQ(taken_.get(), first);
-  AsksPool other(engine_, blocks_, rules_);
+  AsksPool other(engine_, blocks_, rules_, DenialDoor::kHttp);
   other.take_again(taken_, Operation::kSpendAll);
   EXPECT_NE(taken_.get(), first);
   EXPECT_EQ(pool_.take(Operation::kLook).get(), first);

@@ -168,7 +168,9 @@ void Conclusion::remember_denial(const Item& item) {
   DenialFacts facts{.at = now_,
                     .rule = ask.rule == nullptr ? engine_.ruleless() : ask.rule->number,
                     .cause = denial_cause(answer),
-                    .is_shadow = item.is_shadow()};
+                    .is_shadow = item.is_shadow(),
+                    .door = round_.door()};
+  if (is_proxied && facts.door == DenialDoor::kHttp) facts.door = DenialDoor::kAuth;
   if (is_proxied && !item.is_shadow()) {
     facts.status = static_cast<std::uint16_t>(
         ask.rule->denial.status == 0 ? kTooManyRequests : ask.rule->denial.status);
@@ -178,7 +180,9 @@ void Conclusion::remember_denial(const Item& item) {
   facts.limit = answer.decision.limit;
   facts.remaining = answer.decision.remaining;
   if (answer.decision.verdict != Verdict::kNever) facts.retry_after = answer.decision.retry_after;
-  engine_.traffic().record_denial(facts, ask.key);
+  facts.client = ask.client.value_or(IpAddress());
+  engine_.traffic().record_denial(
+      facts, {.key = ask.key, .path = round_.path(), .country = round_.country()});
 }
 
 // Charges without a rule switch together, by what they have in common.

@@ -79,7 +79,7 @@ class PlanTest : public testing::Test {
   KeyHasher hasher_{HashSecret{}};
   Traffic traffic_;
   Engine engine_{*memory_, hasher_, traffic_.add_core()};
-  Round round_{engine_, nullptr};
+  Round round_{engine_, nullptr, DenialDoor::kHttp};
 };
 
 TEST_F(PlanTest, EachByItselfIsOneStep) {

@@ -16,9 +16,19 @@ void Round::begin(Operation operation) {
   WEIR_ASSERT(operation != Operation::kDrain);  // an ask says so
   operation_ = operation;
   size_ = 0;
+  path_ = {};
+  country_ = {};
   joint_limits_ = 0;
   modes_ = {};
   is_plain_ = true;
+}
+
+void Round::keep_texts() noexcept {
+  const auto keep = [](std::string_view& text, auto& room) {
+    text = {room.data(), text.substr(0, room.size()).copy(room.data(), room.size())};
+  };
+  keep(path_, kept_path_);
+  keep(country_, kept_country_);
 }
 
 Round::Item& Round::next_item() {

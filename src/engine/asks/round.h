@@ -56,9 +56,21 @@ class Round {
   };
 
   // Both must outlive this. `hashes` may be null.
-  Round(const Engine& engine, RuleHashes* hashes) : engine_(engine), hashes_(hashes) {}
+  Round(const Engine& engine, RuleHashes* hashes, DenialDoor door)
+      : engine_(engine), hashes_(hashes), door_(door) {}
 
   void begin(Operation operation);
+
+  // What the record of denials tells of the request. Its texts are needed until this is decided, or
+  // until keep_texts().
+  void describe(const Request& request) {
+    path_ = request.path;
+    country_ = request.country;
+  }
+  void keep_texts() noexcept;
+  DenialDoor door() const { return door_; }
+  std::string_view path() const { return path_; }
+  std::string_view country() const { return country_; }
 
   // Memory for the key of the next ask, which add() then need not copy.
   // REQUIRES: size() < kItemsMax
@@ -93,7 +105,12 @@ class Round {
 
   const Engine& engine_;
   RuleHashes* const hashes_;
+  const DenialDoor door_;
   Operation operation_ = Operation::kSpendEach;
+  std::string_view path_;
+  std::string_view country_;
+  std::array<char, CoreDenials::kTextMax> kept_path_;
+  std::array<char, 2> kept_country_;
   std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll

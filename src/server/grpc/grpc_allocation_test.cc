@@ -105,7 +105,7 @@ TEST(GrpcAllocation, NorDoesOneWithManyDescriptors) {
 TEST(GrpcAllocation, TheMemoryOfLongKeysIsNotKept) {
   GrpcTestDoor door({rule_for("user", 1'000'000)});
   const auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_for("user", 9)});
-  AsksPool pool(door.engine, door.blocks, rules);
+  AsksPool pool(door.engine, door.blocks, rules, DenialDoor::kGrpc);
   const auto allocations_for = [&](const std::string& key) {
     const std::size_t before = allocations();
     const AsksPtr asks = pool.take(Operation::kLook);

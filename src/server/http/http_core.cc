@@ -61,7 +61,7 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       engine_(engine),
       counts_(node.counts().add_core()),
       blocks_(blocks),
-      asks_(engine, blocks, std::move(rules)),
+      asks_(engine, blocks, std::move(rules), DenialDoor::kHttp),
       voice_(engine, node.options().headers) {}
 
 void HttpCore::use_rules(RuleSetPtr rules) {

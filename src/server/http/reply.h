@@ -44,6 +44,8 @@ using HttpCounts = CoreCounters<http_requests(kNoRoute + 1, 200)>;
 
 // For Reply::fields of what is different the next time.
 inline constexpr std::array<NameValue, 1> kNoStore = {{{"Cache-Control", "no-store"}}};
+// And that has a form of the client's choice.
+inline constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
 
 struct Reply {
   int status = 200;

@@ -99,7 +99,7 @@ RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
     : node_(node),
       engine_(engine),
       counts_(node.counts().add_core()),
-      asks_(engine, blocks, std::move(rules)) {}
+      asks_(engine, blocks, std::move(rules), DenialDoor::kResp) {}
 
 void RespCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queue_.empty() && rules != nullptr);

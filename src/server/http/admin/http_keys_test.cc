@@ -50,6 +50,29 @@ TEST_F(HttpKeys, DenialsSayHowManyAFloodHasLeftNoPlaceForAndShowEachRule) {
             std::string::npos);
 }
 
+// Whatever a key says, it is one value of JSON and one cell of CSV, that no spreadsheet computes.
+TEST_F(HttpKeys, HostileKeysAreValuesAndCells) {
+  TestDoor shows(
+      {.rules = {{.id = "login", .quota = quota_}}, .access = {}, .key_texts = KeyTexts::kShown});
+  const std::string rest(1'000, 'x');
+  for (const std::string key : {"=cmd|'/c calc'!A1", R"(<img src=x onerror=\"alert(1)\">)",
+                                R"(\u202Eevil\u2069)", R"(a\u0000b)", R"(a\r\nb,\"c)"}) {
+    for (int i = 0; i < 3; ++i) {
+      shows.ask(post("/check", R"({"rule":"login","key":")" + key + rest + "\"}"));
+    }
+  }
+  const std::string json = shows.ask(get("/admin/denials")).body;
+  EXPECT_NE(json.find(R"("total":5,)"), std::string::npos);
+  EXPECT_NE(json.find(R"("key":"a\u0000bxx)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"(onerror=\"alert(1)\">xx)"), std::string::npos) << json;
+  EXPECT_EQ(json.find(std::string(CoreDenials::kTextMax, 'x')), std::string::npos);
+  const std::string csv = shows.ask(get("/admin/denials", "Accept: text/csv\r\n")).body;
+  EXPECT_NE(csv.find(R"(,login,"'=cmd|'/c calc'!A1xx)"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(R"x(,login,"<img src=x onerror=""alert(1)"">xx)x"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(R"(,login,a?bxx)"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",login,\"a\r\nb,\"\"cxx"), std::string::npos) << csv;
+}
+
 TEST_F(HttpKeys, ABlockSaysWhenNobodyWasBlocked) {
   const auto block = [&](int bits) {
     return door_.ask(

@@ -21,8 +21,6 @@ constexpr std::string_view kDocument =
 #include "server/http/admin/openapi_json.inc"
     ;
 
-constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
-
 // A scraper says that it prefers text; a browser or curl takes what comes.
 bool wants_prometheus(const Exchange& exchange) {
   if (exchange.query == "format=prometheus") return true;
