@@ -6,6 +6,7 @@ export interface Reply {
   readonly status: number;
   readonly ok: boolean;
   readonly body: json.Fields;
+  readonly text: string;
   /** The mistake in the server's words, or the reason why nothing came back. */
   readonly problem: string;
   /** Of rules: their version. */
@@ -46,7 +47,8 @@ export async function ask(path: string, how: Ask = {}): Promise<Reply> {
     }
     return answer(reply, await reply.text());
   } catch {
-    return { status: 0, ok: false, body: {}, problem: "The server does not answer.", etag: "" };
+    return { status: 0, ok: false, body: {}, text: "", problem: "The server does not answer.",
+      etag: "" };
   } finally {
     clearTimeout(stop);
   }
@@ -66,7 +68,7 @@ function answer({ status, ok, headers }: Response, text: string): Reply {
   const body = json.object(json.parse(text));
   const problem = json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
   const etag = (headers.get("ETag") ?? "").replace(/"/g, "");
-  return { status, ok, body, problem: ok ? "" : problem, etag };
+  return { status, ok, body, text, problem: ok ? "" : problem, etag };
 }
 
 export function query(path: string, parameters: Record<string, string | number>): string {

@@ -1,8 +1,8 @@
 // The table of every page: sorts by its headings, searches, draws fifty rows at a time.
 //
 // Rows may be shown again each second: what looks the same stays, so handlers of a cell go by ids
-// and not by the row that made it. Nobody loses the focus, and rows keep their order while the
-// pointer or the focus is among them: no button moves away under a finger.
+// and not by the row that made it. Nobody loses the focus. While the pointer or the focus is among
+// them, rows keep their places and new ones wait: no button moves away under a finger.
 // Tested by test/data_table.test.mjs and tests/console/denials_test.py.
 
 import { type Child, button, fill, h, say } from "./dom";
@@ -78,11 +78,12 @@ export class DataTable<T> {
       sort?.falls ?? false);
     const kept = this.isHeld() ? asBefore(sorted, shape.id, this.order) : sorted;
     this.order = kept.map(shape.id);
-    this.draw(kept);
+    this.draw(kept, sorted.length - kept.length);
   }
 
   private isHeld(): boolean {
-    return this.body.matches(":hover") || this.body.contains(document.activeElement);
+    return this.order.length > 0 && (this.body.matches(":hover") ||
+      this.body.contains(document.activeElement));
   }
 
   /** As somebody has just asked for it. */
@@ -110,7 +111,7 @@ export class DataTable<T> {
     this.again();
   }
 
-  private draw(rows: readonly T[]): void {
+  private draw(rows: readonly T[], waiting: number): void {
     const last = Math.max(0, Math.ceil(rows.length / PAGE) - 1);
     this.page = Math.min(Math.max(0, this.page), last);
     const begin = this.page * PAGE;
@@ -122,9 +123,11 @@ export class DataTable<T> {
         : "No row has these words. Search for others.");
     }
     if (this.search) this.search.hidden = this.rows.length <= FEW && this.search.value === "";
-    this.pages.hidden = last === 0;
+    this.pages.hidden = last === 0 && waiting === 0;
+    const more = waiting > 0 ? `. ${exact(waiting)} more when you leave the rows.` : "";
     say(this.place, `${exact(begin + 1)} to ${exact(Math.min(begin + PAGE, rows.length))} of ` +
-      exact(rows.length));
+      exact(rows.length) + more);
+    this.before.hidden = this.after.hidden = last === 0;
     this.before.disabled = this.page === 0;
     this.after.disabled = this.page === last;
     for (const [{ title }, head] of this.heads) {
@@ -212,10 +215,10 @@ export function inOrder<T>(
   return compared.map(([, row]) => row);
 }
 
-/** Rows that had a place keep it; others follow them. */
+/** Those that had a place, in their places. */
 export function asBefore<T>(
   rows: readonly T[], id: (row: T) => string, order: readonly string[],
 ): readonly T[] {
-  const places = new Map(order.map((name, at) => [name, at]));
-  return inOrder(rows, (row) => places.get(id(row)), false);
+  const named = new Map(rows.map((row) => [id(row), row]));
+  return order.flatMap((name) => named.has(name) ? [named.get(name)!] : []);
 }

@@ -2,6 +2,7 @@
 // first paint is the last one's shape.
 
 import { api } from "./api";
+import { DenialsTab } from "./denials_tab";
 import { fill, icon, say } from "./dom";
 import { ExplainTab } from "./explain_tab";
 import { FleetTab } from "./fleet_tab";
@@ -18,7 +19,7 @@ import { Tab } from "./tab";
 import { isDark, startTheme, switchTheme, theme } from "./theme";
 import { clock, span } from "./format";
 
-const TABS = ["overview", "simulator", "rules", "explain", "keys", "fleet"] as const;
+const TABS = ["overview", "denials", "rules", "keys", "explain", "simulator", "fleet"] as const;
 type Name = (typeof TABS)[number];
 const STATUS = {
   connecting: "Connecting",
@@ -162,6 +163,7 @@ async function start(): Promise<void> {
 const ELEMENTS: [string, CustomElementConstructor][] = [
   ["weir-overview", OverviewTab], ["weir-simulator", SimulatorTab], ["weir-rules", RulesTab],
   ["weir-explain", ExplainTab], ["weir-keys", KeysTab], ["weir-fleet", FleetTab],
+  ["weir-denials", DenialsTab],
 ];
 for (const [name, made] of ELEMENTS) customElements.define(name, made);
 void start();

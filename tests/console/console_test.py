@@ -12,7 +12,7 @@ from browser import SKIPPED, Browser, why_not
 from redis_world import Redis
 from weir_server import ROOT, Weir, get, wait_until
 
-TABS = ("overview", "simulator", "rules", "explain", "keys", "fleet")
+TABS = ("overview", "denials", "rules", "keys", "explain", "simulator", "fleet")
 TOKEN = "a-token-of-the-console"
 # From then on a node may switch algorithms.
 SWITCHES_AFTER_S = 11
@@ -116,7 +116,7 @@ class Console(unittest.TestCase):
             self.assertEqual(page.find("[aria-selected=true]").get_attribute("id"), f"tab-{tab}")
             self.assertEqual(len(page.all("main > :not([hidden])")), 1)
         for key, tab in (("ARROW_RIGHT", "overview"), ("ARROW_LEFT", "fleet"), ("HOME", "overview"),
-                         ("ARROW_RIGHT", "simulator"), ("END", "fleet")):
+                         ("ARROW_RIGHT", "denials"), ("END", "fleet")):
             page.press(key)
             page.find(f"#{tab}:not([hidden]) *")
             self.assertEqual(page.focused().get_attribute("id"), f"tab-{tab}")

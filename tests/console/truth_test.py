@@ -19,7 +19,7 @@ rules:
   - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
 """
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
-TABS = ("overview", "simulator", "rules", "explain", "keys", "fleet")
+TABS = ("overview", "denials", "rules", "keys", "explain", "simulator", "fleet")
 # A page may look alive for three seconds without news; a node is gone after five, of which all
 # hear two later. The rest is this machine's.
 OLD_MAX_S = 5

@@ -1,0 +1,53 @@
+// Denials as pages tell them: which are asked for, and what is known of one. Pure.
+// Tested by test/denials.test.mjs.
+
+import * as json from "./json";
+
+export const FILTERS = ["rule", "key", "path", "country", "door", "since", "until", "by"] as const;
+export type Filters = Partial<Record<(typeof FILTERS)[number], string>>;
+
+/** Those of an address; what is empty or unknown is none. */
+export function filtersOf(parameters: URLSearchParams): Filters {
+  const filters: Filters = {};
+  for (const name of FILTERS) {
+    const value = parameters.get(name)?.trim();
+    if (value) filters[name] = value;
+  }
+  return filters;
+}
+
+/** One in its second. */
+export function nameOf(denial: json.Fields): string {
+  return ["at", "rule", "hash", "cause", "door", "status", "shadow"]
+    .map((name) => String(denial[name])).join(" ");
+}
+
+/** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */
+const WHOLE_MAX = 60;
+
+/** A key that somebody may act on. */
+export function wholeKey({ key }: json.Fields): string | undefined {
+  const known = json.text(key);
+  return known && new TextEncoder().encode(known).length <= WHOLE_MAX ? known : undefined;
+}
+
+/** The request as far as it is known; else a question about its key, which costs nothing. */
+export function curlOf(denial: json.Fields, origin: string): string | undefined {
+  const path = json.text(denial.path);
+  const client = json.text(denial.client);
+  const key = wholeKey(denial);
+  if (path) {
+    const url = path.split("/").map(encodeURIComponent).join("/");
+    const from = client ? ` -H ${quoted(`X-Forwarded-For: ${client}`)}` : "";
+    return `curl ${quoted(`https://host.invalid${url}`)}${from}`;
+  }
+  const rule = json.text(denial.rule);
+  if (!rule || !key) return undefined;
+  const body = quoted(JSON.stringify({ rule, key }));
+  return `curl ${quoted(`${origin}/v1/explain`)} -d ${body}`;
+}
+
+/** As a shell takes it for one word. */
+function quoted(word: string): string {
+  return `'${word.replace(/'/g, "'\\''")}'`;
+}

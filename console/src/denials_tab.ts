@@ -1,0 +1,299 @@
+// Denials: what this node has denied of late, one by one or in groups, and what to do about one.
+
+import { type Ask, UNASKED, ask, query } from "./api";
+import { type Column, DataTable } from "./data_table";
+import { type Filters, curlOf, filtersOf, nameOf, wholeKey } from "./denials";
+import { badge, button, field, fill, h, option, say, unique, verbatim } from "./dom";
+import { about, clock, exact, moment, plural, visible, wait } from "./format";
+import * as json from "./json";
+import { feed } from "./live";
+import { confirmed } from "./sign_in";
+import { Tab, address, ruleNames } from "./tab";
+
+const REFRESH_MS = 2000;
+const SHOWN = 500;
+const SAVED = 10_000;
+const BLOCK_FOR = "5m";
+const TIMES = [["10m", "Last 10 minutes"], ["1h", "Last hour"], ["24h", "Last 24 hours"],
+  ["", "All that is known"]] as const;
+const GROUPS = [["", "One by one"], ["rule", "By rule"], ["key", "By key"],
+  ["network", "By network"], ["path", "By path"], ["country", "By country"]] as const;
+const DOORS = [["", "All"], ["http", "Checks (HTTP)"], ["auth", "Requests (/auth)"],
+  ["grpc", "Envoy (gRPC)"], ["resp", "Redis clients (RESP)"], ["nginx", "nginx"]] as const;
+
+export class DenialsTab extends Tab {
+  private readonly ids = h("datalist", { id: unique("rules") });
+  private readonly rule = text({ list: this.ids.id });
+  private readonly key = text({ maxlength: 4096 });
+  private readonly path = text({});
+  private readonly country = text({ maxlength: 2 });
+  private readonly door = choices(DOORS);
+  private readonly time = choices(TIMES);
+  private readonly by = choices(GROUPS);
+  private readonly live = h("input", { type: "checkbox", checked: true });
+  private readonly state = h("p", { class: "message", role: "status" });
+  private readonly notes = h("p", { class: "message" });
+  private readonly message = h("p", { class: "message", role: "status" });
+  private readonly whose = h("p", { class: "lead" });
+  private readonly rows = new DataTable<json.Fields>({ caption: "Denials", id: nameOf,
+    empty: nothing(), columns: [
+      { title: "Time", cell: ({ at }) => h("time", { title: String(at) }, moment(secondsOf(at))) },
+      { title: "Rule", cell: ruleCell, by: ({ rule }) => json.text(rule) },
+      { title: "Key", cell: keyCell, by: keyOf },
+      { title: "Path", cell: ({ path }) => path ? verbatim(String(path)) : "–",
+        by: ({ path }) => json.text(path) },
+      { title: "From", cell: fromCell, by: ({ client }) => json.text(client) },
+      { title: "Door", cell: ({ door }) => String(door), by: ({ door }) => json.text(door) },
+      { title: "Cause", cell: causeCell, by: ({ cause }) => json.text(cause) },
+      { title: "Times", cell: ({ times }) => exact(Number(times)),
+        by: ({ times }) => json.number(times), figures: true },
+      { title: "Wait", cell: (one) => json.number(one.retry_after) === undefined ? "no use"
+        : wait(json.number(one.retry_after)), by: (one) => json.number(one.retry_after),
+      figures: true },
+      { title: "Do", cell: (one) => this.actions(one) },
+    ] });
+  private groups = this.groupTable();
+  private forgotten = 0;
+  private isRefused = false;  // asking the same again is in vain
+  private filters: Filters = {};
+  private timer = 0;
+
+  protected build(): void {
+    for (const control of [this.rule, this.key, this.path, this.country, this.door, this.time,
+      this.by]) control.addEventListener("change", () => this.changed());
+    this.live.addEventListener("change", () => void this.load());
+    this.append(h("h1", {}, "Denials"), this.whose,
+      h("section", { class: "card" }, this.ids, h("div", { class: "filters" },
+        field("Rule", this.rule), field("Key", this.key, "With a rule"),
+        field("Path", this.path, "/api/* is what begins so"), field("Country", this.country, "NL"),
+        field("Came as", this.door), field("Time", this.time), field("Show", this.by)),
+      h("div", { class: "actions" }, h("label", { class: "check" }, this.live, "Live"),
+        button("Clear filters", () => (location.hash = address("denials")), { class: "small" }),
+        button("CSV", () => this.save("csv"), { class: "small", "aria-label": "Download as CSV" }),
+        button("JSON", () => this.save("json"),
+          { class: "small", "aria-label": "Download as JSON" }))),
+      h("section", { class: "card" }, this.state, this.message, this.rows.element,
+        this.groups.element, this.notes));
+  }
+
+  protected override opened(parameters: URLSearchParams): void {
+    this.filters = filtersOf(parameters);
+    if (parameters.toString() === "") this.filters.since = "10m";
+    this.showFilters();
+    void ruleNames().then((names) => fill(this.ids, ...names.map((name) => option(name))));
+    void this.load();
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(() => {
+      if (this.live.checked && !this.isRefused) void this.load(UNASKED);
+    }, REFRESH_MS);
+  }
+
+  protected override closed(): void {
+    window.clearInterval(this.timer);
+  }
+
+  protected override refresh(): void {
+    say(this.whose, `What the node ${feed.titleOf(feed.last?.node ?? "")} has denied. Other ` +
+      "nodes have records of their own.");
+  }
+
+  private showFilters(): void {
+    const { filters } = this;
+    for (const name of ["rule", "key", "path", "country", "door", "by"] as const) {
+      this[name].value = filters[name] ?? "";
+    }
+    const { since = "", until } = filters;
+    fill(this.time, ...TIMES.map(([value, name]) => option(value, name)));
+    if (until || !TIMES.some(([value]) => value === since)) {
+      this.time.append(option("own", `${when(since)} to ${until ? when(until) : "now"}`));
+      this.time.value = "own";
+    } else {
+      this.time.value = since;
+    }
+  }
+
+  /** The filters live in the address, which somebody may send to somebody else. */
+  private changed(): void {
+    const { since, until } = this.filters;
+    const time = this.time.value === "own" ? { since, until } : { since: this.time.value };
+    const all = { rule: this.rule.value, key: this.key.value, path: this.path.value,
+      country: this.country.value, door: this.door.value, by: this.by.value, ...time };
+    const said = Object.entries(all).filter(([name, value]) => value || name === "since");
+    location.hash = address("denials", Object.fromEntries(said) as Record<string, string>);
+  }
+
+  private question(limit: number): string {
+    return query("/admin/denials", { ...this.filters, limit });
+  }
+
+  private async load(how: Ask = {}): Promise<void> {
+    if (document.hidden) return;
+    const asked = this.question(SHOWN);
+    const reply = await ask(asked, how);
+    if (asked !== this.question(SHOWN) || !this.shown) return;
+    if (reply.status === 0) return;  // the page says so, and greys what is here
+    const isGrouped = Boolean(this.filters.by);
+    this.rows.element.hidden = isGrouped;
+    this.groups.element.hidden = !isGrouped;
+    this.isRefused = !reply.ok;
+    this.forgotten = json.number(reply.body.forgotten) ?? 0;
+    const found = json.objects(isGrouped ? reply.body.groups : reply.body.denials);
+    (isGrouped ? this.groups : this.rows).show(found);
+    this.message.className = "message bad";
+    say(this.message, reply.problem);
+    this.showState(reply.body, found);
+  }
+
+  private showState(body: json.Fields, found: readonly json.Fields[]): void {
+    const total = json.number(body.total) ?? 0;
+    const what = this.filters.by ? plural(total, "group") : plural(total, "entry", "entries");
+    const part = total > found.length ? `, the first ${found.length} of them here` : "";
+    say(this.state, `${what}${part}, as of ${clock(Date.now() / 1000)}` +
+      (this.live.checked ? "." : ". Not live."));
+    const lost = `${exact(this.forgotten)} more denials of this time, of whatever rules, have no ` +
+      "line: more came in a second than the record keeps. ";
+    say(this.notes, (this.forgotten > 0 ? lost : "") + (found.some(({ hash, key }) => hash && !key)
+      ? "With show_keys: true the node keeps keys, paths and clients, too." : ""));
+  }
+
+  private actions(denial: json.Fields): HTMLElement {
+    const rule = json.text(denial.rule);
+    const key = wholeKey(denial);
+    const curl = curlOf(denial, location.origin);
+    const about = (what: string) => ({ class: "quiet small",
+      "aria-label": `${what} ${visible(key ?? json.text(denial.path) ?? "")}` });
+    return h("span", { class: "buttons" },
+      key && rule ? h("a", { class: "button small", href: address("explain", { rule, key }) },
+        "Explain") : null,
+      key ? button("Block", () => this.block(rule, key), about("Block")) : null,
+      curl ? button("curl", () => this.copy(curl), about("Copy as curl")) : null);
+  }
+
+  private async block(rule: string | undefined, key: string): Promise<void> {
+    const whom = rule ? `The rule ${rule} denies` : "All rules deny";
+    const yes = await confirmed(`Block ${visible(key)}?`, `${whom} everything to this key for ` +
+      `${BLOCK_FOR}, on all nodes of the fleet. The tab Keys lifts the block.`, "Block");
+    if (!yes) return;
+    const { ok, problem } = await ask("/admin/blocks",
+      { body: { ...(rule ? { rule } : {}), key, for: BLOCK_FOR } });
+    this.tell(ok, ok ? `${visible(key)} is blocked for ${BLOCK_FOR}.` : problem);
+  }
+
+  private async copy(curl: string): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(curl);
+      this.tell(true, "Copied. The record knows no method, no query and no header.");
+    } catch {
+      this.tell(false, curl);
+    }
+  }
+
+  private tell(ok: boolean, text: string): void {
+    this.message.className = `message ${ok ? "good" : "bad"}`;
+    say(this.message, text);
+  }
+
+  private async save(form: "csv" | "json"): Promise<void> {
+    const type = form === "csv" ? "text/csv" : "application/json";
+    const reply = await ask(this.question(SAVED), { headers: { Accept: type } });
+    if (!reply.ok) return this.tell(false, reply.problem);
+    const href = URL.createObjectURL(new Blob([reply.text], { type }));
+    h("a", { href, download: `weir-denials.${form}` }).click();
+    URL.revokeObjectURL(href);
+  }
+
+  private groupTable(): DataTable<json.Fields> {
+    const times: Column<json.Fields>[] = (["first", "last"] as const).map((name) => ({
+      title: name === "first" ? "First" : "Last", cell: (group) => moment(Number(group[name])),
+      by: (group) => json.number(group[name]), figures: true }));
+    return new DataTable<json.Fields>({ caption: "Denials in groups", empty: nothing(),
+      id: (group) => ["shadow", "rule", "hash", "network", "path", "country"]
+        .map((name) => String(group[name])).join(" "),
+      text: (group) => JSON.stringify(group),
+      columns: [
+        { title: "Group", cell: (group) => this.groupCell(group) },
+        { title: "Denied", by: ({ times: amount }) => json.number(amount), figures: true,
+          cell: ({ times: amount }) => this.forgotten > 0 ? about(Number(amount))
+            : exact(Number(amount)) },
+        ...times,
+        { title: "Do", cell: (group) => this.showButton(group) },
+      ] });
+  }
+
+  private groupCell(group: json.Fields): HTMLElement {
+    const { by } = this.filters;
+    const rule = by === "rule" || by === "key" ? ruleCell(group) : null;
+    const name = by === "key" ? keyOf(group) : json.text(group[by ?? ""]);
+    return h("span", { class: "badges" }, rule, by === "rule" ? null
+      : name ? verbatim(name) : "unknown", group.shadow === true ? passed() : null);
+  }
+
+  /** The denials of a group, one by one. */
+  private showButton(group: json.Fields): HTMLElement | null {
+    const { by, ...others } = this.filters;
+    const { rule, key, path, country } = group;
+    const own = { rule, key, path, country, ...(by === "key" ? { key: wholeKey(group) } : {}) };
+    const said = Object.entries(own).filter(([, value]) => typeof value === "string");
+    if (by === "network" || !said.some(([name]) => name === by)) return null;
+    const href = address("denials", { ...others, ...Object.fromEntries(said) } as
+      Record<string, string>);
+    return h("a", { class: "button small", href }, "Show");
+  }
+}
+
+function text(attributes: Record<string, string | number>): HTMLInputElement {
+  return h("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
+}
+
+function choices(values: readonly (readonly [string, string])[]): HTMLSelectElement {
+  return h("select", {}, ...values.map(([value, name]) => option(value, name)));
+}
+
+function nothing(): HTMLElement {
+  return h("span", {}, "Nothing that fits was denied. Choose a longer time or fewer filters, or " +
+    "let the ", h("a", { href: address("simulator") }, "Simulator"), " send a burst.");
+}
+
+function secondsOf(at: unknown): number {
+  return Date.parse(String(at)) / 1000;
+}
+
+/** An end of a time: "10m ago", or a second of 1970. */
+function when(text: string): string {
+  if (!text) return "the beginning";
+  return /^\d{10,}$/.test(text) ? moment(Number(text)) : `${text} ago`;
+}
+
+function ruleCell({ rule }: json.Fields): HTMLElement {
+  const id = json.text(rule);
+  return id ? h("a", { href: address("rules", { rule: id }) }, id) : h("span", {}, "no rule");
+}
+
+function keyOf({ key, hash }: json.Fields): string {
+  return json.text(key) ?? json.text(hash) ?? "";
+}
+
+function keyCell(denial: json.Fields): HTMLElement {
+  return json.text(denial.key) ? verbatim(keyOf(denial))
+    : h("small", { title: "The hash of the key" }, keyOf(denial));
+}
+
+function fromCell({ client, country }: json.Fields): HTMLElement {
+  const known = [client, country].filter((each) => typeof each === "string").join(" ");
+  return known ? verbatim(known) : h("span", {}, "–");
+}
+
+const CAUSES: Record<string, string> = { limit: "limit", block: "blocked", deny_list: "deny list",
+  missing_key: "no key", store_failure: "Redis away", memory_full: "memory full" };
+
+function causeCell({ cause, shadow, remaining, limit }: json.Fields): HTMLElement {
+  const name = CAUSES[String(cause)] ?? String(cause);
+  const left = `${exact(Number(remaining))} of ${exact(Number(limit))} left`;
+  return h("span", { class: "badges", title: left },
+    badge(name, shadow === true ? "" : "bad"),
+    shadow === true ? passed() : null);
+}
+
+function passed(): HTMLElement {
+  return badge("shadow: let pass", "adaptive");
+}

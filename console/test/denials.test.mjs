@@ -1,0 +1,48 @@
+// What an address asks of the record of denials, and what is known of one of them.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { parseCurl } from "../src/curl.ts";
+import { curlOf, filtersOf, nameOf, wholeKey } from "../src/denials.ts";
+
+const HOSTILE = ["'; rm -rf ~'", "=1+1", "\u202egnp.exe", "<img src=x onerror=alert(1)>", "a\0b",
+  "line\r\nbreak", "$(id)`id`", "%2e%2e?q#f", "é🙂שלום", "\\\\'\"", "-rf"];
+
+test("an address says filters, and nothing else", () => {
+  const filters = (text) => filtersOf(new URLSearchParams(text));
+  assert.deepEqual(filters("rule=login&key=a%26b&since=1h"),
+    { rule: "login", key: "a&b", since: "1h" });
+  assert.deepEqual(filters("rule=&path= &limit=5&__proto__=x&constructor=y"), {});
+  assert.deepEqual(filters("since=1763846401&until=1763846461&by=path"),
+    { since: "1763846401", until: "1763846461", by: "path" });
+});
+
+test("a key that may have been cut is nobody's to act on", () => {
+  assert.equal(wholeKey({ key: "alice" }), "alice");
+  assert.equal(wholeKey({ key: "x".repeat(64) }), undefined);
+  assert.equal(wholeKey({ key: "é".repeat(31) }), undefined);
+  assert.equal(wholeKey({ hash: "9f" }), undefined);
+});
+
+test("a copied command is one request, whatever the path and the key say", () => {
+  for (const text of HOSTILE) {
+    const { request } = parseCurl(curlOf({ path: `/${text}`, client: "2001:db8::1" }, ""));
+    assert.equal(request.path, `/${encodeURIComponent(text)}`, text);
+    assert.deepEqual(request.headers, { "X-Forwarded-For": "2001:db8::1" });
+    assert.equal(request.method, "GET");
+    const asked = parseCurl(curlOf({ rule: "login", key: text }, "http://localhost:8080"));
+    assert.equal(asked.request.path, "/v1/explain", text);
+    assert.equal(asked.request.method, "POST");
+  }
+  assert.equal(curlOf({ rule: "login", hash: "9f" }, ""), undefined);
+});
+
+test("denials of a second that differ in anything are rows of their own", () => {
+  const one = { at: "2026-11-22T21:10:03Z", rule: "login", hash: "9f", cause: "limit",
+    door: "http", status: null, shadow: false, times: 1 };
+  assert.equal(nameOf(one), nameOf({ ...one, times: 2 }));
+  for (const other of [{ rule: null }, { status: 429 }, { door: "auth" }, { shadow: true }]) {
+    assert.notEqual(nameOf(one), nameOf({ ...one, ...other }));
+  }
+});
