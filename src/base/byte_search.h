@@ -33,7 +33,14 @@ template <typename Kind>
 [[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
   if (at == end) return end;
   ByteGroup rest{};
-  std::memcpy(&rest, at, static_cast<std::size_t>(end - at));
+  auto* const to = reinterpret_cast<char*>(&rest);
+  const std::ptrdiff_t size = end - at;
+  if (size >= 8) {  // two moves, which may overlap, instead of a call
+    std::memcpy(to, at, 8);
+    std::memcpy(to + size - 8, end - 8, 8);
+  } else {
+    std::copy(at, end, to);
+  }
   return at + std::min(first_marked(kind(rest)), end - at);
 }
 

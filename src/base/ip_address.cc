@@ -101,22 +101,35 @@ std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
   return bits > max || has_zero_in_front ? std::nullopt : bits;
 }
 
+// As inet_pton() reads it, for which a NUL is the end.
+std::optional<IpAddress> parse_v4(const char* at, const char* end) {
+  std::array<std::uint8_t, 4> four{};
+  for (std::uint8_t& byte : four) {
+    if (&byte != four.data() && (at == end || *at++ != '.')) return std::nullopt;
+    const char* const first = at;
+    unsigned number = 0;
+    for (; at != end && *at >= '0' && *at <= '9' && number <= 255; ++at) {
+      number = 10 * number + static_cast<unsigned>(*at - '0');
+    }
+    if (at == first || number > 255 || (*first == '0' && at != first + 1)) return std::nullopt;
+    byte = static_cast<std::uint8_t>(number);
+  }
+  return at == end || *at == '\0' ? std::optional(IpAddress::v4(four)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
   text = text.substr(0, text.find('%'));
-  // inet_pton wants a terminated string; IPv4 inside IPv6 is the longest spelling.
-  std::array<char, INET6_ADDRSTRLEN> terminated{};
-  if (text.empty() || text.size() >= terminated.size()) return std::nullopt;
+  if (text.size() >= INET6_ADDRSTRLEN) return std::nullopt;  // that of IPv4 inside IPv6
+  if (text.find(':') == std::string_view::npos) {
+    return parse_v4(text.data(), text.data() + text.size());
+  }
+  std::array<char, INET6_ADDRSTRLEN> terminated{};  // as inet_pton() wants it
   std::copy(text.begin(), text.end(), terminated.begin());
   Bytes bytes{};
-  if (text.find(':') != std::string_view::npos) {
-    if (::inet_pton(AF_INET6, terminated.data(), bytes.data()) != 1) return std::nullopt;
-    return v6(bytes);
-  }
-  std::array<std::uint8_t, 4> four{};
-  if (::inet_pton(AF_INET, terminated.data(), four.data()) != 1) return std::nullopt;
-  return v4(four);
+  if (::inet_pton(AF_INET6, terminated.data(), bytes.data()) != 1) return std::nullopt;
+  return v6(bytes);
 }
 
 IpAddress IpAddress::v4(std::span<const std::uint8_t, 4> bytes) {

@@ -20,7 +20,7 @@ KeyHash KeyHasher::hash_bucket(std::string_view bucket) const noexcept {
   return bucket.empty() ? no_bucket_ : hash_text(bucket);
 }
 
-HashedName KeyHasher::hash_names(const KeyName& name) const noexcept {
+[[gnu::flatten]] HashedName KeyHasher::hash_names(const KeyName& name) const noexcept {
   const bool has_rule = !name.rule.empty();
   return {.rule = has_rule ? hash_text(name.rule) : KeyHash(),
           .bucket = hash_bucket(name.bucket),

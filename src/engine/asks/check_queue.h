@@ -36,7 +36,7 @@ class CheckQueue {
   // REQUIRES: !is_full(), keeps_order(ask)
   void add(const Ask& ask, const Note& note) {
     if (asks_ == nullptr) asks_ = pool_.take(Operation::kSpendEach);
-    operation_ = ask.own_operation();
+    if (asks_->empty()) operation_ = ask.own_operation();
     notes_[asks_->size()] = note;
     const bool added = asks_->add(ask);
     WEIR_ASSERT(added);

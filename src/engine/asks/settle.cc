@@ -67,7 +67,13 @@ bool settle_under_way(Round::Item& item, Operation operation) {
 bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
                  const BlockList& blocks, Instant now) {
   const Quota& quota = item.limits.front();
-  item.answer = {.quota = quota};
+  Answer& said = item.answer;  // written where it is: a copy takes twice as long
+  said.cause = Answer::Cause::kCounted;
+  said.decision = {};
+  said.wait = Duration{0};
+  said.quota = quota;
+  said.over = said.is_alone = false;
+  said.mode = Mode::kLocal;
   if (item.ask.rule != nullptr) {
     if (const auto answer = settle_by_rule(item.ask, quota, engine.wall_time(now))) {
       item.answer = *answer;

@@ -118,8 +118,8 @@ resp::Lookup RespCore::find_command(const RespRequest& request) {
 
 void RespCore::repeat_throttle(const RespRequest& request, std::string_view key) {
   counts_.add_one(kRespCommands);
-  const Throttle& last = last_throttle_;
-  queue(request, {.quota = last.quota, .key = key, .cost = last.quantity}, last.form);
+  last_throttle_.ask.key = key;
+  queue(request, last_throttle_.ask, last_throttle_.form);
 }
 
 bool RespCore::execute(RespRequest& request) {

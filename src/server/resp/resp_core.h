@@ -101,8 +101,7 @@ inline constexpr std::string_view kStoreUnavailable =
 // next command mostly has the bytes of the last one, but for its key.
 struct Throttle {
   ReplyForm form = ReplyForm::kWeir;
-  Quota quota{};
-  std::int64_t quantity = 1;
+  Ask ask{};             // but for its key
   std::string before{};  // up to the length of its key; empty: it is not kept
   std::string behind{};  // its key
 

@@ -59,10 +59,11 @@ std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbe
 
 void queue_new(RespCore& core, RespRequest& request, const Quota& quota, std::int64_t quantity,
                ReplyForm form) {
-  const std::int64_t cost = std::clamp(quantity, -kCostMax, kCostMax);
-  core.last_throttle() = {.form = form, .quota = quota, .quantity = cost};
+  core.last_throttle() = {
+      .form = form, .ask = {.quota = quota, .cost = std::clamp(quantity, -kCostMax, kCostMax)}};
   request.is_last_throttle = true;
-  core.queue(request, {.quota = quota, .key = request.arguments[1], .cost = cost}, form);
+  core.last_throttle().ask.key = request.arguments[1];
+  core.queue(request, core.last_throttle().ask, form);
 }
 
 // Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
