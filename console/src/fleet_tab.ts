@@ -5,6 +5,7 @@ import { type Column, DataTable } from "./data_table";
 import { badge, button, fill, h, renew } from "./dom";
 import { clock, count, latency, share, span } from "./format";
 import * as json from "./json";
+import { keep, kept } from "./kept";
 import { feed } from "./live";
 import type { Live, NodeLine } from "./message";
 import { Tab } from "./tab";
@@ -114,7 +115,7 @@ export class FleetTab extends Tab {
   }
 
   private dismiss(name: string): void {
-    keep([...dismissed(), name]);
+    keep(KEPT, JSON.stringify([...dismissed(), name]));
     this.refresh();
   }
 }
@@ -161,24 +162,13 @@ function troubleFirst(nodes: readonly NodeLine[]): NodeLine[] {
 export function shownNodes(nodes: readonly NodeLine[]): NodeLine[] {
   const names = dismissed();
   const back = nodes.filter((node) => !node.gone && names.includes(node.name));
-  if (back.length > 0) keep(names.filter((name) => !back.some((node) => node.name === name)));
+  const left = names.filter((name) => !back.some((node) => node.name === name));
+  if (back.length > 0) keep(KEPT, JSON.stringify(left));
   return nodes.filter((node) => !node.gone || !names.includes(node.name));
 }
 
 function dismissed(): string[] {
-  try {
-    return json.list(json.parse(localStorage.getItem(KEPT) ?? "")).map(String);
-  } catch {
-    return [];
-  }
-}
-
-function keep(names: readonly string[]): void {
-  try {
-    localStorage.setItem(KEPT, JSON.stringify(names));
-  } catch {
-    // A browser that keeps nothing shows them again.
-  }
+  return json.list(json.parse(kept(KEPT))).map(String);
 }
 
 /** What a node that knows of no fleet says of itself. */

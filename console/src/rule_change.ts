@@ -2,8 +2,9 @@
 
 import { type Reply, ask, query } from "./api";
 import { field, h } from "./dom";
-import type * as json from "./json";
+import * as json from "./json";
 import { keep, kept } from "./kept";
+import { feed } from "./live";
 
 const KEPT = "weir-name";
 
@@ -37,7 +38,16 @@ export interface Change {
   readonly said: Record<string, string>;
 }
 
-export function changeRule({ id, version, method, body, said }: Change): Promise<Reply> {
-  return ask(query(`/admin/rules/${encodeURIComponent(id)}`, said),
-    { method, body, headers: { "If-Match": `"${version}"` } });
+export async function changeRule({ id, version, method, body, said }: Change): Promise<Reply> {
+  return titled(await ask(query(`/admin/rules/${encodeURIComponent(id)}`, said),
+    { method, body, headers: { "If-Match": `"${version}"` } }));
+}
+
+/** With what people call the nodes. */
+export function titled(reply: Reply): Reply {
+  const { fleet } = reply.body;
+  if (!json.isObject(fleet)) return reply;
+  const nodes = json.objects(fleet.nodes)
+    .map((each) => ({ ...each, node: feed.titleOf(String(each.node)) }));
+  return { ...reply, body: { ...reply.body, fleet: { ...fleet, nodes } } };
 }

@@ -48,7 +48,8 @@ export class RuleHistory {
         why ? h("q", {}, why) : null),
       isNow ? badge(entry.rule === null ? "gone" : "in force", entry.rule === null ? "bad" : "good")
         : h("span", { class: "buttons" }, this.of === "all" ? compare : null, back),
-      this.of === "one" && before ? difference(yamlOf(before.rule), yamlOf(entry.rule)) : null);
+      this.of === "one" && before ? difference(`What version ${version} changed`,
+        yamlOf(before.rule), yamlOf(entry.rule)) : null);
   }
 
   private async compare(version: number): Promise<void> {
@@ -57,8 +58,9 @@ export class RuleHistory {
     const [before, after] = [textsOf(then.body), textsOf(now.body)];
     const text = (of: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): string =>
       [...of].flatMap(([id, rule]) => others.get(id) === rule ? [] : [rule]).join("");
-    fill(this.diff, h("h3", {}, `From version ${version} to now`),
-      difference(text(before, after), text(after, before)));
+    const title = `From version ${version} to now`;
+    fill(this.diff, h("h3", {}, title),
+      difference(title, text(before, after), text(after, before)));
     this.diff.scrollIntoView({ block: "nearest" });
   }
 }
@@ -81,10 +83,10 @@ function textsOf(body: json.Fields): Map<string, string> {
 
 const SIGNS = { same: " ", added: "+", removed: "-" } as const;
 
-function difference(before: string, after: string): Child {
+function difference(name: string, before: string, after: string): Child {
   const lines = hunks(diffLines(before, after));
   if (lines.length === 0) return h("p", { class: "empty" }, "These are the same rules.");
-  return h("pre", { class: "diff", tabindex: 0, role: "region", "aria-label": "Difference" },
+  return h("pre", { class: "diff", tabindex: 0, role: "region", "aria-label": name },
     ...lines.map(diffLine));
 }
 

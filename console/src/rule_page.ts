@@ -8,7 +8,7 @@ import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import { type Second, readHistory } from "./message";
-import { Author, type Change, changeRule } from "./rule_change";
+import { Author, type Change, changeRule, titled } from "./rule_change";
 import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import {
@@ -137,7 +137,7 @@ export class RulePage {
     const { id } = this;
     const rule = await ask(`/admin/rules/${encodeURIComponent(id)}`, how);
     if (id !== this.id) return;
-    this.take(rule);
+    this.take(titled(rule));
     if (this.rule) await this.loadFigures(how);
   }
 

@@ -50,12 +50,17 @@ function before(from: Stance, past: string | undefined): string {
   return `${past} ${from === "shadow" ? "would have been" : "were"} denied.`;
 }
 
-/** The nodes that take changes: "on 3 nodes", "on 2 of 3 nodes", "on this node". */
+/** More have no names in a sentence. */
+const NAMED_MAX = 4;
+
+/** Which nodes take changes: "on 1 of 2 nodes (web-1)", "on 31 nodes", "on this node". */
 export function whereText(fleet: unknown): string {
-  const { runs, nodes } = json.object(fleet);
-  const all = json.list(nodes).length;
-  if (json.number(runs) === undefined) return "on this node";
-  return runs === all ? `on ${plural(all, "node")}` : `on ${String(runs)} of ${all} nodes`;
+  const nodes = json.objects(json.object(fleet).nodes);
+  if (nodes.length === 0) return "on this node";
+  const runs = nodes.filter((node) => node.runs === true);
+  const names = runs.length > NAMED_MAX ? "" : ` (${runs.map(({ node }) => node).join(", ")})`;
+  const all = runs.length === nodes.length ? "" : `${runs.length} of `;
+  return `on ${all}${plural(nodes.length, "node")}${names}`;
 }
 
 /** How long a change holds there. */

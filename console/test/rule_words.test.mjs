@@ -15,7 +15,8 @@ test("a switch says what it does before it does it", () => {
     "now on, on this node, until the next reload.");
   assert.equal(switchSays("enforced", "off", PAST, FLEET),
     "512 of 4,000 requests of the last 1 h were denied. It counts nothing and denies nobody from " +
-    "now on, on 1 of 2 nodes, until a reload of other rules. Not on b: its file has other rules.");
+    "now on, on 1 of 2 nodes (a), until a reload of other rules. " +
+    "Not on b: its file has other rules.");
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
 });
@@ -27,8 +28,9 @@ test("a rule does one of three things", () => {
 });
 
 test("a change says where it holds, and where not", () => {
-  assert.equal(whereText({ runs: 3, nodes: [{}, {}, {}] }), "on 3 nodes");
-  assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes, until a reload of other rules. " +
+  assert.equal(whereText({ nodes: Array.from({ length: 5 }, () => ({ runs: true })) }),
+    "on 5 nodes");
+  assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes (a), until a reload of other rules. " +
     "Not on b: its file has other rules.");
 });
 

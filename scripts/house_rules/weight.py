@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 49_173),
     ("laboratory", ("lab/", "bench/"), 7_396),
-    ("console", ("console/",), 5_087),
+    ("console", ("console/",), 5_092),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 55_965
+TESTS_MAX = 55_967
 
 
 def weigh(tree):

@@ -108,11 +108,11 @@ class RulePage(unittest.TestCase):
 
             said = self.press("Enforce", "too many <b>bots</b>")
             self.assertRegex(said, r"^\d[\d,]* of \d[\d,]* requests of the last .* would have been "
-                             "denied. Such requests are denied from now on, on 2 nodes, until a "
+                             "denied. Such requests are denied from now on, on 2 nodes .*, until a "
                              "reload of other rules.$")
             self.pictures("rule-page-asks")
             page.click("dialog button", "Enforce")
-            page.find("#rule-page .message.good", "It holds on 2 nodes, until")
+            page.find("#rule-page .message.good", "It holds on 2 nodes (")
             self.is_pressed("Enforce")
             self.assertNotIn("shadow", rule_of(first))
             self.assertFalse(second.check(rule="login", key="192.0.2.5")["allowed"])
