@@ -8,7 +8,6 @@ from lab import LabTest, combined
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "console"))
 import browser  # noqa: E402 (after the line above)
-import weir_server  # noqa: E402
 
 RULES = """
 rules:
@@ -58,7 +57,4 @@ class Page(LabTest):
 
 
 if __name__ == "__main__":
-    if browser.why_not():
-        print(browser.why_not())
-        sys.exit(browser.SKIPPED)
-    weir_server.main()
+    browser.main()
