@@ -13,8 +13,10 @@ import {
 } from "./message";
 import { RunsBar } from "./runs_bar";
 import { highest, sumOf } from "./series";
+import { session } from "./session";
 import { Tab, address } from "./tab";
 import { type Mark, Sparkline, Tile, TimeChart } from "./time_chart";
+import { type DeniedList, TopDenied, deniedBy, keyOf } from "./top_denied";
 import { NOW_S, TopRules } from "./top_rules";
 import { burstState, deniedState, keysState, latencyState, redisState } from "./words";
 
@@ -34,6 +36,7 @@ const SPANS: readonly Span[] = [
   { name: "24h", words: "day", seconds: 86_400, everyMs: 60_000 },
 ];
 const LOAD_MS = 2000;
+const DENIED_MS = 5000;
 const YOUNG_S = 300;
 /** The table is drawn in the frame after that of the charts. */
 const FRAME_MS = 20;
@@ -59,11 +62,13 @@ export class OverviewTab extends Tab {
   private readonly back = button("Zoom out", () => this.zoom(), { class: "small", hidden: true });
   private readonly charts = this.makeCharts();
   private readonly rules = new TopRules();
+  private readonly denied = new TopDenied();
   private readonly events = h("ol",
     { class: "events", "aria-live": "polite", "aria-label": "Events" });
   private readonly runs = new RunsBar("compact");
   private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();
+  private keys: DeniedList = { groups: [], isPart: false };
   private asked: Span | undefined;
   private zoomed: { readonly from: number; readonly to: number } | undefined;
   private marks: Mark[] = [];
@@ -88,7 +93,7 @@ export class OverviewTab extends Tab {
         h("section", { class: "card" }, slow.element)),
       this.runs,
       h("div", { class: "split rules" }, this.rules.element,
-        h("div", { class: "stack" },
+        h("div", { class: "stack" }, ...this.denied.elements,
           h("section", { class: "card" }, h("h2", {}, "Events"), this.events))));
     feed.addEventListener("history", () => this.shown && this.drawCharts());
     feed.addEventListener("message", () => feed.last && this.keepLines(feed.last));
@@ -149,12 +154,32 @@ export class OverviewTab extends Tab {
     if (document.hidden || feed.isOld() || feed.status === "refused") return;
     const wanted = new Set([MINUTE, this.chosen, this.charted()]);
     await Promise.all([...wanted].map((span) => this.loadHistory(span)));
+    if (session.mayChange) await this.loadDenied();
     this.refresh();
   }
 
+  /** Of a time in which nobody was denied the server is not asked. */
+  private async loadDenied(): Promise<void> {
+    const { name, words } = this.chosen;
+    const hasDenied = (span: Span) => this.history(span).rules.some(({ denied }) => denied);
+    if (hasDenied(MINUTE) && this.isDue("keys", DENIED_MS)) {
+      this.keys = await deniedBy("key", MINUTE.name);
+    }
+    if (!hasDenied(this.chosen)) this.denied.hide();
+    else if (this.isDue(`denied ${name}`, DENIED_MS)) {
+      await this.denied.load(name, `this node's record of the last ${words}`);
+    }
+  }
+
+  private isDue(what: string, everyMs: number): boolean {
+    const now = Date.now();
+    if (now - (this.askedMs.get(what) ?? 0) < everyMs) return false;
+    this.askedMs.set(what, now);
+    return true;
+  }
+
   private async loadHistory({ name, seconds, everyMs }: Span): Promise<void> {
-    if (Date.now() - (this.askedMs.get(name) ?? 0) < everyMs) return;
-    this.askedMs.set(name, Date.now());
+    if (!this.isDue(name, everyMs)) return;
     const reply = await ask(query("/console/history", { span: name }), UNASKED);
     if (reply.ok) this.histories.set(name, readHistory(reply.body));
     else this.histories.delete(name);
@@ -176,14 +201,17 @@ export class OverviewTab extends Tab {
       denying.length === 0 ? h("li", {}, this.nobody()) : null)));
   }
 
-  /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s)" */
+  /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
+    const whom = this.keys.groups.find((one) => (one.rule ?? "") === rule);
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule") : h("a", { href: address("rules", { rule }),
         "data-focus": rule }, h("b", {}, rule)),
       ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
       h("b", { class: "bad" }, share(denyRate)),
-      since === undefined ? "" : `, since ${moment(since)} (${lasting(Math.max(0, t - since))})`);
+      since === undefined ? "" : `, since ${moment(since)} (${lasting(Math.max(0, t - since))})`,
+      whom ? ", most of all " : "", whom ? keyOf(whom) : "", ". ",
+      h("a", { href: address("denials", { rule }), "data-focus": `${rule} denials` }, "Show them"));
   }
 
   private nobody(): string {

@@ -6,6 +6,7 @@ import test from "node:test";
 import { diffLines, hunks } from "../src/diff.ts";
 import { newEvents, readHistory, readLive } from "../src/message.ts";
 import { highest, nearest, sumOf } from "../src/series.ts";
+import { readDenied } from "../src/top_denied.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
 import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
 
@@ -64,6 +65,14 @@ test("a line through a chart is of the nearest step, or of none", () => {
 test("a short line keeps the peaks of a long one", () => {
   assert.deepEqual(highest([1, 9, 2, 3, 4], 3), [9, 3, 4]);
   assert.deepEqual(highest([], 3), []);
+});
+
+test("what is not known of denials is left out, and what passed", () => {
+  const { groups, isPart } = readDenied("network", { forgotten: 2, groups: [
+    { network: "192.0.2.0/24", times: 3, last: 9 }, { network: null, times: 1 },
+    { network: "192.0.2.0/24", shadow: true, times: 7 }] });
+  assert.deepEqual([groups.length, groups[0].name, groups[0].times, isPart],
+    [1, "192.0.2.0/24", 3, true]);
 });
 
 test("new events are those with higher ids, or all of a server that began again", () => {

@@ -23,6 +23,7 @@ MANY = CONFIG + "".join(f"  - {{id: rule-{i}, limit: 1, window: 1h, match: {{pat
                         for i in range(RULES))
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 ALICE = "203.0.113.9"
+ROWS = "#overview .rules > section [data-row]"
 
 
 @contextlib.contextmanager
@@ -63,7 +64,8 @@ class Overview(unittest.TestCase):
             self.page.driver.get("about:blank")
 
     def cell(self, rule, column):
-        return self.page.find(f'#overview [data-row="{rule}"] [data-column="{column}"]').text
+        return self.page.find(f'#overview .rules > section [data-row="{rule}"] '
+                              f'[data-column="{column}"]').text
 
     def pictures(self, name):
         for size, (width, height) in SIZES.items():
@@ -97,14 +99,19 @@ class Overview(unittest.TestCase):
                                        rf"\d+ %, since ({began}|{time.strftime('%H:%M')}):\d\d")
                 self.assertNotIn("trial", said, "a rule in shadow denies nobody")
                 self.assertNotIn("api", said)
+                page.find("#overview .now", f"most of all {ALICE}")
                 self.first_screen("#overview .now")
+                page.find('#overview [data-column="Key"] a', ALICE)
+                titles = [each.text for each in page.all("#overview .stack h2")]
+                self.assertEqual([title for title in titles if "Countries" in title], [],
+                                 "of which nothing is known")
                 page.find("#overview .tile.bad", "last minute")
                 self.assertRegex(page.find("#overview .tile.bad").text, r"\d+ of \d+")
                 page.wait(lambda _: "since" in self.cell("login", "Denying"), "the table has it")
                 self.assertIn("5 per 1m, /login, by client", self.cell("login", "Rule"))
                 self.assertIn("would be", self.cell("trial", "Denied"))
                 self.assertEqual(self.cell("api", "Denied"), "0")
-                rows = [row.get_attribute("data-row") for row in page.all("#overview [data-row]")]
+                rows = [row.get_attribute("data-row") for row in page.all(ROWS)]
                 self.assertEqual(rows[-1], "api", "sorted by what is denied")
                 self.pictures("overview-denied")
             page.find("#overview .now:not(.bad)", "The last denial was at")
@@ -149,12 +156,12 @@ class Overview(unittest.TestCase):
                 server.check(key="x", rule="rule-777")
             page.open(server.url)
             page.find("#overview .pages", f"1 to 50 of {RULES + 3:,}")
-            page.wait(lambda _: page.text("#overview [data-row] a") == "rule-777", "it is first")
+            page.wait(lambda _: page.text(f"{ROWS} a") == "rule-777", "it is first")
             page.type("#overview .data input", "rule-99")
-            page.wait(lambda _: len(page.all("#overview [data-row]")) == 11, "it finds them")
+            page.wait(lambda _: len(page.all(ROWS)) == 11, "it finds them")
             page.type("#overview .data input", "/r500")
-            page.wait(lambda _: len(page.all("#overview [data-row]")) == 1, "by path")
-            self.assertEqual(page.find("#overview [data-row] a").text, "rule-500")
+            page.wait(lambda _: len(page.all(ROWS)) == 1, "by path")
+            self.assertEqual(page.find(f"{ROWS} a").text, "rule-500")
 
     def test_old_figures_say_so(self):
         page = self.page

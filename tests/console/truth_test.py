@@ -212,7 +212,7 @@ class Truth(unittest.TestCase):
             page.find("#overview td", "api")
             for _ in range(6):
                 server.check(key="x", rule="login")
-            rows = "#overview [data-row]"
+            rows = "#overview .rules > section [data-row]"
             page.wait(lambda _: page.find(rows).get_attribute("data-row") == "login", "it moves up")
             self.assertEqual([row.get_attribute("data-row") for row in page.all(rows)],
                              ["login", "api", "demo"])
