@@ -15,7 +15,7 @@ const SHOWN = 500;
 const SAVED = 10_000;
 const BLOCK_FOR = "5m";
 const TIMES = [["10m", "Last 10 minutes"], ["1h", "Last hour"], ["24h", "Last 24 hours"],
-  ["", "All that is known"]] as const;
+  ["", "All known"]] as const;
 const GROUPS = [["", "One by one"], ["rule", "By rule"], ["key", "By key"],
   ["network", "By network"], ["path", "By path"], ["country", "By country"]] as const;
 const DOORS = [["", "All"], ["http", "Checks (HTTP)"], ["auth", "Requests (/auth)"],
@@ -63,10 +63,13 @@ export class DenialsTab extends Tab {
       this.by]) control.addEventListener("change", () => this.changed());
     this.live.addEventListener("change", () => void this.load());
     this.append(h("h1", {}, "Denials"), this.whose,
-      h("section", { class: "card" }, this.ids, h("div", { class: "filters" },
-        field("Rule", this.rule), field("Key", this.key, "With a rule"),
-        field("Path", this.path, "/api/* is what begins so"), field("Country", this.country, "NL"),
-        field("Came as", this.door), field("Time", this.time), field("Show", this.by)),
+      h("section", { class: "card" }, this.ids,
+        h("details", { open: !window.matchMedia("(max-width: 640px)").matches },
+          h("summary", {}, "Filters"), h("div", { class: "filters" },
+            field("Rule", this.rule), field("Key", this.key, "With a rule"),
+            field("Path", this.path, "/api/* is what begins so"),
+            field("Country", this.country, "NL"), field("Came as", this.door),
+            field("Time", this.time), field("Show", this.by))),
       h("div", { class: "actions" }, h("label", { class: "check" }, this.live, "Live"),
         button("Clear filters", () => (location.hash = address("denials")), { class: "small" }),
         button("CSV", () => this.save("csv"), { class: "small", "aria-label": "Download as CSV" }),

@@ -121,7 +121,7 @@ class Console(unittest.TestCase):
             page.find(f"#{tab}:not([hidden]) *")
             self.assertEqual(page.focused().get_attribute("id"), f"tab-{tab}")
         page.driver.back()
-        page.find("#simulator:not([hidden]) *")
+        page.find("#denials:not([hidden]) *")
 
     def test_figures_come_by_themselves(self):
         page = self.browser

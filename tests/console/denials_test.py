@@ -79,6 +79,8 @@ class Denials(unittest.TestCase):
     def pictures(self, name):
         for size, (width, height) in SIZES.items():
             self.page.width(width, height)
+            self.page.driver.refresh()  # a phone has its filters folded
+            self.page.find("#denials .message", "as of")
             for scheme in ("light", "dark"):
                 self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
                 self.page.screenshot(f"{name}-{size}-{scheme}")
