@@ -2,6 +2,7 @@
 
 import { type Ask, ask, query } from "./api";
 import { DataTable } from "./data_table";
+import { wholeKey } from "./denials";
 import { type Child, fill, h, verbatim } from "./dom";
 import { about, count, exact, share } from "./format";
 import * as json from "./json";
@@ -14,7 +15,7 @@ export class BusiestKeys {
   readonly element: HTMLElement;
   private rule = "";
 
-  /** `does`: what people can do with a key, if its text is known. */
+  /** `does`: what people can do with a key, if all of its text is known. */
   constructor(caption: string, private readonly by: "asked" | "denied",
     does: (key: string) => Child) {
     this.table = new DataTable<json.Fields>({
@@ -25,8 +26,7 @@ export class BusiestKeys {
         { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
           figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
-        { title: "Do", cell: ({ key }) => json.text(key) === undefined ? null
-          : does(String(key)) },
+        { title: "Do", cell: (entry) => wholeKey(entry) ? does(wholeKey(entry)!) : null },
       ],
     });
     this.element = h("section", { class: "card" },

@@ -31,7 +31,8 @@ export class RuleHistory {
     this.told = told;
     fill(this.diff);
     fill(this.list, ...entries.slice(0, SHOWN)
-      .map((entry, at) => this.item(entry, at === 0, entries[at + 1])));
+      .map((entry, at) => this.item(entry, at === 0, entries[at + 1])),
+    entries.length > SHOWN ? h("li", {}, `and ${entries.length - SHOWN} older versions`) : null);
   }
 
   private item(entry: json.Fields, isNow: boolean, before: json.Fields | undefined): HTMLElement {

@@ -3,6 +3,7 @@
 import { type Ask, type Reply, UNASKED, ask, query } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
+import { nameOf, wholeKey } from "./denials";
 import { type Child, badge, button, fill, h, say, verbatim } from "./dom";
 import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
@@ -60,8 +61,7 @@ export class RulePage {
     ],
   });
   private readonly denials = new DataTable<json.Fields>({
-    caption: "Denied of late",
-    id: ({ at, hash, cause, shadow, status }) => [at, hash, cause, shadow, status].join(),
+    caption: "Denied of late", id: nameOf,
     empty: "Nobody, as far as this node remembers.",
     columns: [
       { title: "When", cell: ({ at }) => clock(Date.parse(String(at)) / 1000) },
@@ -216,8 +216,9 @@ export class RulePage {
   }
 
   private denied(entry: json.Fields): HTMLElement {
-    const key = json.text(entry.key);
-    return h("span", {}, verbatim(key ?? String(entry.hash)), " ", key ? this.links(key) : null);
+    const key = wholeKey(entry);
+    return h("span", {}, verbatim(json.text(entry.key) ?? String(entry.hash)), " ",
+      key ? this.links(key) : null);
   }
 
   private links(key: string): HTMLElement {
