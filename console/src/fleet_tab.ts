@@ -50,10 +50,10 @@ export class FleetTab extends Tab {
     sort: { title: "State", falls: true },
     text: (node) => [node.title, node.name, node.address, node.version, node.mode].join(" "),
     columns: [
-      { title: "State", by: (node) => stateOf(node).rank, cell: state },
+      { title: "State", by: (node) => stateOf(node).rank,
+        cell: (node) => h("div", { class: "state" }, state(node), this.trouble(node)) },
       { title: "Node", by: nameOf, cell: named },
       ...FACTS,
-      { title: "Trouble", cell: (node) => this.trouble(node) },
     ],
   });
   private readonly many = h("section", { class: "card", hidden: true }, this.table.element);

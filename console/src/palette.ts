@@ -38,7 +38,7 @@ class Palette {
     this.input.value = "";
     this.dialog.showModal();
     this.draw(0);
-    void ruleNames().then((names) => {
+    void ruleNames(Infinity).then((names) => {
       this.entries = [...pages(), ...deeds(), ...names.map(ruleEntry)];
       this.draw(this.chosen);
     });

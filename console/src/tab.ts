@@ -46,12 +46,12 @@ export abstract class Tab extends HTMLElement {
 const NAMES_MAX = 1000;
 
 /** The ids of the rules, as well as this page may know them. */
-export async function ruleNames(): Promise<string[]> {
+export async function ruleNames(most = NAMES_MAX): Promise<string[]> {
   const seen = (feed.last?.rules ?? []).map((line) => line.rule);
   if (!session.mayChange) return seen.filter((name) => name !== "");
   const reply = await ask("/admin/rules");
   const written = json.objects(reply.body.rules).map((rule) => json.text(rule.id) ?? "");
-  return (reply.ok ? written : seen).filter((name) => name !== "").slice(0, NAMES_MAX);
+  return (reply.ok ? written : seen).filter((name) => name !== "").slice(0, most);
 }
 
 export function address(tab: string, parameters: Record<string, string> = {}): string {

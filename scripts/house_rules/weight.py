@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 49_173),
     ("laboratory", ("lab/", "bench/"), 7_396),
-    ("console", ("console/",), 5_217),
+    ("console", ("console/",), 5_222),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 55_980
+TESTS_MAX = 56_211
 
 
 def weigh(tree):
