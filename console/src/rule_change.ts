@@ -1,6 +1,6 @@
 // Changes a rule, and asks who wants that and why.
 
-import { type Reply, ask, query } from "./api";
+import { type Ask, type Reply, ask, query } from "./api";
 import { field, h } from "./dom";
 import * as json from "./json";
 import { keep, kept } from "./kept";
@@ -28,19 +28,12 @@ export class Author {
   }
 }
 
-export interface Change {
-  readonly id: string;
-  /** Of the rules that it is meant for. */
-  readonly version: string;
-  readonly method: "PUT" | "PATCH" | "DELETE";
-  readonly body?: json.Fields;
-  /** by, why, persist */
-  readonly said: Record<string, string>;
-}
-
-export async function changeRule({ id, version, method, body, said }: Change): Promise<Reply> {
+/** `version`: of the rules that it is meant for; `said`: by, why, persist. */
+export async function changeRule(
+  id: string, version: string, how: Ask, said: Record<string, string>,
+): Promise<Reply> {
   return titled(await ask(query(`/admin/rules/${encodeURIComponent(id)}`, said),
-    { method, body, headers: { "If-Match": `"${version}"` } }));
+    { ...how, headers: { "If-Match": `"${version}"` } }));
 }
 
 /** With what people call the nodes. */

@@ -168,8 +168,8 @@ export class RuleEditor {
     if (!this.valid) return;
     const id = this.target();
     const keeps: Record<string, string> = this.toFile.checked ? { persist: "true" } : {};
-    const reply = await changeRule({ id, version: this.version, method: "PUT", body: this.valid,
-      said: { ...this.author.said(), ...keeps } });
+    const reply = await changeRule(id, this.version, { method: "PUT", body: this.valid },
+      { ...this.author.said(), ...keeps });
     if (!reply.ok) return this.judge("bad", reply.problem);
     this.version = String(reply.body.version ?? this.version);
     this.id = id;

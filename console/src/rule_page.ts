@@ -9,7 +9,7 @@ import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import { type Second, readHistory } from "./message";
-import { Author, type Change, changeRule, titled } from "./rule_change";
+import { Author, changeRule, titled } from "./rule_change";
 import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import {
@@ -27,8 +27,6 @@ const SPANS_S = [120, 600, HOUR_S];
 const DENIALS_SHOWN = 20;
 
 const STANCE_NAMES = Object.keys(STANCES) as Stance[];
-
-type How = Pick<Change, "method" | "body">;
 
 export class RulePage {
   private id = "";
@@ -155,7 +153,10 @@ export class RulePage {
     this.fleet = body.fleet;
     this.shown.hidden = !ok;
     this.controls.hidden = !ok || body.origin === "envoy";
-    if (ok) return this.show(body);
+    if (ok) {
+      if (this.message.classList.contains("bad")) this.say("", "");  // it is over
+      return this.show(body);
+    }
     fill(this.state, this.isKnown ? badge("gone", "bad") : null);
     if (!was && this.message.textContent !== "") return;
     this.say("bad", this.isKnown ? "There is no such rule any more. The history brings it back."
@@ -251,25 +252,23 @@ export class RulePage {
   }
 
   /** What people agree to is a change of what they have seen, so of this version. */
-  private async propose(question: string, says: string, label: string, how: How): Promise<void> {
+  private async propose(question: string, says: string, label: string, how: Ask): Promise<void> {
     const { version } = this;
     const author = new Author();
     const yes = await confirmed(question, says, label, author.element);
-    if (yes) await this.change({ ...how, version, said: author.said() });
+    if (yes) await this.change(version, how, author.said());
   }
 
   /** At once: what it replaces stays in the history. */
   private async putBack({ rule, version }: json.Fields): Promise<void> {
-    const how: How = json.isObject(rule) ? { method: "PUT", body: rule } : { method: "DELETE" };
-    const said = { why: `back to version ${String(version)}` };
-    await this.change({ ...how, version: this.version, said });
+    const how = json.isObject(rule) ? { method: "PUT", body: rule } : { method: "DELETE" };
+    await this.change(this.version, how, { why: `back to version ${String(version)}` });
   }
 
-  private async change(how: Omit<Change, "id">): Promise<void> {
-    const { id, rule: before } = this;
-    const { version } = how;
+  private async change(version: string, how: Ask, said: Record<string, string>): Promise<void> {
+    const before = this.rule;
     this.say("", "");
-    const reply = await changeRule({ id, ...how });
+    const reply = await changeRule(this.id, version, how, said);
     await this.load({});
     if (!reply.ok) return this.say("bad", reply.problem);
     const warnings = json.list(reply.body.warnings).map((each) => `Warning: ${String(each)}.`);
