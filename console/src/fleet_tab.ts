@@ -1,7 +1,7 @@
 // Fleet: every node with its mode, its figures and its troubles, the worst first: cards, or a table
 // where there are many. Those that have died stay until somebody dismisses them.
 
-import { type Column, DataTable } from "./data_table";
+import { type Column, DataTable, inOrder } from "./data_table";
 import { badge, button, fill, h, renew } from "./dom";
 import { clock, count, latency, share, span } from "./format";
 import * as json from "./json";
@@ -67,28 +67,24 @@ export class FleetTab extends Tab {
     if (!last) return;
     const redis = redisState(last.redis, last.t);
     fill(this.redis, "Redis: ", badge(redis.value, redis.level), ` ${redis.text}`);
-    const nodes = last.nodes.length > 0 ? shownNodes(last.nodes) : [alone(last)];
+    const nodes = shownNodes(last.nodes);
     const sum = `${whose(last, nodes)}: ${ratesLine(last.fleet)}, in the last second.`;
     fill(this.sum, last.redis?.state === "disabled" ? `${sum} ${ALONE}` : sum);
     const isMany = nodes.length > CARDS_MAX;
     this.many.hidden = !isMany;
     this.nodes.hidden = isMany;
-    const sorted = troubleFirst(nodes);
+    const sorted = inOrder(inOrder(nodes, nameOf, false), (node) => stateOf(node).rank, true);
     if (isMany) this.table.show(sorted);
     else this.showCards(sorted);
   }
 
+  /** Those that were there stay, so that nobody loses a click or the focus. */
   private showCards(nodes: readonly NodeLine[]): void {
-    const drawn = new Map([...this.nodes.children].map((card) => [card.id, card]));
-    nodes.forEach((node, at) => {
-      const made = this.card(node);
-      const card = drawn.get(made.id) ?? made;
-      drawn.delete(made.id);
-      if (card !== made) renew(card, made);
-      const there = this.nodes.children[at] ?? null;
-      if (there !== card) this.nodes.insertBefore(card, there);
-    });
-    for (const card of drawn.values()) card.remove();
+    const made = nodes.map((node) => this.card(node));
+    const old = [...this.nodes.children];
+    const isSame = made.length === old.length && made.every(({ id }, at) => old[at]!.id === id);
+    if (isSame) made.forEach((card, at) => renew(old[at]!, card));
+    else fill(this.nodes, ...made);
   }
 
   private card(node: NodeLine): HTMLElement {
@@ -151,13 +147,6 @@ function state(node: NodeLine): HTMLElement {
   return badge(word, level);
 }
 
-const ORDER = new Intl.Collator("en", { numeric: true });
-
-function troubleFirst(nodes: readonly NodeLine[]): NodeLine[] {
-  return [...nodes].sort((a, b) =>
-    stateOf(b).rank - stateOf(a).rank || ORDER.compare(nameOf(a), nameOf(b)));
-}
-
 /** Those that are gone and that somebody has dismissed in this browser are left out. */
 export function shownNodes(nodes: readonly NodeLine[]): NodeLine[] {
   const names = dismissed();
@@ -169,12 +158,6 @@ export function shownNodes(nodes: readonly NodeLine[]): NodeLine[] {
 
 function dismissed(): string[] {
   return json.list(json.parse(kept(KEPT))).map(String);
-}
-
-/** What a node that knows of no fleet says of itself. */
-function alone(live: Live): NodeLine {
-  const { requests, denied } = live.here;
-  return { name: live.node ?? "this node", here: true, requests, denied, mode: "local" };
 }
 
 /** The worse, the higher its rank. */
