@@ -93,8 +93,9 @@ export class OverviewTab extends Tab {
         h("section", { class: "card" }, slow.element)),
       this.runs,
       h("div", { class: "split rules" }, this.rules.element,
-        h("div", { class: "stack" }, ...this.denied.elements,
-          h("section", { class: "card" }, h("h2", {}, "Events"), this.events))));
+        h("div", { class: "stack" },
+          h("section", { class: "card" }, h("h2", {}, "Events"), this.events),
+          ...this.denied.elements)));
     feed.addEventListener("history", () => this.shown && this.drawCharts());
     feed.addEventListener("message", () => feed.last && this.keepLines(feed.last));
     if (feed.last) this.keepLines(feed.last);
@@ -203,7 +204,7 @@ export class OverviewTab extends Tab {
 
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
-    const whom = this.keys.groups.find((one) => (one.rule ?? "") === rule);
+    const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule);
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule") : h("a", { href: address("rules", { rule }),
         "data-focus": rule }, h("b", {}, rule)),

@@ -71,7 +71,7 @@ test("what is not known of denials is left out, and what passed", () => {
   const { groups, isPart } = readDenied("network", { forgotten: 2, groups: [
     { network: "192.0.2.0/24", times: 3, last: 9 }, { network: null, times: 1 },
     { network: "192.0.2.0/24", shadow: true, times: 7 }] });
-  assert.deepEqual([groups.length, groups[0].name, groups[0].times, isPart],
+  assert.deepEqual([groups.length, groups[0].network, groups[0].times, isPart],
     [1, "192.0.2.0/24", 3, true]);
 });
 
