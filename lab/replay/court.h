@@ -26,7 +26,7 @@ class Court {
 
   Court(RuleSetPtr rules, Instant start)
       : store_(make_memory_store({.max_keys = kKeysMax}, start)),
-        pool_(engine_, blocks_, std::move(rules)) {}
+        pool_(engine_, blocks_, std::move(rules), DenialDoor::kNginx) {}
   Court(const Court&) = delete;
   Court& operator=(const Court&) = delete;
 
