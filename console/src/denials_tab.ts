@@ -3,7 +3,7 @@
 import { type Ask, UNASKED, ask, query } from "./api";
 import { type Column, DataTable } from "./data_table";
 import { type Filters, curlOf, filtersOf, nameOf, wholeKey } from "./denials";
-import { badge, button, field, fill, h, option, say, unique, verbatim } from "./dom";
+import { badge, button, field, fill, h, option, say, tell, unique, verbatim } from "./dom";
 import { about, clock, exact, moment, plural, visible, wait } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
@@ -56,7 +56,6 @@ export class DenialsTab extends Tab {
   private forgotten = 0;
   private isRefused = false;  // asking the same again is in vain
   private filters: Filters = {};
-  private timer = 0;
 
   protected build(): void {
     for (const control of [this.rule, this.key, this.path, this.country, this.door, this.time,
@@ -85,14 +84,8 @@ export class DenialsTab extends Tab {
     this.showFilters();
     void ruleNames().then((names) => fill(this.ids, ...names.map((name) => option(name))));
     void this.load();
-    window.clearInterval(this.timer);
-    this.timer = window.setInterval(() => {
-      if (this.live.checked && !this.isRefused) void this.load(UNASKED);
-    }, REFRESH_MS);
-  }
-
-  protected override closed(): void {
-    window.clearInterval(this.timer);
+    this.loadEach(REFRESH_MS, () =>
+      this.live.checked && !this.isRefused && this.load(UNASKED));
   }
 
   protected override refresh(): void {
@@ -142,8 +135,7 @@ export class DenialsTab extends Tab {
     this.forgotten = json.number(reply.body.forgotten) ?? 0;
     const found = json.objects(isGrouped ? reply.body.groups : reply.body.denials);
     (isGrouped ? this.groups : this.rows).show(found);
-    this.message.className = "message bad";
-    say(this.message, reply.problem);
+    tell(this.message, "bad", reply.problem);
     this.showState(reply.body, found);
   }
 
@@ -179,27 +171,23 @@ export class DenialsTab extends Tab {
     if (!yes) return;
     const { ok, problem } = await ask("/admin/blocks",
       { body: { ...(rule ? { rule } : {}), key, for: BLOCK_FOR } });
-    this.tell(ok, ok ? `${visible(key)} is blocked for ${BLOCK_FOR}.` : problem);
+    tell(this.message, ok ? "good" : "bad",
+      ok ? `${visible(key)} is blocked for ${BLOCK_FOR}.` : problem);
   }
 
   private async copy(curl: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(curl);
-      this.tell(true, "Copied. The record knows no method, no query and no header.");
+      tell(this.message, "good", "Copied. The record knows no method, no query and no header.");
     } catch {
-      this.tell(false, curl);
+      tell(this.message, "bad", curl);
     }
-  }
-
-  private tell(ok: boolean, text: string): void {
-    this.message.className = `message ${ok ? "good" : "bad"}`;
-    say(this.message, text);
   }
 
   private async save(form: "csv" | "json"): Promise<void> {
     const type = form === "csv" ? "text/csv" : "application/json";
     const reply = await ask(this.question(SAVED), { headers: { Accept: type } });
-    if (!reply.ok) return this.tell(false, reply.problem);
+    if (!reply.ok) return tell(this.message, "bad", reply.problem);
     const href = URL.createObjectURL(new Blob([reply.text], { type }));
     h("a", { href, download: `weir-denials.${form}` }).click();
     URL.revokeObjectURL(href);

@@ -41,6 +41,12 @@ export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A message with its level. */
+export function tell(element: Element, level: string, text: string): void {
+  element.className = `message ${level}`;
+  say(element, text);
+}
+
 /** An icon of ours; what it means is said in words next to it. */
 export function icon(name: IconName): SVGElement {
   const parsed = new DOMParser().parseFromString(ICONS[name], "image/svg+xml").documentElement;

@@ -3,7 +3,7 @@
 import { type Ask, UNASKED, ask } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { badge, button, field, h, offer, say, verbatim } from "./dom";
+import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
 import { algorithm, count, span, wait } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
@@ -37,7 +37,6 @@ export class KeysTab extends Tab {
     ],
   });
   private readonly blocksProblem = h("p", { class: "problem" });
-  private timer = 0;
 
   protected build(): void {
     this.rule.addEventListener("change", () => void this.load());
@@ -67,12 +66,7 @@ export class KeysTab extends Tab {
       if (parameters.get("key")) this.key.value = parameters.get("key")!;
       return this.load();
     });
-    window.clearInterval(this.timer);
-    this.timer = window.setInterval(() => void this.load(UNASKED), REFRESH_MS);
-  }
-
-  protected override closed(): void {
-    window.clearInterval(this.timer);
+    this.loadEach(REFRESH_MS, () => this.load(UNASKED));
   }
 
   private async load(how: Ask = {}): Promise<void> {
@@ -106,7 +100,7 @@ export class KeysTab extends Tab {
   private chosen(): { rule: string; key: string } | undefined {
     const chosen = { rule: this.rule.value, key: this.key.value };
     if (chosen.rule && chosen.key) return chosen;
-    this.say("bad", "Choose a rule and a key first.");
+    tell(this.state, "bad", "Choose a rule and a key first.");
     return undefined;
   }
 
@@ -114,12 +108,12 @@ export class KeysTab extends Tab {
     const chosen = this.chosen();
     if (!chosen) return;
     const { ok, problem, body } = await ask("/v1/look", { body: chosen });
-    if (!ok) return this.say("bad", problem);
+    if (!ok) return tell(this.state, "bad", problem);
     const left = `${count(json.number(body.remaining))} of ${count(json.number(body.limit))} left`;
     const by = `by ${algorithm(json.text(body.algorithm))}`;
     const after = json.number(body.retry_after);
     const again = after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
-    this.say(body.allowed === true ? "good" : "bad", body.allowed === true
+    tell(this.state, body.allowed === true ? "good" : "bad", body.allowed === true
       ? `${chosen.key} would be allowed: ${left}, ${by}.`
       : `${chosen.key} would be denied: ${left}, ${by}; ${again}.`);
   }
@@ -133,7 +127,7 @@ export class KeysTab extends Tab {
     const chosen = this.chosen();
     if (!chosen) return;
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
-    this.say(ok ? "good" : "bad", ok ? `${chosen.key} starts at 0.` : problem);
+    tell(this.state, ok ? "good" : "bad", ok ? `${chosen.key} starts at 0.` : problem);
   }
 
   private async block(): Promise<void> {
@@ -145,20 +139,15 @@ export class KeysTab extends Tab {
     const { ok, problem } = await ask("/admin/blocks",
       { body: { ...chosen, for: this.span.value.trim() } });
     const done = `${chosen.key} is blocked for ${this.span.value}.`;
-    this.say(ok ? "good" : "bad", ok ? done : problem);
+    tell(this.state, ok ? "good" : "bad", ok ? done : problem);
     await this.loadBlocks();
   }
 
   private async lift(rule: string | undefined, key: string): Promise<void> {
     const body = rule === undefined ? { key } : { rule, key };
     const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body });
-    this.say(ok ? "good" : "bad", ok ? `The block of ${key} is lifted.` : problem);
+    tell(this.state, ok ? "good" : "bad", ok ? `The block of ${key} is lifted.` : problem);
     await this.loadBlocks();
-  }
-
-  private say(level: string, text: string): void {
-    this.state.className = `message ${level}`;
-    say(this.state, text);
   }
 }
 

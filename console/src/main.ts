@@ -19,8 +19,11 @@ import { Tab } from "./tab";
 import { isDark, startTheme, switchTheme, theme } from "./theme";
 import { clock, span } from "./format";
 
-const TABS = ["overview", "denials", "rules", "keys", "explain", "simulator", "fleet"] as const;
-type Name = (typeof TABS)[number];
+/** In the order of index.html. */
+const ELEMENTS = { overview: OverviewTab, denials: DenialsTab, rules: RulesTab, keys: KeysTab,
+  explain: ExplainTab, simulator: SimulatorTab, fleet: FleetTab };
+type Name = keyof typeof ELEMENTS;
+const TABS = Object.keys(ELEMENTS) as Name[];
 const STATUS = {
   connecting: "Connecting",
   live: "Live",
@@ -38,14 +41,10 @@ function tabOf(name: Name): HTMLElement {
   return element(`tab-${name}`);
 }
 
-function isName(text: string): text is Name {
-  return (TABS as readonly string[]).includes(text);
-}
-
 /** "#/explain?rule=demo" */
 function where(): { name: Name; parameters: URLSearchParams } {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { name: isName(path ?? "") ? path as Name : "overview",
+  return { name: TABS.find((name) => name === path) ?? "overview",
     parameters: new URLSearchParams(query ?? "") };
 }
 
@@ -71,10 +70,9 @@ function moveBetweenTabs(event: KeyboardEvent): void {
   const at = TABS.findIndex((name) => tabOf(name) === document.activeElement);
   if (at < 0) return;
   const last = TABS.length - 1;
-  const steps: Record<string, number> = {
-    ArrowRight: at === last ? 0 : at + 1, ArrowDown: at === last ? 0 : at + 1,
-    ArrowLeft: at === 0 ? last : at - 1, ArrowUp: at === 0 ? last : at - 1, Home: 0, End: last,
-  };
+  const [after, before] = [at === last ? 0 : at + 1, at === 0 ? last : at - 1];
+  const steps: Record<string, number> = { ArrowRight: after, ArrowDown: after, ArrowLeft: before,
+    ArrowUp: before, Home: 0, End: last };
   const next = steps[event.key];
   if (next === undefined && event.key !== " ") return;
   event.preventDefault();
@@ -160,10 +158,5 @@ async function start(): Promise<void> {
   if (!session.mayChange && !session.public && !session.isShut) openSignIn(begin);
 }
 
-const ELEMENTS: [string, CustomElementConstructor][] = [
-  ["weir-overview", OverviewTab], ["weir-simulator", SimulatorTab], ["weir-rules", RulesTab],
-  ["weir-explain", ExplainTab], ["weir-keys", KeysTab], ["weir-fleet", FleetTab],
-  ["weir-denials", DenialsTab],
-];
-for (const [name, made] of ELEMENTS) customElements.define(name, made);
+for (const name of TABS) customElements.define(`weir-${name}`, ELEMENTS[name]);
 void start();

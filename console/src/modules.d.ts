@@ -21,18 +21,12 @@ declare module "chart.js" {
       type: string;
       data: { datasets: Dataset[] };
       options: Record<string, unknown>;
-      plugins?: unknown[];
     });
     readonly data: { datasets: Dataset[] };
     options: Record<string, unknown>;
     readonly chartArea: { readonly left: number; readonly right: number };
     update(mode?: "none"): void;
-    resize(): void;
-    destroy(): void;
   }
-  export const LineController: unknown;
-  export const LineElement: unknown;
-  export const PointElement: unknown;
-  export const LinearScale: unknown;
-  export const Filler: unknown;
+  export const LineController: unknown, LineElement: unknown, PointElement: unknown;
+  export const LinearScale: unknown, Filler: unknown;
 }

@@ -15,7 +15,7 @@ import { RunsBar } from "./runs_bar";
 import { highest, sumOf } from "./series";
 import { session } from "./session";
 import { Tab, address } from "./tab";
-import { type Mark, Sparkline, Tile, TimeChart } from "./time_chart";
+import { ALLOWED_DENIED, type Mark, Sparkline, Tile, TimeChart } from "./time_chart";
 import { type DeniedList, TopDenied, deniedBy, keyOf } from "./top_denied";
 import { NOW_S, TopRules } from "./top_rules";
 import { burstState, deniedState, keysState, latencyState, redisState } from "./words";
@@ -65,7 +65,7 @@ export class OverviewTab extends Tab {
   private readonly denied = new TopDenied();
   private readonly events = h("ol",
     { class: "events", "aria-live": "polite", "aria-label": "Events" });
-  private readonly runs = new RunsBar("compact");
+  private readonly runs = new RunsBar();
   private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();
   private keys: DeniedList = { groups: [], isPart: false };
@@ -74,7 +74,6 @@ export class OverviewTab extends Tab {
   private marks: Mark[] = [];
   private lastEvent = -1;
   private heardT = 0;
-  private timer = 0;
 
   protected build(): void {
     this.events.append(h("li", { class: "empty" }, "Nothing unusual so far."));
@@ -105,12 +104,7 @@ export class OverviewTab extends Tab {
     this.asked = SPANS.find(({ name }) => name === parameters.get("span")) ?? this.asked;
     this.runs.open();
     this.zoom();
-    window.clearInterval(this.timer);
-    this.timer = window.setInterval(() => void this.load(), LOAD_MS);
-  }
-
-  protected override closed(): void {
-    window.clearInterval(this.timer);
+    this.loadEach(LOAD_MS, () => this.load());
   }
 
   protected override refresh(): void {
@@ -279,11 +273,7 @@ export class OverviewTab extends Tab {
       requests: new TimeChart<Second>({
         title: "Requests per second", format: count, least: 10, stacked: true, zoom,
         note: ({ nodes }) => nodes === undefined ? "" : `of ${plural(nodes, "node")}`,
-        series: [
-          { label: "allowed", colour: "good", filled: true,
-            value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
-          { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
-        ],
+        series: ALLOWED_DENIED,
       }),
       denied: new TimeChart<Second>({
         title: "Denied share", format: share, least: 1, most: 1, step: 0.25, zoom,

@@ -1,7 +1,8 @@
 // The editor of one rule: a text with numbered lines, judged by the server as people type.
 
-import { type Reply, ask, query } from "./api";
-import { button, fill, h, icon, say, unique } from "./dom";
+import { ask, query } from "./api";
+import { button, fill, h, icon, say, tell, unique } from "./dom";
+import { plural } from "./format";
 import * as json from "./json";
 import { Author, changeRule } from "./rule_change";
 import { holdText, whereNot } from "./rule_words";
@@ -11,12 +12,7 @@ import { toYaml } from "./yaml";
 const PAUSE_MS = 250;
 const NEW_RULE = "id: new\nlimit: 10\nwindow: 1m\n";
 
-interface Problem {
-  readonly line: number;
-  readonly column: number;
-  readonly text: string;
-  readonly warning: boolean;
-}
+type Problem = ReturnType<typeof readProblem>;
 
 export class RuleEditor {
   readonly element = h("section", { class: "card editor", "aria-label": "Editor", hidden: true });
@@ -107,27 +103,20 @@ export class RuleEditor {
     const reply = await ask(query("/admin/rules/validate", { id: this.target() }),
       { method: "POST", body: this.area.value });
     if (round !== this.round) return;
-    if (!reply.ok) return this.refused(reply);
+    if (!reply.ok) {
+      this.show([]);
+      this.preview(false, []);
+      return tell(this.verdict, "bad", reply.problem);
+    }
     const problems = json.objects(reply.body.problems).map(readProblem);
     const ok = reply.body.ok === true;
     this.valid = ok ? json.object(reply.body.json) : undefined;
     this.save.disabled = !ok;
     this.show(problems);
     const mistakes = problems.filter((problem) => !problem.warning).length;
-    this.judge(ok ? "good" : "bad", ok ? "The rule is valid."
-      : `${mistakes} mistake${mistakes === 1 ? "" : "s"}`);
+    tell(this.verdict, ok ? "good" : "bad",
+      ok ? "The rule is valid." : plural(mistakes, "mistake"));
     this.preview(ok, json.list(reply.body.changes).map(String));
-  }
-
-  private refused(reply: Reply): void {
-    this.show([]);
-    this.preview(false, []);
-    this.judge("bad", reply.problem);
-  }
-
-  private judge(level: string, text: string): void {
-    this.verdict.className = `message ${level}`;
-    say(this.verdict, text);
   }
 
   private preview(ok: boolean, changes: readonly string[]): void {
@@ -139,13 +128,10 @@ export class RuleEditor {
 
   private show(problems: readonly Problem[]): void {
     this.number(problems);
-    fill(this.problems, ...problems.map((problem) => this.item(problem)));
-  }
-
-  private item(problem: Problem): HTMLElement {
-    return h("li", { class: levelOf(problem) }, icon("alert"),
-      button(`Line ${problem.line}`, () => this.goTo(problem), { class: "link" }),
-      h("span", {}, `${problem.warning ? "warning: " : ""}${problem.text}`));
+    fill(this.problems, ...problems.map((problem) =>
+      h("li", { class: levelOf(problem) }, icon("alert"),
+        button(`Line ${problem.line}`, () => this.goTo(problem), { class: "link" }),
+        h("span", {}, `${problem.warning ? "warning: " : ""}${problem.text}`))));
   }
 
   private number(problems: readonly Problem[]): void {
@@ -170,14 +156,14 @@ export class RuleEditor {
     const keeps: Record<string, string> = this.toFile.checked ? { persist: "true" } : {};
     const reply = await changeRule(id, this.version, { method: "PUT", body: this.valid },
       { ...this.author.said(), ...keeps });
-    if (!reply.ok) return this.judge("bad", reply.problem);
+    if (!reply.ok) return tell(this.verdict, "bad", reply.problem);
     this.version = String(reply.body.version ?? this.version);
     this.id = id;
     say(this.title, `Edit ${id}`);
     await this.saved();
     this.preview(true, []);
     const { fleet, persisted } = reply.body;
-    this.judge(whereNot(fleet).length > 0 ? "warn" : "good",
+    tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",
       `Saved as version ${this.version}${persisted === true ? ", also in the file" : ""}. ` +
       holdText(fleet));
   }
@@ -187,7 +173,7 @@ function levelOf(problem: Problem): "warn" | "bad" {
   return problem.warning ? "warn" : "bad";
 }
 
-function readProblem(from: json.Fields): Problem {
+function readProblem(from: json.Fields) {
   return {
     line: json.number(from.line) ?? 1,
     column: json.number(from.column) ?? 1,

@@ -49,14 +49,10 @@ export class RunsBar extends HTMLElement {
   private starts: HTMLButtonElement[] = [];
   private built = false;
 
-  constructor(private readonly kind: "compact" | "whole" = "whole") {
-    super();
-  }
-
   connectedCallback(): void {
     if (this.built) return;
     this.built = true;
-    this.className = `card runs ${this.kind}`;
+    this.className = "card runs";
     this.rule.addEventListener("change", () => choice.set(this.rule.value, choice.key));
     choice.addEventListener("change", () => (this.rule.value = choice.rule));
     this.starts = RUNS.map((run) => {

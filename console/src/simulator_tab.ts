@@ -8,7 +8,7 @@ import { KEYS_MAX, RATE_MAX, SECONDS_MAX, ownRun, requestsOf } from "./plan";
 import { RunsBar, choice, startRun } from "./runs_bar";
 import { type Answer, simulator } from "./simulator";
 import { Tab, address } from "./tab";
-import { Tile, TimeChart } from "./time_chart";
+import { ALLOWED_DENIED, Tile, TimeChart } from "./time_chart";
 
 const TICKS_SHOWN = 300;
 const CHART_S = 120;
@@ -28,11 +28,7 @@ export class SimulatorTab extends Tab {
   };
   private readonly chart = new TimeChart<Second>({
     title: "What the server counts", format: count, least: 10, stacked: true,
-    series: [
-      { label: "allowed", colour: "good", filled: true,
-        value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
-      { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
-    ],
+    series: ALLOWED_DENIED,
   });
   private isDrawing = false;
 

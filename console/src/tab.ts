@@ -9,6 +9,7 @@ import { session } from "./session";
 export abstract class Tab extends HTMLElement {
   private built = false;
   protected shown = false;
+  private timer = 0;
 
   /** Makes the elements, once. */
   protected abstract build(): void;
@@ -20,6 +21,12 @@ export abstract class Tab extends HTMLElement {
   protected opened(_parameters: URLSearchParams): void {}
 
   protected closed(): void {}
+
+  /** While people look at the tab. */
+  protected loadEach(everyMs: number, load: () => unknown): void {
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(load, everyMs);
+  }
 
   show(parameters: URLSearchParams): void {
     if (!this.built) {
@@ -38,6 +45,7 @@ export abstract class Tab extends HTMLElement {
 
   hide(): void {
     this.shown = false;
+    window.clearInterval(this.timer);
     if (this.built) this.closed();
   }
 }

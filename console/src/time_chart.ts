@@ -8,6 +8,7 @@ import {
 import { fill, h, say } from "./dom";
 import { clock } from "./format";
 import { feed } from "./live";
+import type { Rates } from "./message";
 import { nearest } from "./series";
 import { colour, theme } from "./theme";
 
@@ -18,7 +19,6 @@ export interface Series<T> {
   /** A variable of style.css. */
   readonly colour: string;
   readonly filled?: boolean;
-  readonly dashed?: boolean;
   readonly value: (second: T) => number | undefined;
 }
 
@@ -36,6 +36,13 @@ export interface ChartOptions<T> {
   /** Somebody has chosen a time by dragging over it. */
   readonly zoom?: (from: number, to: number) => void;
 }
+
+/** All traffic, one on top of the other. */
+export const ALLOWED_DENIED: readonly Series<Rates>[] = [
+  { label: "allowed", colour: "good", filled: true,
+    value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
+  { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
+];
 
 /** Something that happened at a time, as a line of its level. */
 export interface Mark {
@@ -81,8 +88,7 @@ export class TimeChart<T extends { readonly t: number }> {
   constructor(private readonly options: ChartOptions<T>) {
     this.figures = options.series.map(() => h("b"));
     const legend = options.series.map((each, at) => h("span", { class: `legend ${each.colour}` },
-      h("i", { class: each.dashed ? "dashed" : "" }), `${each.label} `,
-      each.dashed ? null : this.figures[at]));
+      h("i"), `${each.label} `, this.figures[at]));
     this.element = h("figure", { class: "chart" },
       h("figcaption", {}, h("h2", {}, options.title), this.when,
         h("span", { class: "legends" }, ...legend)),
@@ -183,7 +189,7 @@ export class TimeChart<T extends { readonly t: number }> {
   private describe(shown: readonly T[]): void {
     const { series, title, format } = this.options;
     const newest = shown[shown.length - 1];
-    const said = series.filter((each) => !each.dashed).map((each) => {
+    const said = series.map((each) => {
       const values = shown.map((second) => each.value(second) ?? 0);
       const highest = values.length > 0 ? Math.max(...values) : 0;
       const last = newest ? each.value(newest) ?? 0 : 0;
@@ -203,21 +209,17 @@ export class TimeChart<T extends { readonly t: number }> {
   private dataset(each: Series<T>, at: number): { label: string; data: Point[] } {
     const line = colour(each.colour);
     const below = this.options.stacked && at > 0 ? "-1" : "origin";
-    return {
-      label: each.label,
-      data: [],
-      ...{
-        borderColor: line,
-        // A series on top of another has no line: where it is 0, the line would hide the other.
-        backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
-        borderWidth: each.dashed ? 1 : below === "-1" ? 0 : 1.75,
-        borderJoinStyle: "round",
-        borderDash: each.dashed ? [4, 4] : [],
-        fill: each.filled ? below : false,
-        pointRadius: 0,
-        spanGaps: this.stepS * GAP,
-      },
+    const style = {
+      borderColor: line,
+      // A series on top of another has no line: where it is 0, the line would hide the other.
+      backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
+      borderWidth: below === "-1" ? 0 : 1.75,
+      borderJoinStyle: "round",
+      fill: each.filled ? below : false,
+      pointRadius: 0,
+      spanGaps: this.stepS * GAP,
     };
+    return { label: each.label, data: [], ...style };
   }
 
   private chartOptions(): Record<string, unknown> {
