@@ -38,7 +38,7 @@ export async function ask(path: string, how: Ask = {}): Promise<Reply> {
     const reply = await fetch(path, {
       method: how.method ?? (how.body === undefined ? "GET" : "POST"),
       headers: { "X-Weir-Console": "1", Accept: "application/json", ...type(how), ...how.headers },
-      body: how.body === undefined ? undefined : textOf(how.body),
+      body: typeof how.body === "string" ? how.body : JSON.stringify(how.body),
       cache: "no-store",
       signal: timer.signal,
     });
@@ -58,10 +58,6 @@ function type(how: Ask): Record<string, string> {
   if (how.body === undefined) return {};
   const kind = typeof how.body === "string" ? "text/plain; charset=utf-8" : "application/json";
   return { "Content-Type": kind };
-}
-
-function textOf(body: unknown): string {
-  return typeof body === "string" ? body : JSON.stringify(body);
 }
 
 function answer({ status, ok, headers }: Response, text: string): Reply {

@@ -2,7 +2,7 @@
 
 import { type Ask, ask, query } from "./api";
 import { DataTable } from "./data_table";
-import { wholeKey } from "./denials";
+import { keyText, wholeKey } from "./denials";
 import { type Child, fill, h, verbatim } from "./dom";
 import { about, count, exact, share } from "./format";
 import * as json from "./json";
@@ -16,13 +16,13 @@ export class BusiestKeys {
   private rule = "";
 
   /** `does`: what people can do with a key, if all of its text is known. */
-  constructor(caption: string, private readonly by: "asked" | "denied",
-    does: (key: string) => Child) {
+  constructor(private readonly by: "asked" | "denied", does: (key: string) => Child) {
+    const caption = by === "asked" ? "Busiest keys" : "Most denied keys";
     this.table = new DataTable<json.Fields>({
       caption, id: (entry) => json.text(entry.hash) ?? "",
       empty: "No key in this minute or the one before.",
       columns: [
-        { title: "Key", cell: (entry) => verbatim(nameOf(entry)), by: nameOf },
+        { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
         { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
           figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
@@ -44,10 +44,6 @@ export class BusiestKeys {
     this.table.show(keys);
     fill(this.note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
   }
-}
-
-function nameOf({ key, hash }: json.Fields): string {
-  return json.text(key) ?? json.text(hash) ?? "";
 }
 
 /** "about 100, 63 to 155"; a number alone is one that was counted. */

@@ -116,9 +116,17 @@ function header(read: Read, line: string): void {
 }
 
 function setHeader(read: Read, name: string, value: string): void {
-  const same = Object.keys(read.headers).find((each) => each.toLowerCase() === name.toLowerCase());
-  if (same !== undefined) delete read.headers[same];
+  takeHeader(read, name);
   read.headers[name] = value;
+}
+
+/** Its value; it is no header any more. */
+function takeHeader(read: Read, name: string): string | undefined {
+  const same = Object.keys(read.headers).find((each) => each.toLowerCase() === name.toLowerCase());
+  if (same === undefined) return undefined;
+  const value = read.headers[same];
+  delete read.headers[same];
+  return value;
 }
 
 function basic(user: string): string {
@@ -139,94 +147,38 @@ function described(read: Read): Curl {
   if (read.asQuery && read.data.length > 0) {
     path += (url.search ? "&" : "?") + read.data.join("&");
   }
-  if (sends && !hasHeader(read, "content-type")) {
-    setHeader(read, "Content-Type", "application/x-www-form-urlencoded");
-  }
+  const hasType = Object.keys(read.headers).some((name) => name.toLowerCase() === "content-type");
+  if (sends && !hasType) setHeader(read, "Content-Type", "application/x-www-form-urlencoded");
   const method = read.method ?? (read.head ? "HEAD" : sends ? "POST" : "GET");
-  const host = takeHost(read) ?? url.hostname;
+  const host = takeHeader(read, "Host") ?? url.hostname;
   return { request: { method: method.toUpperCase(), path, host, headers: read.headers } };
 }
 
-function hasHeader(read: Read, name: string): boolean {
-  return Object.keys(read.headers).some((each) => each.toLowerCase() === name);
-}
-
-function takeHost(read: Read): string | undefined {
-  const name = Object.keys(read.headers).find((each) => each.toLowerCase() === "host");
-  if (name === undefined) return undefined;
-  const host = read.headers[name];
-  delete read.headers[name];
-  return host;
-}
-
-const SPACE = /[ \t\r\n]/;
+/** What comes between two words, and the pieces of a word: three kinds of quotes, a quotation mark
+    that is never closed, an escaped letter, and what stands for itself. */
+const PIECE = new RegExp([/((?:[ \t\r\n]|[\\^]\r?\n)+)/, /\$'((?:\\[^]|[^'\\])*)'/, /'([^']*)'/,
+  /"((?:\\[^]|[^"\\])*)"/, /(\$?'|")/, /\\([^]?)/, /([^])/].map(({ source }) => source).join("|"),
+"g");
+const ESCAPED = /\\(?:u([0-9a-fA-F]{4})|([^]))/g;
+const ANSI: Record<string, string> = { n: "\n", t: "\t", r: "\r", "'": "'", '"': '"', "\\": "\\" };
 
 /** The words as a shell of Unix splits them, or what is wrong. It expands nothing. */
 export function shellWords(text: string): string[] | string {
   const words: string[] = [];
-  let at = 0;
-  while (at < text.length) {
-    while (at < text.length && (SPACE.test(text[at]!) || isContinued(text, at))) {
-      at += isContinued(text, at) ? text.indexOf("\n", at) + 1 - at : 1;
-    }
-    if (at >= text.length) break;
-    const word = nextWord(text, at);
-    if (typeof word === "string") return word;
-    words.push(word.text);
-    at = word.end;
+  let isInWord = false;
+  for (const [, space, ansi, single, double, open, escaped, plain] of text.matchAll(PIECE)) {
+    if (open) return "A quotation mark is never closed.";
+    if (!space && !isInWord) words.push("");
+    isInWord = !space;
+    if (space) continue;
+    words[words.length - 1] += single ?? escaped ?? plain ?? double?.replace(
+      /\\(["\\$`]|\n)/g, (_, letter: string) => letter.trim()) ?? unescaped(ansi ?? "");
   }
   return words;
 }
 
-function isContinued(text: string, at: number): boolean {
-  return /^[\\^]\r?\n/.test(text.slice(at, at + 3));
-}
-
-interface Piece {
-  text: string;
-  end: number;
-}
-
-function nextWord(text: string, start: number): Piece | string {
-  let said = "";
-  let at = start;
-  while (at < text.length && !SPACE.test(text[at]!) && !isContinued(text, at)) {
-    const piece = nextPiece(text, at);
-    if (piece === undefined) return "A quotation mark is never closed.";
-    said += piece.text;
-    at = piece.end;
-  }
-  return { text: said, end: at };
-}
-
-function nextPiece(text: string, at: number): Piece | undefined {
-  const two = text.slice(at, at + 2);
-  if (two === "$'") return quoted(text, at + 2, "'", ANSI);
-  if (text[at] === "'") return quoted(text, at + 1, "'", {});
-  if (text[at] === '"') return quoted(text, at + 1, '"', DOUBLE);
-  if (text[at] === "\\") return { text: text[at + 1] ?? "", end: at + 2 };
-  return { text: text[at]!, end: at + 1 };
-}
-
-type Escapes = Record<string, string>;
-const DOUBLE: Escapes = { '"': '"', "\\": "\\", $: "$", "`": "`", "\n": "" };
-const ANSI: Escapes = { n: "\n", t: "\t", r: "\r", "'": "'", '"': '"', "\\": "\\" };
-
-function quoted(text: string, start: number, mark: string, escapes: Escapes): Piece | undefined {
-  let said = "";
-  const escaping = Object.keys(escapes).length > 0;
-  for (let at = start; at < text.length; at++) {
-    const letter = text[at]!;
-    if (letter === mark) return { text: said, end: at + 1 };
-    const next = text[at + 1] ?? "";
-    if (escaping && letter === "\\" && next in escapes) {
-      said += escapes[next]!;
-      at++;
-      continue;
-    }
-    const unicode = escapes === ANSI ? /^\\u([0-9a-fA-F]{4})/.exec(text.slice(at, at + 6)) : null;
-    said += unicode ? String.fromCharCode(parseInt(unicode[1]!, 16)) : letter;
-    if (unicode) at += 5;
-  }
-  return undefined;
+/** Between $' and '. */
+function unescaped(text: string): string {
+  return text.replace(ESCAPED, (all: string, code?: string, letter?: string) =>
+    code ? String.fromCharCode(parseInt(code, 16)) : ANSI[letter!] ?? all);
 }

@@ -22,6 +22,11 @@ export function nameOf(denial: json.Fields): string {
     .map((name) => String(denial[name])).join(" ");
 }
 
+/** Its key, or the key's hash. */
+export function keyText({ key, hash }: json.Fields): string {
+  return json.text(key) ?? json.text(hash) ?? "";
+}
+
 /** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */
 const WHOLE_MAX = 60;
 

@@ -2,7 +2,7 @@
 
 import { type Ask, UNASKED, ask, query } from "./api";
 import { type Column, DataTable } from "./data_table";
-import { type Filters, curlOf, filtersOf, nameOf, wholeKey } from "./denials";
+import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey } from "./denials";
 import { badge, button, field, fill, h, option, say, tell, unique, verbatim } from "./dom";
 import { about, clock, exact, moment, plural, visible, wait } from "./format";
 import * as json from "./json";
@@ -39,7 +39,7 @@ export class DenialsTab extends Tab {
     empty: nothing(), columns: [
       { title: "Time", cell: ({ at }) => h("time", { title: String(at) }, moment(secondsOf(at))) },
       { title: "Rule", cell: ruleCell, by: ({ rule }) => json.text(rule) },
-      { title: "Key", cell: keyCell, by: keyOf },
+      { title: "Key", cell: keyCell, by: keyText },
       { title: "Path", cell: ({ path }) => path ? verbatim(String(path)) : "–",
         by: ({ path }) => json.text(path) },
       { title: "From", cell: fromCell, by: ({ client }) => json.text(client) },
@@ -64,7 +64,7 @@ export class DenialsTab extends Tab {
     this.append(h("h1", {}, "Denials"), this.whose,
       h("section", { class: "card" }, this.ids,
         h("details", { open: !window.matchMedia("(max-width: 640px)").matches },
-          h("summary", {}, "Filters"), h("div", { class: "filters" },
+          h("summary", {}, "Filters"), h("div", { class: "fields filters" },
             field("Rule", this.rule), field("Key", this.key, "With a rule"),
             field("Path", this.path, "/api/* is what begins so"),
             field("Country", this.country, "NL"), field("Came as", this.door),
@@ -214,7 +214,7 @@ export class DenialsTab extends Tab {
   private groupCell(group: json.Fields): HTMLElement {
     const { by } = this.filters;
     const rule = by === "rule" || by === "key" ? ruleCell(group) : null;
-    const name = by === "key" ? keyOf(group) : json.text(group[by ?? ""]);
+    const name = by === "key" ? keyText(group) : json.text(group[by ?? ""]);
     return h("span", { class: "badges" }, rule, by === "rule" ? null
       : name ? verbatim(name) : "unknown", group.shadow === true ? passed() : null);
   }
@@ -260,13 +260,9 @@ function ruleCell({ rule }: json.Fields): HTMLElement {
   return id ? h("a", { href: address("rules", { rule: id }) }, id) : h("span", {}, "no rule");
 }
 
-function keyOf({ key, hash }: json.Fields): string {
-  return json.text(key) ?? json.text(hash) ?? "";
-}
-
 function keyCell(denial: json.Fields): HTMLElement {
-  return json.text(denial.key) ? verbatim(keyOf(denial))
-    : h("small", { title: "The hash of the key" }, keyOf(denial));
+  return json.text(denial.key) ? verbatim(keyText(denial))
+    : h("small", { title: "The hash of the key" }, keyText(denial));
 }
 
 function fromCell({ client, country }: json.Fields): HTMLElement {

@@ -96,10 +96,7 @@ export class ExplainTab extends Tab {
 
   private async explain(request: Record<string, unknown>): Promise<void> {
     const reply = await ask("/v1/explain", { body: request });
-    if (!reply.ok) {
-      const said = reply.problem;
-      return fill(this.answer, h("p", { class: "problem" }, said));
-    }
+    if (!reply.ok) return fill(this.answer, h("p", { class: "problem" }, reply.problem));
     this.mark(json.objects(reply.body.unknown));
     const { level, text } = verdict(reply.body);
     const drawn = level === "bad" ? "cross" : level === "good" ? "check" : "alert";

@@ -60,27 +60,26 @@ export function latency(seconds: number | undefined): string {
 export function span(seconds: number | undefined): string {
   if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 10) return `${trimmed(Math.max(0, seconds).toFixed(1))} s`;
-  let rest = Math.round(seconds);
-  const said: string[] = [];
-  for (const [size, name] of SPANS) {
+  const parts = inUnits(Math.round(seconds));
+  const largest = parts.findIndex((part) => part !== "");
+  return parts.slice(largest, largest + 2).filter(Boolean).join(" ");
+}
+
+/** Whole seconds as so many of each unit, the largest first; "" is none. */
+function inUnits(seconds: number): string[] {
+  let rest = seconds;
+  return SPANS.map(([size, name]) => {
     const amount = Math.floor(rest / size);
     rest -= amount * size;
-    if (amount > 0) said.push(`${amount} ${name}`);
-    else if (said.length > 0) break;
-  }
-  return said.slice(0, 2).join(" ");
+    return amount > 0 ? `${amount} ${name}` : "";
+  });
 }
 
 /** A wait, never shorter than it is, as the command line has it: 350 ms, 36 s, 1 h 2 min 5 s. */
 export function wait(seconds: number | undefined): string {
   if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 1) return `${Math.ceil(seconds * 1e3 - 1e-6)} ms`;
-  let rest = Math.ceil(seconds - 1e-6);
-  return SPANS.flatMap(([size, name]) => {
-    const amount = Math.floor(rest / size);
-    rest -= amount * size;
-    return amount > 0 ? [`${amount} ${name}`] : [];
-  }).join(" ");
+  return inUnits(Math.ceil(seconds - 1e-6)).filter(Boolean).join(" ");
 }
 
 /** A span by its largest unit alone, never shorter than it is: 45 min. */

@@ -18,9 +18,8 @@ export class KeysTab extends Tab {
   private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
   private readonly span = h("input", { type: "text", value: "5m", spellcheck: "false" });
   private readonly state = h("p", { class: "message", role: "status" });
-  private readonly asked = new BusiestKeys("Busiest keys", "asked", (key) => this.chooser(key));
-  private readonly denied = new BusiestKeys("Most denied keys", "denied",
-    (key) => this.chooser(key));
+  private readonly asked = new BusiestKeys("asked", (key) => this.chooser(key));
+  private readonly denied = new BusiestKeys("denied", (key) => this.chooser(key));
   private readonly blocks = new DataTable<json.Fields>({
     caption: "Blocked keys", id: blockName, text: (entry) => `${blockName(entry)} ${why(entry)}`,
     empty: "Nobody is blocked. Block a key above.",

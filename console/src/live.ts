@@ -40,7 +40,6 @@ class LiveFeed extends EventTarget {
   private polling = 0;
   private aging = 0;
   private running = false;
-  private lines: ReadonlyMap<string, RuleLine> = new Map();
 
   start(): void {
     this.stop();
@@ -76,7 +75,7 @@ class LiveFeed extends EventTarget {
   lineOf(rule: string): RuleLine | undefined {
     const idle = this.last && this.last.rules.length < RULES_MAX
       ? { rule, adaptive: false, requests: 0, denied: 0, denyRate: 0 } : undefined;
-    return this.lines.get(rule) ?? idle;
+    return this.last?.rules.find((line) => line.rule === rule) ?? idle;
   }
 
   stop(): void {
@@ -138,8 +137,7 @@ class LiveFeed extends EventTarget {
     const plan = planAfter(++this.failures, Math.random());
     if (plan.way === "poll") void this.poll();
     else this.become(this.last ? "lost" : "connecting");
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.connect(), plan.waitMs);
+    this.connectIn(plan.waitMs);
   }
 
   private async poll(): Promise<void> {
@@ -149,22 +147,21 @@ class LiveFeed extends EventTarget {
     const message = reply.ok ? readLive(reply.body) : undefined;
     this.pollFailures = message ? 0 : this.pollFailures + 1;
     if (message) this.take(message);
-    else if (reply.status === 0) this.reviveSoon();
+    // A server that is gone altogether is no proxy that breaks upgrades: try sockets again.
+    else if (reply.status === 0) this.connectIn(pollWaitMs(this.pollFailures) / 2);
     this.become(message ? "polling" : reply.status === 0 ? "lost" : "refused");
     const wait = message ? POLL_EVERY_MS : pollWaitMs(this.pollFailures);
     this.polling = window.setTimeout(() => void this.poll(), wait);
   }
 
-  /** A server that is gone altogether is no proxy that breaks upgrades: try sockets again. */
-  private reviveSoon(): void {
+  private connectIn(waitMs: number): void {
     window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.connect(), pollWaitMs(this.pollFailures) / 2);
+    this.timer = window.setTimeout(() => this.connect(), waitMs);
   }
 
   private take(message: Live): void {
     if (message.t !== this.last?.t) this.toldMs = Date.now();
     this.last = message;
-    this.lines = new Map(message.rules.map((line) => [line.rule, line]));
     const { fleet, fleetT, nodeCount, here: { p50, p99 } } = message;
     this.add({ t: fleetT, seconds: 1, nodes: nodeCount, p50, p99, ...fleet });
     this.dispatchEvent(new Event("message"));
@@ -172,18 +169,14 @@ class LiveFeed extends EventTarget {
 
   private add(second: Second): void {
     const newest = this.seconds[this.seconds.length - 1];
-    if (newest && second.t < newest.t - SET_BACK_S) this.forget();
-    else if (newest && second.t < newest.t + 0.5) return;
-    if (newest && second.t > newest.t + STEP_MAX_S) void this.loadHistory();
+    const step = newest ? second.t - newest.t : 1;
+    if (step < -SET_BACK_S) this.seconds.length = 0;
+    else if (step < 0.5) return;
+    if (step < 0 || step > STEP_MAX_S) void this.loadHistory();
     this.seconds.push(second);
     while (this.seconds.length > 0 && this.seconds[0]!.t < second.t - HISTORY_S) {
       this.seconds.shift();
     }
-  }
-
-  private forget(): void {
-    this.seconds.length = 0;
-    void this.loadHistory();
   }
 
   private async loadHistory(): Promise<void> {

@@ -20,15 +20,9 @@ import { type DeniedList, TopDenied, deniedBy, keyOf } from "./top_denied";
 import { NOW_S, TopRules } from "./top_rules";
 import { burstState, deniedState, keysState, latencyState, redisState } from "./words";
 
-interface Span {
-  readonly name: string;
-  readonly words: string;
-  readonly seconds: number;
-  /** How often the server is asked for it. */
-  readonly everyMs: number;
-}
-
-const MINUTE: Span = { name: "1m", words: "minute", seconds: 60, everyMs: 2000 };
+/** `everyMs`: how often the server is asked for it. */
+type Span = typeof MINUTE;
+const MINUTE = { name: "1m", words: "minute", seconds: 60, everyMs: 2000 };
 const SPANS: readonly Span[] = [
   MINUTE,
   { name: "10m", words: "10 minutes", seconds: 600, everyMs: 5000 },

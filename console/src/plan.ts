@@ -50,9 +50,3 @@ function fault(name: string, value: number, most: number): string | undefined {
   return right ? undefined : `The ${name} must be a whole number from 1 to ${most}.`;
 }
 
-export interface Sums {
-  sent: number;
-  allowed: number;
-  denied: number;
-  failed: number;
-}

@@ -49,12 +49,20 @@ export class RuleEditor {
           h("label", { for: "to-file" }, "Write it to the configuration file, too")), this.save));
   }
 
-  open(id: string, rule: json.Fields, version: string): void {
-    this.begin(id, `Edit ${id}`, toYaml(rule), version);
-  }
-
-  openNew(version: string): void {
-    this.begin("", "New rule", NEW_RULE, version);
+  /** `version`: of the rules that people see. Without a rule they write a new one. */
+  open(version: string, id = "", rule?: json.Fields): void {
+    this.id = id;
+    this.version = version;
+    say(this.title, id ? `Edit ${id}` : "New rule");
+    this.area.value = rule ? toYaml(rule) : NEW_RULE;
+    this.toFile.checked = false;
+    this.author.clear();
+    this.element.hidden = false;
+    this.area.rows = Math.min(28, Math.max(8, this.area.value.split("\n").length + 1));
+    this.element.scrollIntoView({ block: "nearest" });
+    this.area.focus();
+    this.area.setSelectionRange(0, 0);
+    this.typed();
   }
 
   close(): void {
@@ -62,26 +70,10 @@ export class RuleEditor {
     this.round++;
   }
 
-  private begin(id: string, title: string, text: string, version: string): void {
-    this.id = id;
-    this.version = version;
-    say(this.title, title);
-    this.area.value = text;
-    this.toFile.checked = false;
-    this.author.clear();
-    this.element.hidden = false;
-    this.area.rows = Math.min(28, Math.max(8, text.split("\n").length + 1));
-    this.element.scrollIntoView({ block: "nearest" });
-    this.area.focus();
-    this.area.setSelectionRange(0, 0);
-    this.typed();
-  }
-
   private pressed(event: KeyboardEvent): void {
-    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      void this.put();
-    }
+    if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    void this.put();
   }
 
   private typed(): void {

@@ -3,8 +3,8 @@
 import { type Ask, type Reply, UNASKED, ask, query } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { nameOf, wholeKey } from "./denials";
-import { type Child, badge, button, fill, h, say, verbatim } from "./dom";
+import { keyText, nameOf, wholeKey } from "./denials";
+import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
 import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
@@ -20,8 +20,6 @@ import { confirmed } from "./sign_in";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
 
-/** Busiest keys are counted by minutes, and a chart of an hour has steps of ten seconds. */
-const REFRESH_MS = 5000;
 const HOUR_S = 3600;
 const SPANS_S = [120, 600, HOUR_S];
 const DENIALS_SHOWN = 20;
@@ -36,7 +34,6 @@ export class RulePage {
   private points: readonly Second[] = [];
   private marks: readonly Mark[] = [];
   private isKnown = false;
-  private timer = 0;
   private told = "";
   private isGone = false;
   private readonly title = h("h1");
@@ -69,8 +66,8 @@ export class RulePage {
       { title: "Times", cell: ({ times }) => exact(json.number(times) ?? 0), figures: true },
     ],
   });
-  private readonly keys = (["denied", "asked"] as const).map((by) => new BusiestKeys(
-    by === "asked" ? "Busiest keys" : "Most denied keys", by, (key) => this.links(key)));
+  private readonly keys = (["denied", "asked"] as const)
+    .map((by) => new BusiestKeys(by, (key) => this.links(key)));
   private readonly past = new RuleHistory("one", (entry) => this.putBack(entry));
   private readonly all = h("a", {}, "All denials");
   private readonly shown = h("div", { class: "stack" },
@@ -95,18 +92,10 @@ export class RulePage {
     }
     this.id = id;
     this.told = "";
-    this.element.hidden = false;
     fill(this.title, id);
     this.all.href = address("denials", { rule: id });
     say(this.message, "");
     void this.load({});
-    window.clearInterval(this.timer);
-    this.timer = window.setInterval(() => void this.again(), REFRESH_MS);
-  }
-
-  close(): void {
-    window.clearInterval(this.timer);
-    this.element.hidden = true;
   }
 
   /** Each second; `isOther`: rules have changed. */
@@ -127,7 +116,8 @@ export class RulePage {
     await this.loadRule(how);
   }
 
-  private async again(): Promise<void> {
+  /** Each few seconds. */
+  async again(): Promise<void> {
     if (!this.isGone && !document.hidden) await this.loadRule(UNASKED);
   }
 
@@ -218,7 +208,7 @@ export class RulePage {
 
   private denied(entry: json.Fields): HTMLElement {
     const key = wholeKey(entry);
-    return h("span", {}, verbatim(json.text(entry.key) ?? String(entry.hash)), " ",
+    return h("span", {}, verbatim(keyText(entry)), " ",
       key ? this.links(key) : null);
   }
 
@@ -234,7 +224,7 @@ export class RulePage {
 
   private edit(): void {
     this.element.insertBefore(this.editor.element, this.shown);
-    this.editor.open(this.id, this.rule!, this.version);
+    this.editor.open(this.version, this.id, this.rule!);
   }
 
   private async turn(to: Stance): Promise<void> {
@@ -278,9 +268,9 @@ export class RulePage {
         { class: "quiet small" }, "arrow"));
   }
 
-  private say(level: string, text: string, more: Child = null): void {
-    this.message.className = `message ${level}`;
-    fill(this.message, text, more ? " " : null, more);
+  private say(level: string, text: string, more?: HTMLElement): void {
+    tell(this.message, level, text);
+    if (more) this.message.append(" ", more);
   }
 }
 

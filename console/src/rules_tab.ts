@@ -13,6 +13,9 @@ import { RulePage, stateOf } from "./rule_page";
 import { Tab, address } from "./tab";
 import { limitOf } from "./words";
 
+/** Busiest keys are counted by minutes, and a chart of an hour has steps of ten seconds. */
+const PAGE_MS = 5000;
+
 interface Row {
   readonly id: string;
   readonly origin: string;
@@ -64,14 +67,11 @@ export class RulesTab extends Tab {
   protected override opened(parameters: URLSearchParams): void {
     const rule = parameters.get("rule");
     this.list.hidden = rule !== null;
+    this.page.element.hidden = rule === null;
     this.editor.close();
-    if (rule !== null) return this.page.open(rule);
-    this.page.close();
-    void this.load();
-  }
-
-  protected override closed(): void {
-    this.page.close();
+    if (rule === null) return void this.load();
+    this.page.open(rule);
+    this.loadEach(PAGE_MS, () => this.list.hidden && this.page.again());
   }
 
   protected override refresh(): void {
@@ -103,7 +103,7 @@ export class RulesTab extends Tab {
 
   private addRule(): void {
     this.list.insertBefore(this.editor.element, this.past.element);
-    this.editor.openNew(this.version);
+    this.editor.open(this.version);
   }
 
   /** At once: what it replaces stays in the list, one click away. */

@@ -1,7 +1,7 @@
 // The buttons that start the simulator's runs, and what they are about. Live and Simulator each
 // have one; they share what was chosen.
 
-import { button, fill, h, offer, say, unique } from "./dom";
+import { button, h, offer, say, unique } from "./dom";
 import { latency } from "./format";
 import { RUNS, type Run, requestsOf } from "./plan";
 import { simulator } from "./simulator";
@@ -84,9 +84,8 @@ export class RunsBar extends HTMLElement {
     for (const start of this.starts) start.disabled = choice.rule === "";
     if (!run) return say(this.sums, choice.rule ? "" : "There is no rule to try.");
     const failures = failed > 0 ? `, ${failed} failed` : "";
-    const text = `${sent} of ${requestsOf(run)} sent, ${allowed} allowed, ${denied} denied` +
-      `${failures}, median ${latency(simulator.median())}`;
-    if (this.sums.textContent !== text) fill(this.sums, text);
+    say(this.sums, `${sent} of ${requestsOf(run)} sent, ${allowed} allowed, ${denied} denied` +
+      `${failures}, median ${latency(simulator.median())}`);
   }
 }
 

@@ -11,12 +11,11 @@ export function openSignIn(then: () => void): void {
   const token = h("input", { type: "password", autocomplete: "current-password", required: true });
   const problem = h("p", { class: "problem", role: "alert" });
   const title = h("h2", { id: unique("title") }, "Sign in");
-  const close = (): void => dialog.close();
   const form: HTMLFormElement = h("form", { method: "dialog" }, title,
     h("p", {}, "Rules, keys and explanations take the admin token of this server."),
     field("Admin token", token), problem,
     h("div", { class: "actions" },
-      button("Not now", close, { class: "quiet" }),
+      button("Not now", () => dialog.close(), { class: "quiet" }),
       h("button", { type: "submit", class: "primary" }, "Sign in")));
   const dialog: HTMLDialogElement = h("dialog", { "aria-labelledby": title.id }, form);
   form.addEventListener("submit", (event) => {

@@ -3,7 +3,7 @@
 
 import { ask } from "./api";
 import * as json from "./json";
-import { IN_FLIGHT_MAX, type Run, type Sums, dueBy, keyOf, requestsOf } from "./plan";
+import { IN_FLIGHT_MAX, type Run, dueBy, keyOf, requestsOf } from "./plan";
 
 export interface Answer {
   readonly number: number;
@@ -13,8 +13,6 @@ export interface Answer {
   readonly remaining?: number;
   /** Seconds; undefined if waiting does not help. */
   readonly retryAfter?: number;
-  readonly limit?: number;
-  readonly algorithm?: string;
   /** What went wrong, if nothing was decided. */
   readonly problem: string;
   readonly seconds: number;
@@ -22,11 +20,12 @@ export interface Answer {
 
 const TICK_MS = 20;
 const TIMES_KEPT = 2000;
+const NO_SUMS = { sent: 0, allowed: 0, denied: 0, failed: 0 };
 
 class Simulator extends EventTarget {
   run: Run | undefined;
   rule = "";
-  sums: Sums = { sent: 0, allowed: 0, denied: 0, failed: 0 };
+  sums = { ...NO_SUMS };
   /** Answers that nobody has drawn yet. */
   fresh: Answer[] = [];
   running = false;
@@ -38,7 +37,7 @@ class Simulator extends EventTarget {
     this.stop();
     this.run = run;
     this.rule = rule;
-    this.sums = { sent: 0, allowed: 0, denied: 0, failed: 0 };
+    this.sums = { ...NO_SUMS };
     this.fresh = [];
     this.times = [];
     this.inFlight = 0;
@@ -94,8 +93,6 @@ class Simulator extends EventTarget {
       allowed: reply.body.allowed === true,
       remaining: json.number(reply.body.remaining),
       retryAfter: json.number(reply.body.retry_after),
-      limit: json.number(reply.body.limit),
-      algorithm: json.text(reply.body.algorithm),
       problem: reply.problem,
     });
   }

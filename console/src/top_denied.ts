@@ -3,7 +3,7 @@
 
 import { UNASKED, ask, query } from "./api";
 import { DataTable } from "./data_table";
-import { wholeKey } from "./denials";
+import { keyText, wholeKey } from "./denials";
 import { type Child, h, say, verbatim } from "./dom";
 import { count, moment } from "./format";
 import * as json from "./json";
@@ -14,11 +14,7 @@ const TITLES = { key: ["Key", "Keys"], network: ["Network", "Networks"], path: [
   country: ["Country", "Countries"] } as const;
 type By = keyof typeof TITLES;
 
-export interface DeniedList {
-  readonly groups: readonly json.Fields[];
-  /** There were more, of which nothing is kept. */
-  readonly isPart: boolean;
-}
+export type DeniedList = ReturnType<typeof readDenied>;
 
 /** Nothing, where the server does not tell. */
 export async function deniedBy(by: By, since: string): Promise<DeniedList> {
@@ -26,13 +22,14 @@ export async function deniedBy(by: By, since: string): Promise<DeniedList> {
   return readDenied(by, body);
 }
 
-export function readDenied(by: By, { groups, forgotten }: json.Fields): DeniedList {
+/** isPart: there were more, of which nothing is kept. */
+export function readDenied(by: By, { groups, forgotten }: json.Fields) {
   return { isPart: (json.number(forgotten) ?? 0) > 0, groups: json.objects(groups)
     .filter((group) => group.shadow !== true && json.text(group[by] ?? group.hash)) };
 }
 
 export function keyOf(group: json.Fields): Child {
-  const shown = verbatim(json.text(group.key) ?? json.text(group.hash) ?? "");
+  const shown = verbatim(keyText(group));
   const [rule, key] = [json.text(group.rule), wholeKey(group)];
   return rule && key ? h("a", { href: address("explain", { rule, key }) }, shown) : shown;
 }
