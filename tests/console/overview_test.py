@@ -137,8 +137,8 @@ class Overview(unittest.TestCase):
             ActionChains(page.driver).move_to_element_with_offset(chart, edge - 30, 0).perform()
             lines = page.all("#overview .moment")
             self.assertEqual([line.is_displayed() for line in lines], [True] * 3)
-            self.assertEqual(len({page.run("return arguments[0].style.left", line)
-                                  for line in lines}), 1)
+            at = page.run("return arguments[0].map(({ style }) => style.left)", lines)
+            self.assertEqual(len(set(at)), 1)
             times = {each.text[:8] for each in page.all("#overview figcaption small")}
             self.assertEqual(len(times), 1)
             self.assertRegex(times.pop(), r"\d\d:\d\d:\d\d")
