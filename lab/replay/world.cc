@@ -154,7 +154,7 @@ void World::note(std::size_t index, const LoggedRequest& logged) {
   tally.exact_denied += is_exactly_over;
   tally.too_early += is_over && !is_exactly_over;
   tally.too_late += !is_over && is_exactly_over;
-  if (is_over && !ask.rule->shadow) denier_ = ask.rule;
+  if (is_over && !ask.is_shadow()) denier_ = ask.rule;
   if (is_over) chart_.add(2 + number, logged.time);
   const auto record = records_.emplace_back(ledger_.find(number, ask.key));
   if (!record) {
@@ -181,7 +181,7 @@ void World::compare(bool denied_elsewhere) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (!records_[i]) continue;
     KeyRecord& key = ledger_[*records_[i]];
-    const bool is_denied = court_->asks().answer(i).over && !court_->asks().ask(i).rule->shadow;
+    const bool is_denied = court_->asks().answer(i).over && !court_->asks().ask(i).is_shadow();
     key.elsewhere += denied_elsewhere;
     key.newly += is_denied && !denied_elsewhere;
   }

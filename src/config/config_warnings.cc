@@ -333,7 +333,8 @@ class Warnings {
     for (std::size_t i = index + 1; i < config_.rules.size(); ++i) {
       const Rule& later = config_.rules[i];
       const bool decides = later.match && later.enabled && !later.active && !later.shadow &&
-                           later.missing != MissingPart::kSkip && later.group == rule.group;
+                           later.enforced_percent == 100 && later.missing != MissingPart::kSkip &&
+                           later.group == rule.group;
       if (decides && cover_.covers(*later.match, *rule.match)) return true;
     }
     return false;

@@ -67,6 +67,11 @@ struct Ask {
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
 
+  // Whether a denial lets pass. A request that may have several keys cannot choose one that does.
+  bool is_shadow() const {
+    if (rule == nullptr || rule->enforced_percent == 100) return rule != nullptr && rule->shadow;
+    return choices == nullptr ? rule->spares(key) : rule->shadow;
+  }
   bool counts_nothing() const { return counting == Counting::kNothing; }
   bool counts_always(std::int64_t units) const {
     if (units <= 0 || counts_nothing() || counting == Counting::kIfItFits) return false;

@@ -12,7 +12,7 @@ std::optional<std::size_t> most_pressing(const Asks& asks) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const Answer& answer = asks.answer(i);
-    if (asks.ask(i).rule->shadow || answer.cause == Answer::Cause::kNotCounted) continue;
+    if (asks.ask(i).is_shadow() || answer.cause == Answer::Cause::kNotCounted) continue;
     if (!found || presses_more(answer.decision, asks.answer(*found).decision)) found = i;
   }
   return found;
@@ -34,8 +34,7 @@ RateLimit GateVoice::styled(const Asks& asks, std::size_t index, Instant now) {
 void GateVoice::add_items(const Asks& asks, std::size_t index) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);
-  const bool is_told = ask.rule == nullptr || !ask.rule->shadow;
-  if (!is_told || answer.cause == Answer::Cause::kNotCounted) return;
+  if (ask.is_shadow() || answer.cause == Answer::Cause::kNotCounted) return;
   const Asks::Limits limits = asks.limits(index);
   const std::string_view name = name_of(ask);
   if (limits.quotas.empty()) {

@@ -19,7 +19,7 @@ std::unique_ptr<Stay> take_unless_empty(std::unique_ptr<Stay>& stay) {
 Duration longest_wait(const Asks& asks) {
   Duration wait{0};
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    if (!asks.ask(i).rule->shadow) wait = std::max(wait, asks.answer(i).wait);
+    if (!asks.ask(i).is_shadow()) wait = std::max(wait, asks.answer(i).wait);
   }
   return wait;
 }

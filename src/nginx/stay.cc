@@ -83,7 +83,7 @@ Duration Stay::patience(const Ask& ask) {
   const Rule& rule = *ask.rule;
   const Denial& denial = rule.denial;
   if (denial.delay_max == Duration{0} || ask.cost == 0) return Duration{0};
-  if (rule.shadow) return denial.delay_max;  // counted so, and nobody waits
+  if (ask.is_shadow()) return denial.delay_max;  // counted so, and nobody waits
   const KeyHash place =
       hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
   if (!has_entered(under_way_.enter(place, denial.waiting_max))) return Duration{0};

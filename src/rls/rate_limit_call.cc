@@ -86,10 +86,9 @@ std::optional<ServiceError> find_excess(std::string_view message) {
 // either.
 bool RateLimitCall::Limit::is_over() const {
   if (kind != Kind::kCounted) return false;
-  const bool has_shadow = rule() != nullptr && rule()->shadow;
   const bool would_count = ask.counts_always(1) && answer.quota.limit() > 0;
   const bool nothing_left = ask.cost == 0 && answer.decision.remaining == 0 && !would_count;
-  return !answer.allowed() || (nothing_left && !has_shadow);
+  return !answer.allowed() || (nothing_left && !ask.is_shadow());
 }
 
 void RateLimitCall::begin(RateLimitService& service) {

@@ -178,9 +178,10 @@ struct Rule {
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;
-  bool enabled = true;         // a disabled rule allows everything and counts nothing
-  bool shadow = false;         // counts and reports, but never denies
-  std::optional<Mode> mode{};  // none: the node's
+  bool enabled = true;                  // a disabled rule allows everything and counts nothing
+  bool shadow = false;                  // counts and reports, but never denies
+  std::int64_t enforced_percent = 100;  // of the keys; the others are as in shadow
+  std::optional<Mode> mode{};           // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
   OnFull on_full = OnFull::kAllow;
   // Which costs count whether or not they fit. kEnvoy: as Envoy's reference service does, which
@@ -204,6 +205,14 @@ struct Rule {
 
   std::optional<DescriptorMatch> descriptor{};
   DescriptorPolicy policy{};
+
+  // Whether a denial of the key lets pass. Which keys a rule in part spares depends on its id and
+  // the key alone: on all nodes and after each reload the same ones. 50 % denies those that 10 %
+  // does, and more. A client that chooses its key can choose one that is spared.
+  bool spares(std::string_view key) const {
+    return shadow || (enforced_percent < 100 && is_outside(key));
+  }
+  bool is_outside(std::string_view key) const;  // of the part that is denied
 
   // REQUIRES: units > 0
   bool counts_always(std::int64_t units) const {

@@ -83,6 +83,21 @@ std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view t
   return limits_for_tier(tier_name);
 }
 
+// FNV-1a and the finalizer of MurmurHash3: small enough for the Worker, which must agree.
+bool Rule::is_outside(std::string_view key) const {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
+  mix(id);
+  mix(std::string_view("", 1));
+  mix(key);
+  for (const std::uint64_t factor : {0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53}) {
+    hash = (hash ^ (hash >> 33)) * factor;
+  }
+  return (hash ^ (hash >> 33)) % 100 >= static_cast<std::uint64_t>(enforced_percent);
+}
+
 std::span<const Quota> Rule::limits_for_tier(std::string_view tier_name) const {
   if (!tiers.empty()) {
     if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;

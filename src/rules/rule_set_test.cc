@@ -28,6 +28,33 @@ TEST(RuleSet, FindsEachOfManyByItsExactId) {
   EXPECT_EQ(RuleSet().find("rule-1"), nullptr);
 }
 
+// All hosts and builds agree on these, so they are written down.
+TEST(RuleSet, EnforcesAShareOfTheKeys) {
+  Rule rule{.id = "r", .quota = quota_of(1), .enforced_percent = 10};
+  EXPECT_FALSE(rule.spares("frank"));  // of place 3
+  EXPECT_TRUE(rule.spares("carol"));   // of place 15
+  EXPECT_TRUE(rule.spares("bob"));     // of place 36
+  rule.enforced_percent = 16;
+  EXPECT_FALSE(rule.spares("carol"));
+  rule.id = "other";
+  EXPECT_TRUE(rule.spares("carol"));
+}
+
+TEST(RuleSet, AHigherShareDeniesTheKeysOfALowerOne) {
+  const Rule some{.id = "login", .enforced_percent = 10};
+  const Rule half{.id = "login", .enforced_percent = 50};
+  int in_some = 0;
+  int in_half = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string key = std::to_string(i);
+    EXPECT_GE(some.spares(key), half.spares(key)) << key;
+    in_some += !some.spares(key);
+    in_half += !half.spares(key);
+  }
+  EXPECT_NEAR(in_some, 1'000, 150);
+  EXPECT_NEAR(in_half, 5'000, 250);
+}
+
 TEST(RuleSetDeathTest, RefusesTwoRulesOfOneId) {
   EXPECT_DEATH(RuleSet({{.id = "a", .quota = quota_of(1)}, {.id = "a", .quota = quota_of(2)}}),
                "fresh");

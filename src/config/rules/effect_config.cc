@@ -211,6 +211,16 @@ std::int64_t percent_in(std::string_view text) {
   return read_decimal<std::int64_t>(text).value_or(100);
 }
 
+void read_enforcement(const SectionReader& reader, Rule& rule) {
+  const auto share = reader.get<std::string>("enforce");
+  if (!share) return;
+  rule.enforced_percent = percent_in(*share);
+  if (rule.shadow) {
+    reader.mistake("enforce", "'shadow: true' is 'enforce: 0%'; remove one of them");
+  }
+  rule.shadow = rule.enforced_percent == 0;
+}
+
 void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   const Algorithm inherited = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
@@ -240,6 +250,7 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
   const bool has_limits = !limits.empty();
   if (has_limits) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
+  read_enforcement(reader, rule);
   read_tiers(reader, context, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");

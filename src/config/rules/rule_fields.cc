@@ -232,6 +232,7 @@ constexpr Field kCountIfFields[] = {
 
 constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFields};
 
+constexpr TextForm kEnforced = {"^([1-9]?[0-9]|100)%$", "a share of the keys from 0% to 100%"};
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
 constexpr Field kOnSurgeFields[] = {
@@ -321,6 +322,14 @@ constexpr Field kRuleFields[] = {
     row::boolean<&Rule::shadow>("shadow",
                                 "Whether the rule only counts and reports, but never denies a "
                                 "request or descriptor that it has matched."),
+    row::text(
+        "enforce", &kEnforced,
+        "Of how many keys requests are denied: 10%, for one. All others are only counted, and "
+        "neither blocked nor told. A higher share takes in the keys of a lower one. Which "
+        "keys they are depends on the rule's id and the key, so all nodes agree. A client that "
+        "chooses its key can choose one "
+        "that is spared.")
+        .defaults_to("100%"),
     row::choice<&Rule::mode>(
         "mode", kModeNames,
         "How the nodes that share a store agree: local, async, leased or strict. local: each "

@@ -112,6 +112,9 @@ std::string all_limits_text(const Rule& rule) {
   for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) {
     text += "; " + code(tier) + ": " + limits_text(limits);
   }
+  if (rule.enforced_percent < 100) {
+    text += ", for " + std::to_string(rule.enforced_percent) + " % of the keys";
+  }
   return text;
 }
 

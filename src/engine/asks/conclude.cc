@@ -14,9 +14,9 @@ namespace {
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
 // REQUIRES: answer.over is set.
-RuleOutcome outcome_of(const Rule& rule, const Answer& answer) {
+RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
   if (!answer.over) return RuleOutcome::kAllowed;
-  if (rule.shadow) return RuleOutcome::kShadow;
+  if (ask.is_shadow()) return RuleOutcome::kShadow;
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
@@ -131,7 +131,7 @@ void Conclusion::record(const Item& item) {
   if (ask.rule == nullptr) return record_ruleless(item);
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
-    const RuleOutcome outcome = outcome_of(rule, answer);
+    const RuleOutcome outcome = outcome_of(ask, answer);
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
     if (traffic.record_rule(rule.number, outcome, hash, now_)) {
@@ -150,8 +150,8 @@ void Conclusion::block_for_denial(Item& item) {
   // A node that decides alone has but its share, and a stranger without a place has done
   // nothing: that is no reason to block on all.
   const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
-  const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing && !rule.shadow &&
-                         spends(operation_) && ask.cost > 0;
+  const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing &&
+                         !item.is_shadow() && spends(operation_) && ask.cost > 0;
   if (!may_block) return;
   block_denied(engine_, blocks_, rule, ask.key, now_);
   const auto until = blocks_.until(rule.id, ask.key, now_);

@@ -49,7 +49,7 @@ class Round {
     bool is_settled = false;                // answered without a counter
     Answer answer;
 
-    bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
+    bool is_shadow() const { return ask.is_shadow(); }
     bool is_apart() const { return own != Operation::kSpendEach; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }

@@ -111,7 +111,8 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.field("tier", ask.tier);
   json.field("cost", ask.cost);
-  json.field("enabled", ask.rule->enabled).field("shadow", ask.rule->shadow);
+  json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
+  if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
   json.field("decided_by", cause_name(answer)).field("would", answer.allowed() ? "allow" : "deny");
   json.field("over", answer.over).field("mode", mode_name(answer.mode));
   json.field("algorithm", algorithm_name(answer.quota.algorithm()));
