@@ -41,7 +41,7 @@ export class BusiestKeys {
     if (rule !== this.rule) return;
     const keys = json.objects(reply.body.keys);
     const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
-    this.table.show(keys);
+    this.table.show(reply.ok ? keys : undefined);
     fill(this.note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
   }
 }

@@ -43,6 +43,7 @@ const CONTROLS = "a, button, input, select";
 
 export class DataTable<T> {
   private rows: readonly T[] = [];
+  private isKnown = false;
   private order: string[] = [];
   private sort: Sort | undefined;
   private page = 0;
@@ -67,13 +68,15 @@ export class DataTable<T> {
     this.sheet = h("table", {}, h("caption", { class: "hidden" }, shape.caption),
       h("thead", {}, h("tr", {}, ...this.heads.values())), this.body);
     this.element = h("div", { class: "data" }, this.search, this.sheet, this.nothing, this.pages);
-    this.show([]);
+    this.show(undefined);
   }
 
-  show(rows: readonly T[]): void {
-    this.rows = rows;
+  /** undefined: nobody knows. */
+  show(rows: readonly T[] | undefined): void {
+    this.isKnown = rows !== undefined;
+    this.rows = rows ?? [];
     const { shape, sort } = this;
-    const found = searched(rows, shape.text, this.search?.value ?? "");
+    const found = searched(this.rows, shape.text, this.search?.value ?? "");
     const sorted = inOrder(found, shape.columns.find(({ title }) => title === sort?.title)?.by,
       sort?.falls ?? false);
     const kept = this.isHeld() ? asBefore(sorted, shape.id, this.order) : sorted;
@@ -90,7 +93,7 @@ export class DataTable<T> {
   private again(): void {
     this.page = 0;
     this.order = [];
-    this.show(this.rows);
+    this.show(this.isKnown ? this.rows : undefined);
   }
 
   private turn(by: number): void {
@@ -119,7 +122,8 @@ export class DataTable<T> {
     this.sheet.hidden = rows.length === 0;
     this.nothing.hidden = rows.length > 0;
     if (rows.length === 0) {
-      fill(this.nothing, this.rows.length === 0 ? this.shape.empty
+      const empty = this.isKnown ? this.shape.empty : "Not known.";
+      fill(this.nothing, this.rows.length === 0 ? empty
         : "No row has these words. Search for others.");
     }
     if (this.search) this.search.hidden = this.rows.length <= FEW && this.search.value === "";

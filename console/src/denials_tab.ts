@@ -134,7 +134,7 @@ export class DenialsTab extends Tab {
     this.isRefused = !reply.ok;
     this.forgotten = json.number(reply.body.forgotten) ?? 0;
     const found = json.objects(isGrouped ? reply.body.groups : reply.body.denials);
-    (isGrouped ? this.groups : this.rows).show(found);
+    (isGrouped ? this.groups : this.rows).show(reply.ok ? found : undefined);
     tell(this.message, "bad", reply.problem);
     this.showState(reply.body, found);
   }

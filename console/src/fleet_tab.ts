@@ -25,7 +25,8 @@ const FACTS: Column<NodeLine>[] = [
   figure("Denied of them", deniedOf, share),
   figure("Leases since start", ({ leases }) => leases, count),
   figure("Memory", ({ memory }) => memory, (size) => `${count(size)}B`),
-  figure("Redis answers in", ({ redisS }) => redisS, latency),
+  figure("Redis answers in", ({ redisS }) => feed.last?.redis?.state === "up" ? redisS : undefined,
+    latency),
   { title: "Version", by: ({ version }) => version, cell: ({ version }) => version },
   figure("Last heard", ageOf, (age) => `${age > SILENT_S ? `${clock(now() - age)}, ` : ""}${
     span(age)} ago`),

@@ -33,7 +33,7 @@ function digits(value: number): string {
 }
 
 function trimmed(text: string): string {
-  return text.replace(/\.?0+$/, "");
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
 /** A share from 0 to 1 as per cent. */

@@ -2,7 +2,7 @@
 // day, the rules that deny most, and events.
 
 import { UNASKED, ask, query } from "./api";
-import { badge, button, fill, h, keepFocus } from "./dom";
+import { badge, button, fill, h, keepFocus, say } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
 import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
@@ -59,6 +59,8 @@ export class OverviewTab extends Tab {
   private readonly denied = new TopDenied();
   private readonly events = h("ol",
     { class: "events", "aria-live": "polite", "aria-label": "Events" });
+  /** Since when this node knows anything, if that is less than the span. */
+  private readonly young = h("small");
   private readonly runs = new RunsBar();
   private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();
@@ -70,13 +72,13 @@ export class OverviewTab extends Tab {
   private heardT = 0;
 
   protected build(): void {
-    this.events.append(h("li", { class: "empty" }, "Nothing unusual so far."));
+    this.events.append(h("li", { class: "empty" }, "Not known yet."));
     fill(this.spans, this.back, ...SPANS.map((span) =>
       button(span.words, () => (location.hash = address("overview", { span: span.name })),
         { class: "small", "data-span": span.name, "aria-label": `Last ${span.words}` })));
     const { requests, denied, latency: slow } = this.charts;
     this.append(
-      h("div", { class: "head" }, h("h1", {}, "Overview"), this.spans),
+      h("div", { class: "head" }, h("h1", {}, "Overview"), this.young, this.spans),
       this.now,
       h("section", { class: "tiles", "aria-label": "Figures" },
         ...Object.values(this.tiles).map((tile) => tile.element)),
@@ -107,6 +109,8 @@ export class OverviewTab extends Tab {
     for (const each of this.spans.querySelectorAll<HTMLElement>("[data-span]")) {
       each.setAttribute("aria-pressed", String(each.dataset.span === this.chosen.name));
     }
+    const begin = last.t - (last.uptime ?? Infinity);
+    say(this.young, begin > last.t - this.chosen.seconds ? `known since ${moment(begin)}` : "");
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
@@ -290,6 +294,8 @@ export class OverviewTab extends Tab {
   private keepLines(live: Live): void {
     if (live.fleetT !== this.heardT) this.rules.hear(live);
     this.heardT = live.fleetT;
+    const none = this.events.querySelector(".empty");
+    if (none) say(none, "Nothing unusual so far.");
     this.marks = live.events.map((event) => ({ t: event.t ?? 0, level: kindOf(event)[1],
       text: `${kindOf(event)[0]}: ${event.rule ? `${event.rule}: ` : ""}${event.text}` }));
     this.addEvents(newEvents(this.lastEvent, live.events));

@@ -24,6 +24,9 @@ const HOUR_S = 3600;
 const SPANS_S = [120, 600, HOUR_S];
 const DENIALS_SHOWN = 20;
 
+const AS_TOLD_LAST = "Redis is away: of other nodes it says what they said last.";
+const isRedisAway = (): boolean => feed.last?.redis?.state === "down";
+
 const STANCE_NAMES = Object.keys(STANCES) as Stance[];
 
 export class RulePage {
@@ -181,6 +184,7 @@ export class RulePage {
     const { told, version } = json.object(this.fleet);
     return [whereText(this.fleet), version === 0 ? ", each by its file" : null,
       told === false ? "; Redis is away, so others hear of the last change later" : null,
+      isRedisAway() ? h("p", { class: "problem" }, AS_TOLD_LAST) : null,
       ...whereNot(this.fleet).map((text) => h("p", { class: "problem" }, text))];
   }
 
@@ -231,7 +235,8 @@ export class RulePage {
     const from = stanceOf(this.rule!);
     if (from === to) return;
     const { label, question, patch } = STANCES[to];
-    await this.propose(`${question}: ${this.id}?`, switchSays(from, to, this.lately(), this.fleet),
+    const says = switchSays(from, to, this.lately(), this.fleet);
+    await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
       label, { method: "PATCH", body: patch });
   }
 

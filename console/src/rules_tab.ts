@@ -25,7 +25,7 @@ interface Row {
 }
 
 export class RulesTab extends Tab {
-  private rows: readonly Row[] = [];
+  private rows: readonly Row[] | undefined;
   private version = "";
   /** The version that the figures have named last. */
   private heard = "";
@@ -87,18 +87,19 @@ export class RulesTab extends Tab {
     if (this.list.hidden) return this.page.load(how);
     const [rules, past] = await Promise.all([ask("/admin/rules", how), ask("/admin/history", how)]);
     say(this.message, rules.problem);
+    if (!rules.ok) return;
     this.version = String(rules.body.version ?? "");
     this.rows = json.objects(rules.body.rules).map((each) => ({
       id: json.text(each.id) ?? "", origin: json.text(each.origin) ?? "",
       rule: json.object(each.rule), line: undefined,
     }));
-    if (rules.ok) say(this.heading, `Rules in force, version ${this.version}`);
+    say(this.heading, `Rules in force, version ${this.version}`);
     this.showRows();
     this.past.show(json.objects(past.body.history), past.problem);
   }
 
   private showRows(): void {
-    this.table.show(this.rows.map((row) => ({ ...row, line: feed.lineOf(row.id) })));
+    this.table.show(this.rows?.map((row) => ({ ...row, line: feed.lineOf(row.id) })));
   }
 
   private addRule(): void {

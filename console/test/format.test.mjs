@@ -22,7 +22,8 @@ test("shares are per cent", () => {
 });
 
 test("latencies and spans have units", () => {
-  table(latency, [[0.00002, "20 µs"], [0.0004, "400 µs"], [0.0123, "12.3 ms"], [2, "2 s"]]);
+  table(latency, [[0.00002, "20 µs"], [0.0004, "400 µs"], [0.0123, "12.3 ms"], [0.15, "150 ms"],
+                  [0.1, "100 ms"], [2, "2 s"]]);
   table(span, [[0, "0 s"], [0.25, "0.3 s"], [45, "45 s"], [185, "3 min 5 s"], [3600, "1 h"],
     [97200, "1 d 3 h"], [undefined, "–"]]);
   table(briefSpan,

@@ -150,6 +150,9 @@ class Truth(unittest.TestCase):
                     page.go(tab)
                     self.assertEqual(self.green(), 0, f"{tab}, {scheme}")
             page.prefer(reduced_motion="reduce")
+            page.go("denials")  # which nobody had opened before
+            page.find("#denials .empty", "Not known.")
+            page.go("fleet")
             beat = page.text("#fleet .node dd:last-of-type")
             page.wait(lambda _: page.text("#fleet .node dd:last-of-type") != beat, "it ages")
             page.go("overview")

@@ -213,6 +213,7 @@ LiveEvent LiveFeed::event_of(const RuleVersion& version) const {
   std::string text = lines(version.changes);
   if (version.origin == RuleOrigin::kFile) return {.kind = "reload", .text = std::move(text)};
   if (people_ == People::kHidden) return {.kind = "rules", .text = "by request: " + text};
+  if (text.empty()) text = "what this node had already";
   const RuleAuthor& author = version.author;
   return {.kind = "rules", .text = "by " + describe(author) + ": " + text + reason_of(author)};
 }
