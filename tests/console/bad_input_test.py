@@ -13,9 +13,9 @@ import time
 import unittest
 
 import browser
-from browser import Browser
+from browser import PageTest
 from redis_world import Redis
-from weir_server import Weir, get, wait_until
+from weir_server import Weir, get
 from web_socket import Refused, WebSocket
 
 IS_LONG = os.environ.get("WEIR_TESTS") == "long"
@@ -71,11 +71,7 @@ class Wire:
                     (client if ready is server else server).sendall(data)
 
 
-class BadInput(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class BadInput(PageTest):
     def tearDown(self):
         self.page.width(0)
         self.page.driver.get("about:blank")

@@ -44,6 +44,7 @@ AUDIT = """
     (error) => more > 0 ? look(more - 1) : done([String(error)]));
   look(3);
 """
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 # As often a wait looks.
 POLL_S = 0.03
 OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars
@@ -202,6 +203,31 @@ class Browser:
         if not self.run("return 'axe' in window"):
             self.run(AXE.read_text(encoding="utf-8"))
         return self.driver.execute_async_script(AUDIT)
+
+
+class PageTest(unittest.TestCase):
+    """One browser for all tests of a class: `page`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.page = cls.enterClassContext(Browser())
+
+    def resized(self):
+        """What a page needs once its width is another."""
+
+    def pictures(self, name):
+        """Of each size and scheme: nothing is wider than the screen, and axe finds nothing."""
+        for size, (width, height) in SIZES.items():
+            self.page.width(width, height)
+            self.resized()
+            for scheme in ("light", "dark"):
+                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.page.screenshot(f"{name}-{size}-{scheme}")
+                wide = self.page.run("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width, name)
+                self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
+        self.page.width(0)
+        self.page.prefer()
 
 
 def main():

@@ -1,7 +1,6 @@
 """The console in a real Chromium: every tab, every button, and what must appear."""
 
 import contextlib
-import pathlib
 import re
 import shutil
 import sys

@@ -4,9 +4,8 @@ about one, and that nothing a client says is ever markup. Leaves screenshots in 
 import csv
 import io
 import json
-import unittest
 
-from browser import Browser, main
+from browser import PageTest, main
 from weir_server import Weir, get
 
 CONFIG = """
@@ -18,7 +17,6 @@ rules:
   - {id: quiet, limit: 0, window: 1h, shadow: true, match: {path: /api}, key: client}
   - {id: keys, algorithm: fixed_window, limit: 1, window: 1h}
 """
-SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 RIGHT_TO_LEFT = "\u202e"
 HOSTILE = [RIGHT_TO_LEFT + "gnp.exe" + "x" * 1013, "<img src=x onerror=document.title='owned'>",
            "a\x00b", "=HYPERLINK(1)", "שלום", "a" * 1024, "two\nlines"]
@@ -34,11 +32,7 @@ CATCH = """
 """
 
 
-class Denials(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class Denials(PageTest):
     def setUp(self):
         self.server = self.enterContext(Weir("--threads", "1", config=CONFIG))
         self.addCleanup(self.page.before_pages(CATCH))
@@ -76,19 +70,9 @@ class Denials(unittest.TestCase):
           control.value = arguments[1];
           control.dispatchEvent(new Event("change"));""", label, value)
 
-    def pictures(self, name):
-        for size, (width, height) in SIZES.items():
-            self.page.width(width, height)
-            self.page.driver.refresh()  # a phone has its filters folded
-            self.page.find("#denials .message", "as of")
-            for scheme in ("light", "dark"):
-                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
-                self.page.screenshot(f"{name}-{size}-{scheme}")
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
-            self.assertEqual(self.page.audit(), [], name)
-        self.page.width(0)
-        self.page.prefer()
+    def resized(self):
+        self.page.driver.refresh()  # a phone has its filters folded
+        self.page.find("#denials .message", "as of")
 
     def test_says_what_to_do_where_nothing_is(self):
         page = self.page

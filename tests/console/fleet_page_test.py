@@ -2,21 +2,15 @@
 in build/console."""
 
 import contextlib
-import unittest
 
 import browser
-from browser import Browser
+from browser import PageTest
 from redis_world import Redis
 from weir_server import Weir
 
-SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 
 
-class FleetPage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class FleetPage(PageTest):
     def tearDown(self):
         self.page.width(0)
         self.page.prefer()
@@ -28,18 +22,6 @@ class FleetPage(unittest.TestCase):
         with Redis() as redis, contextlib.ExitStack() as stack:
             yield [stack.enter_context(Weir("--threads", "1", "--max-keys", "1024", "--redis",
                                             redis.url, *each)) for each in arguments]
-
-    def pictures(self, name):
-        for size, (width, height) in SIZES.items():
-            self.page.width(width, height)
-            for scheme in ("light", "dark"):
-                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
-                self.page.screenshot(f"{name}-{size}-{scheme}")
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
-                self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
-        self.page.width(0)
-        self.page.prefer()
 
     def test_nodes_have_names_and_lead_to_each_other(self):
         page = self.page

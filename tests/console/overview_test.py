@@ -3,12 +3,10 @@ Leaves screenshots in build/console."""
 
 import contextlib
 import signal
-import sys
 import threading
 import time
-import unittest
 
-from browser import SKIPPED, ActionChains, Browser, why_not
+from browser import SIZES, ActionChains, PageTest, main
 from weir_server import Weir
 
 CONFIG = """
@@ -21,7 +19,6 @@ rules:
 RULES = 1_000
 MANY = CONFIG + "".join(f"  - {{id: rule-{i}, limit: 1, window: 1h, match: {{path: /r{i}}}}}\n"
                         for i in range(RULES))
-SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 ALICE = "203.0.113.9"
 ROWS = "#overview .rules > section [data-row]"
 
@@ -47,11 +44,7 @@ def traffic(server):
         sender.join()
 
 
-class Overview(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class Overview(PageTest):
     def tearDown(self):
         self.page.width(0)
         self.page.prefer()
@@ -66,16 +59,6 @@ class Overview(unittest.TestCase):
     def cell(self, rule, column):
         return self.page.find(f'#overview .rules > section [data-row="{rule}"] '
                               f'[data-column="{column}"]').text
-
-    def pictures(self, name):
-        for size, (width, height) in SIZES.items():
-            self.page.width(width, height)
-            for scheme in ("light", "dark"):
-                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
-                self.page.screenshot(f"{name}-{size}-{scheme}")
-                self.assertEqual(self.page.audit(), [], name)
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
 
     def first_screen(self, selector):
         """Whether all of it is above the fold, of a desk and of a phone."""
@@ -176,14 +159,6 @@ class Overview(unittest.TestCase):
             finally:
                 server.process.send_signal(signal.SIGCONT)
             page.find("#overview .now", "Denied now")
-
-
-def main():
-    reason = why_not()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,10 @@ screenshots in build/console."""
 
 import contextlib
 import pathlib
-import sys
 import threading
 import time
-import unittest
 
-from browser import SKIPPED, Browser, why_not
+from browser import PageTest, main
 from fleet import Fleet
 from redis_world import Redis
 from rules_test import ask, request
@@ -21,7 +19,6 @@ rules:
      match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: 5m, block_after: 100}}
   - {id: plain, limit: 10, window: 1m}
 """
-SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 PAGE = "?rule=login"
 
 
@@ -33,11 +30,7 @@ def rule_of(node):
     return ask(node, get("/admin/rules/login")).json().get("rule")
 
 
-class RulePage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class RulePage(PageTest):
     def tearDown(self):
         self.page.width(0)
         self.page.prefer()
@@ -63,18 +56,6 @@ class RulePage(unittest.TestCase):
         finally:
             done.set()
             sender.join()
-
-    def pictures(self, name):
-        for size, (width, height) in SIZES.items():
-            self.page.width(width, height)
-            for scheme in ("light", "dark"):
-                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
-                self.page.screenshot(f"{name}-{size}-{scheme}")
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
-                self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
-        self.page.width(0)
-        self.page.prefer()
 
     def press(self, stance, why=""):
         """Presses a switch; returns what the page says of it before it acts."""
@@ -226,8 +207,4 @@ class RulePage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    reason = why_not()
-    if reason:
-        print(reason)
-        sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
+    main()

@@ -4,10 +4,9 @@ server are killed in turn. Leaves screenshots of each state in build/console."""
 import contextlib
 import re
 import time
-import unittest
 
 import browser
-from browser import Browser
+from browser import PageTest
 from redis_world import Redis
 from weir_server import Weir
 
@@ -18,7 +17,6 @@ rules:
   - {id: api, algorithm: token_bucket, limit: 10, window: 1s, burst: 30}
   - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
 """
-SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 TABS = ("overview", "denials", "rules", "keys", "explain", "simulator", "fleet")
 # A page may look alive for three seconds without news; a node is gone after five, of which all
 # hear two later. The rest is this machine's.
@@ -26,11 +24,7 @@ OLD_MAX_S = 5
 GONE_MAX_S = 12
 
 
-class Truth(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.page = cls.enterClassContext(Browser())
-
+class Truth(PageTest):
     def tearDown(self):
         self.page.width(0)
         self.page.prefer()
@@ -57,17 +51,6 @@ class Truth(unittest.TestCase):
         self.page.find(f"#overview .events .badge.{level}", kind)
         self.page.find("#overview .events li", text)
         self.page.go("fleet")
-
-    def pictures(self, name):
-        for size, (width, height) in SIZES.items():
-            self.page.width(width, height)
-            for scheme in ("light", "dark"):
-                self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
-                self.page.screenshot(f"{name}-{size}-{scheme}")
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
-        self.page.width(0)
-        self.page.prefer()
 
     def green(self):
         """How much of what people see is green, in pixels."""
