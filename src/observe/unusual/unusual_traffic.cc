@@ -7,6 +7,7 @@
 namespace weir {
 namespace {
 
+constexpr std::int64_t kSecondsPerLevel = 7;  // a window: levels share no second
 constexpr float kSpreads = 7;
 constexpr double kTimesMedian = 2;
 constexpr double kPartOfMedian = 0.25;
@@ -18,9 +19,9 @@ constexpr float kDeviationsInMad = 1.4826F;
 // The deviation of the root of the mean of five Poisson counts: 1 / (2 sqrt(5)).
 constexpr float kPoissonSpread = 0.2236F;
 
-// Reorders the values.
+// Reorders the values. Of an even number the lower: so even half of them, too high, do not move it.
 float median_of(std::span<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
@@ -38,7 +39,7 @@ UnusualTraffic::Change UnusualTraffic::add(std::int64_t second,
   if (requests && push(second, *requests)) {
     if (is_unusual_) return go_on(second);
     if (has_learned() && has_risen()) return begin(second);
-    learn();
+    learn(second);
   }
   if (is_unusual_ && second - since_ >= kLongestEvent) return finish();
   return Change::kNone;
@@ -114,16 +115,13 @@ UnusualTraffic::Change UnusualTraffic::finish() {
   return Change::kEnded;
 }
 
-// Remembers the level, once in a window, if it is within the band. One that stays outside makes the
-// rule forget what it has learned.
-void UnusualTraffic::learn() {
-  if (until_next_level_ > 0) {
-    until_next_level_ -= 1;
-    return;
-  }
-  until_next_level_ = kWindow - 1;
+// Remembers the level, once in a window, if it is within the band. All nodes of a fleet do so in
+// the same seconds, so their bands become the same. A level that stays outside makes the rule
+// forget what it has learned.
+void UnusualTraffic::learn(std::int64_t second) {
+  if (level_count_ > 0 && second % kSecondsPerLevel != 0) return;
   if (has_learned() && (level_ < band_.low || level_ > band_.high)) {
-    outside_s_ += kWindow;
+    outside_s_ += kSecondsPerLevel;
     if (outside_s_ >= kLongestOutside) forget();
     return;
   }
@@ -132,14 +130,13 @@ void UnusualTraffic::learn() {
   next_level_ = (next_level_ + 1) % kLevels;
   level_count_ = std::min(level_count_ + 1, kLevels);
   // To select from all takes two microseconds, so a band of many levels may be 21 s old.
-  if (level_count_ < kLevels / 2 || next_level_ % 3 == 0) make_band();
+  if (level_count_ < kLevels / 2 || second % (3 * kSecondsPerLevel) == 0) make_band();
 }
 
 void UnusualTraffic::forget() {
   filled_ = 0;
   next_level_ = 0;
   level_count_ = 0;
-  until_next_level_ = 0;
   seen_s_ = 0;
   outside_s_ = 0;
 }

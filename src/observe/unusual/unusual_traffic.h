@@ -86,7 +86,7 @@ class UnusualTraffic {
   Change begin(std::int64_t second);
   Change go_on(std::int64_t second);
   Change finish();
-  void learn();
+  void learn(std::int64_t second);
   void forget();
   void make_band();
 
@@ -104,7 +104,6 @@ class UnusualTraffic {
   std::array<float, kLevels> roots_{};
   std::size_t next_level_ = 0;
   std::size_t level_count_ = 0;
-  std::size_t until_next_level_ = 0;  // seconds
   std::int64_t seen_s_ = 0;
   std::int64_t outside_s_ = 0;  // for so long the level has been outside of the band
   TrafficBand band_{};

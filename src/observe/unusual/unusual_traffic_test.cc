@@ -176,14 +176,34 @@ TEST(UnusualTraffic, LearnsBeforeItJudges) {
   EXPECT_FALSE(traffic.is_unusual());
 }
 
-// A step was learned when a level was due before the three quietest seconds had risen, too.
+// A step was learned when a level was due before the three quietest seconds had risen, too. The
+// level of its first seconds was the upper one of two, and so the median.
 TEST(UnusualTraffic, AStepIsNotLearnedBeforeItIsFound) {
   for (std::int64_t before = 8; before < 40; ++before) {
-    UnusualTraffic traffic(1);
-    std::int64_t second = 1'000;
-    EXPECT_EQ(add(traffic, second, before, 20), kNone);
-    EXPECT_EQ(add(traffic, second, 10, 400), kBegan) << before;
+    for (const std::uint64_t first : {20, 85, 300}) {
+      UnusualTraffic traffic(1);
+      std::int64_t second = 1'000;
+      EXPECT_EQ(add(traffic, second, before, 20), kNone);
+      EXPECT_EQ(traffic.add(second++, first), kNone);
+      EXPECT_EQ(add(traffic, second, 10, 300), kBegan) << before << " s, then " << first << "/s";
+    }
   }
+}
+
+// Else a node that has started later would find other events than the fleet's.
+TEST(UnusualTraffic, HasTheSameBandWheneverItHasBegun) {
+  const RecordedTraffic::Start start{
+      .shape = Shape::kDailyPeak, .rate = 100, .second = 0, .seed = 1};
+  RecordedTraffic recorded(start);
+  UnusualTraffic early;
+  UnusualTraffic late;
+  for (std::int64_t second = 0; second < kHour; ++second) {
+    const auto requests = recorded.next();
+    early.add(second, requests);
+    if (second >= 500) late.add(second, requests);
+  }
+  EXPECT_EQ(early.band().median, late.band().median);
+  EXPECT_EQ(early.band().high, late.band().high);
 }
 
 TEST(UnusualTraffic, SaysSinceWhenAndHowFar) {
