@@ -44,6 +44,11 @@ def health(node):
         return connection.ask(get("/health")).json()
 
 
+def metrics(node):
+    with node.connect() as connection:
+        return connection.ask(get("/metrics")).json()
+
+
 def is_shared(node, nodes):
     said = health(node)
     return said["redis"] == "connected" and said["nodes"] == nodes
@@ -57,13 +62,20 @@ def admin(node, path, **fields):
 
 
 class Load:
-    """A `weir-bench` under way; its result is that of --json."""
+    """A `weir-bench` under way; its result is that of --json. The end of a block ends it, too."""
 
     def __init__(self, door, server, *arguments, keys=1, seed=1):
         command = [WEIR_BENCH, door, "--server", server, "--keys", str(keys), "--json",
                    "--seed", str(seed), *map(str, arguments)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                          text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.communicate()
 
     def is_running(self):
         return self._process.poll() is None

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import weir_server
-from fleet import Fleet
+from fleet import Fleet, metrics
 from redis_world import Cluster, Redis
 from weir_server import check_request, get, wait_until
 
@@ -21,11 +21,6 @@ rules:
   - {id: login, algorithm: fixed_window, limit: 10, window: 8784h, mode: local}
   - {id: api, limit: 1000000, window: 8784h, mode: local}
 """
-
-
-def metrics(node):
-    with node.connect() as connection:
-        return connection.ask(get("/metrics")).json()
 
 
 def send(node, **times):

@@ -5,7 +5,7 @@ import http.server
 import threading
 import unittest
 
-from fleet import Fleet, http_load
+from fleet import Fleet, http_load, metrics
 from redis_world import Redis
 from weir_server import DEADLINE_S, get, main, wait_until
 
@@ -46,30 +46,33 @@ def begun(node):
 
 
 class UnusualTrafficOfAFleet(unittest.TestCase):
-    def load(self, node, rate, seconds):
+    def load(self, node, rate):
+        """Goes on until its block ends."""
         return http_load(node, "--rule", "login", "--connections", 1, "--rate", rate,
-                         "--duration", f"{seconds}s")
+                         "--duration", f"{4 * DEADLINE_S}s")
 
     def test_all_nodes_find_what_one_of_them_serves(self):
         port = self.enterContext(receiver())
         redis = self.enterContext(Redis())
         fleet = self.enterContext(
             Fleet([redis.url] * 2, config=CONFIG.replace("PORT", str(port))))
-        fleet.wait_until_shared()
-        for load in [self.load(node, rate=10, seconds=11) for node in fleet.nodes]:
-            load.result()
+        wait_until(lambda: all((said["scope"], said["nodes"]) == ("fleet", 2)
+                               for said in map(metrics, fleet.nodes)), "all count all")
+        with self.load(fleet.nodes[0], rate=10), self.load(fleet.nodes[1], rate=10):
+            # No second of the last ten is unknown, so they have learned from seven.
+            wait_until(lambda: all(metrics(node)["req_per_sec"] > 18 for node in fleet.nodes),
+                       "all have seen ten seconds of it")
         self.assertEqual([begun(node) for node in fleet.nodes], [[], []])
 
-        step = self.load(fleet.nodes[0], rate=400, seconds=12)
-        for node in fleet.nodes:
-            node.wait_for_log("unusual traffic of rule login since")
+        with self.load(fleet.nodes[0], rate=400):
+            for node in fleet.nodes:
+                node.wait_for_log("unusual traffic of rule login since")
         wait_until(lambda: sum(node.metric("weir_webhook_delivered_total")
                                for node in fleet.nodes) > 0, "one node posts it")
         self.assertEqual(sum(node.metric("weir_webhook_delivered_total")
                              for node in fleet.nodes), 1)
         one, other = (begun(node) for node in fleet.nodes)
         self.assertEqual(one[0]["since"], other[0]["since"])
-        step.result()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ import os
 import pathlib
 import queue
 import ssl
-import subprocess
 import tempfile
 import threading
 import unittest
 
 from certificates import Authority
-from weir_server import DEADLINE_S, WEIR_BENCH, Weir, get, main
+from fleet import http_load, metrics
+from weir_server import DEADLINE_S, Weir, get, main, wait_until
 
 TOKEN = "0123456789abcdef"
 CONFIG = """
@@ -60,14 +60,6 @@ class Receiver:
         self._server.server_close()
 
 
-def load(weir, rate, seconds):
-    """Checks of the rule at this rate, for as long."""
-    return subprocess.Popen(
-        [WEIR_BENCH, "http", "--server", f"127.0.0.1:{weir.port}", "--connections", "1",
-         "--rate", str(rate), "--duration", f"{seconds}s", "--rule", "login"],
-        stdout=subprocess.DEVNULL)
-
-
 class UnusualTraffic(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="weir-e2e-unusual-")
@@ -84,22 +76,22 @@ class UnusualTraffic(unittest.TestCase):
         with self.weir.connect() as connection:
             return connection.ask(get(path)).json()
 
-    def load(self, rate, seconds):
-        process = load(self.weir, rate, seconds)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+    def load(self, rate):
+        """Goes on until its block ends."""
+        return http_load(self.weir, "--rule", "login", "--connections", 1, "--rate", rate,
+                         "--duration", f"{4 * DEADLINE_S}s", keys=100)
 
     def limit_of_login(self):
         return self.ask("/v1/explain?rule=login&key=b")["applies"][0]["limit"]
 
     def test_a_step_is_reported_and_lowers_the_limit_that_wants_it(self):
-        self.assertEqual(self.load(rate=20, seconds=9).wait(timeout=DEADLINE_S), 0)
+        with self.load(rate=20):
+            wait_until(lambda: metrics(self.weir)["req_per_sec"] > 18, "it has seen ten seconds")
         self.assertEqual(self.ask("/admin/events"), {"last": 0, "events": []})
         self.assertEqual(self.limit_of_login(), 1_000_000)
 
-        self.load(rate=400, seconds=12)
-        line = self.weir.wait_for_log("unusual traffic of rule login since")
+        with self.load(rate=400):
+            line = self.weir.wait_for_log("unusual traffic of rule login since")
         self.assertIn("requests/s; usual are", line)
         (event,) = self.ask("/admin/events?since=0")["events"]
         self.assertEqual((event["number"], event["event"], event["rule"]), (1, "began", "login"))
