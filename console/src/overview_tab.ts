@@ -274,7 +274,7 @@ export class OverviewTab extends Tab {
         series: ALLOWED_DENIED,
       }),
       denied: new TimeChart<Second>({
-        title: "Denied share", format: share, least: 1, zoom,
+        title: "Denied share", format: share, least: 1, most: 1, step: 0.25, zoom,
         series: [{ label: "denied", colour: "bad", filled: true,
           value: ({ denyRate }) => denyRate }],
       }),

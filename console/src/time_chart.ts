@@ -1,5 +1,9 @@
-// A chart of any span. All charts of a page share one moment: the line under the pointer. Each says
-// its figures of that moment.
+// A chart of any span, by Chart.js. Its scale is fixed, so that nothing jumps. All charts of a page
+// share one moment: the line under the pointer. Each says its figures of that moment.
+
+import {
+  Chart, Filler, LinearScale, LineController, LineElement, type Point, PointElement,
+} from "chart.js";
 
 import { fill, h, say } from "./dom";
 import { clock } from "./format";
@@ -7,6 +11,8 @@ import { feed } from "./live";
 import type { Rates } from "./message";
 import { nearest } from "./series";
 import { colour, theme } from "./theme";
+
+Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
 
 export interface Series<T> {
   readonly label: string;
@@ -23,6 +29,8 @@ export interface ChartOptions<T> {
   readonly stacked?: boolean;
   /** The scale goes at least so far. */
   readonly least: number;
+  readonly most?: number;
+  readonly step?: number;
   /** What else there is to say of a second. */
   readonly note?: (second: T) => string;
   /** Somebody has chosen a time by dragging over it. */
@@ -47,10 +55,6 @@ export interface Mark {
 const GAP = 5;
 /** Fewer pixels are a click. */
 const DRAG_MIN = 8;
-/** Pixels for the figures at the left, for half of one at the top, and for the times below. */
-const [LEFT, TOP, BELOW] = [52, 6, 24];
-/** Lines across, and times. */
-const [LINES_MAX, TIMES] = [5, 4];
 /** A span up to so many seconds is told as how long ago, a longer one by the clock. */
 const AGO_MAX_S = 600;
 
@@ -74,6 +78,7 @@ export class TimeChart<T extends { readonly t: number }> {
   private readonly picked = h("i", { class: "picked", hidden: true });
   private readonly marks = h("div");
   private readonly over = h("div", { class: "over" }, this.marks, this.picked, this.line);
+  private chart: Chart | undefined;
   private now = 0;
   private spanS = 1;
   private stepS = 0;
@@ -88,8 +93,7 @@ export class TimeChart<T extends { readonly t: number }> {
       h("figcaption", {}, h("h2", {}, options.title), this.when,
         h("span", { class: "legends" }, ...legend)),
       h("div", { class: "canvas" }, this.canvas, this.over));
-    theme.addEventListener("change", () => this.paint());
-    new ResizeObserver(() => this.paint()).observe(this.canvas);
+    theme.addEventListener("change", () => this.recolour());
     moment.addEventListener("change", () => this.showMoment());
     this.followPointer();
   }
@@ -97,11 +101,24 @@ export class TimeChart<T extends { readonly t: number }> {
   /** The last `spanS` seconds before `now`, of which the server knows one figure each `stepS`. */
   draw(seconds: readonly T[], now: number, spanS: number, stepS = 1): void {
     this.now = now;
+    const isOther = spanS !== this.spanS || stepS !== this.stepS;
     this.spanS = spanS;
     this.stepS = stepS;
-    this.shown = seconds.filter(({ t }) => t >= now - spanS - stepS && t <= now + stepS);
-    this.paint();
-    this.describe();
+    this.chart ??= this.made();
+    const { chart } = this;
+    if (isOther) chart.options = this.chartOptions();
+    const { series } = this.options;
+    const shown = this.shown = seconds.filter(({ t }) =>
+      t >= now - spanS - stepS && t <= now + stepS);
+    series.forEach((each, at) => {
+      chart.data.datasets[at]!.spanGaps = stepS * GAP;
+      chart.data.datasets[at]!.data = shown.map((second): Point => (
+        { x: second.t - now, y: each.value(second) ?? null }));
+    });
+    chart.update("none");
+    this.over.style.left = `${chart.chartArea.left}px`;
+    this.over.style.right = `${this.canvas.clientWidth - chart.chartArea.right}px`;
+    this.describe(shown);
     this.showMoment();
   }
 
@@ -169,8 +186,8 @@ export class TimeChart<T extends { readonly t: number }> {
     say(this.when, isHere ? `${clock(second?.t ?? t)} ${second && note?.(second) || ""}` : "");
   }
 
-  private describe(): void {
-    const { shown, options: { series, title, format } } = this;
+  private describe(shown: readonly T[]): void {
+    const { series, title, format } = this.options;
     const newest = shown[shown.length - 1];
     const said = series.map((each) => {
       const values = shown.map((second) => each.value(second) ?? 0);
@@ -181,89 +198,56 @@ export class TimeChart<T extends { readonly t: number }> {
     this.canvas.setAttribute("aria-label", `${title}: ${said.join("; ")}`);
   }
 
-  private paint(): void {
-    const { canvas, shown, now, spanS, options: { series, least } } = this;
-    const { clientWidth, clientHeight } = canvas;
-    const [width, height] = [clientWidth - LEFT, clientHeight - BELOW - TOP];
-    if (width <= 0) return;  // nobody sees it
-    const highest = Math.max(least, ...shown.flatMap((second) =>
-      series.map((_, at) => this.reach(second, at + 1))));
-    const step = roundStep(highest / LINES_MAX);
-    const lines = Math.ceil(highest / step - 1e-9);
-    canvas.width = clientWidth * devicePixelRatio;
-    canvas.height = clientHeight * devicePixelRatio;
-    const pen = canvas.getContext("2d")!;
-    pen.scale(devicePixelRatio, devicePixelRatio);
-    pen.translate(LEFT, TOP);
-    this.paintAxes(pen, width, height, step, lines);
-    const x = (t: number): number => (1 - (now - t) / spanS) * width;
-    const y = (value: number): number => (1 - value / step / lines) * height;
-    pen.beginPath();
-    pen.rect(0, -TOP, width, height + TOP + 1);
-    pen.clip();
-    series.forEach((each, at) => {
-      for (const run of this.runs(each)) this.paintRun(pen, at, run, x, y);
+  private made(): Chart {
+    return new Chart(this.canvas, {
+      type: "line",
+      data: { datasets: this.options.series.map((each, at) => this.dataset(each, at)) },
+      options: this.chartOptions(),
     });
   }
 
-  private paintAxes(
-    pen: CanvasRenderingContext2D, width: number, height: number, step: number, lines: number,
-  ): void {
-    pen.font = `11px ${getComputedStyle(this.canvas).fontFamily}`;
-    pen.textAlign = "right";
-    for (let line = 0; line <= lines; line++) {
-      const y = Math.round((1 - line / lines) * height);
-      pen.fillStyle = colour("line");
-      pen.fillRect(0, y, width, 1);
-      pen.fillStyle = colour("muted");
-      pen.fillText(this.options.format(line * step), -7, y + 4);
-    }
-    for (let time = 0; time <= TIMES; time++) {
-      pen.textAlign = time === 0 ? "left" : time === TIMES ? "right" : "center";
-      pen.fillText(this.tick((time / TIMES - 1) * this.spanS), time / TIMES * width, height + 17);
-    }
+  private dataset(each: Series<T>, at: number): { label: string; data: Point[] } {
+    const line = colour(each.colour);
+    const below = this.options.stacked && at > 0 ? "-1" : "origin";
+    const style = {
+      borderColor: line,
+      // A series on top of another has no line: where it is 0, the line would hide the other.
+      backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
+      borderWidth: below === "-1" ? 0 : 1.75,
+      borderJoinStyle: "round",
+      fill: each.filled ? below : false,
+      pointRadius: 0,
+      spanGaps: this.stepS * GAP,
+    };
+    return { label: each.label, data: [], ...style };
   }
 
-  /** The seconds that have a figure, parted where it is long missing. */
-  private runs({ value }: Series<T>): T[][] {
-    const runs: T[][] = [];
-    let last = -Infinity;
-    for (const second of this.shown) {
-      if (value(second) === undefined) continue;
-      if (second.t - last > this.stepS * GAP) runs.push([]);
-      runs[runs.length - 1]!.push(second);
-      last = second.t;
-    }
-    return runs;
-  }
-
-  /** A series on top of another has no line: where it is 0, the line would hide the other. */
-  private paintRun(
-    pen: CanvasRenderingContext2D, at: number, run: readonly T[],
-    x: (t: number) => number, y: (value: number) => number,
-  ): void {
-    const { series, stacked } = this.options;
-    const isAbove = stacked === true && at > 0;
-    pen.strokeStyle = pen.fillStyle = colour(series[at]!.colour);
-    pen.lineWidth = 1.75;
-    pen.lineJoin = "round";
-    pen.beginPath();
-    for (const second of run) pen.lineTo(x(second.t), y(this.reach(second, at + 1)));
-    if (!isAbove) pen.stroke();
-    if (!series[at]!.filled) return;
-    for (const second of [...run].reverse()) {
-      pen.lineTo(x(second.t), y(isAbove ? this.reach(second, at) : 0));
-    }
-    pen.globalAlpha = isAbove ? 0.7 : 0.22;
-    pen.fill();
-    pen.globalAlpha = 1;
-  }
-
-  /** How high the first so many series reach: all of them where they are stacked, else each. */
-  private reach(second: T, amount: number): number {
-    const values = this.options.series.slice(0, amount).map(({ value }) => value(second) ?? 0);
-    return this.options.stacked ? values.reduce((sum, value) => sum + value, 0)
-      : values[amount - 1] ?? 0;
+  private chartOptions(): Record<string, unknown> {
+    const { spanS } = this;
+    const { least, most, step, stacked, format } = this.options;
+    const ink = colour("muted");
+    const ticks = { color: ink, font: { size: 11 }, maxRotation: 0 };
+    return {
+      animation: false,
+      responsive: true,
+      maintainAspectRatio: false,
+      normalized: true,
+      events: [],
+      scales: {
+        x: {
+          type: "linear", min: -spanS, max: 0,
+          grid: { display: false, borderColor: colour("line") },
+          ticks: { ...ticks, stepSize: spanS / 4, callback: (value: number) => this.tick(value) },
+        },
+        y: {
+          min: 0, max: most, suggestedMax: least, stacked: stacked === true,
+          grid: { color: colour("line"), drawBorder: false },
+          ticks: { ...ticks, maxTicksLimit: 6, stepSize: step,
+            callback: (value: number) => format(value) },
+          afterFit: (scale: { width: number }) => (scale.width = 52),
+        },
+      },
+    };
   }
 
   /** How long ago, if the chart ends now; else by the clock. */
@@ -273,12 +257,17 @@ export class TimeChart<T extends { readonly t: number }> {
     const time = clock(this.now + value);
     return this.spanS > AGO_MAX_S ? time.slice(0, 5) : time;
   }
-}
 
-/** 1, 2 or 5 of some power of ten: not less than this. */
-function roundStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return power * ([1, 2, 5].find((digit) => digit * power >= least - 1e-12) ?? 10);
+  private recolour(): void {
+    if (!this.chart) return;
+    const { chart } = this;
+    this.options.series.forEach((each, at) => {
+      const { data } = chart.data.datasets[at]!;
+      chart.data.datasets[at] = { ...this.dataset(each, at), data };
+    });
+    chart.options = this.chartOptions();
+    chart.update("none");
+  }
 }
 
 function ago(value: number): string {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes the console's files into one C++ table: bundled, minified, hashed, compressed.
 
-    bundle.py SOURCES ESBUILD OUT.cc      SOURCES is the folder console/
+    bundle.py SOURCES CHART_JS ESBUILD OUT.cc      SOURCES is the folder console/
 
 The same sources give the same bytes: nothing here depends on time, place or order of files.
 Tested by src/console/assets_test.cc.
@@ -16,6 +16,8 @@ import tempfile
 
 import brotli
 
+LICENSE = ("/*! With Chart.js, (c) 2014-2022 Chart.js Contributors, and @kurkle/color, "
+           "(c) 2018-2022 Jukka Kurkela, under the MIT License. Weir: Apache License 2.0. */")
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
          ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 COLUMNS = 96
@@ -35,14 +37,15 @@ using namespace std::string_view_literals;
 """
 
 
-def bundle(sources, esbuild):
+def bundle(sources, chart, esbuild):
     """{name without hash: bytes} of what esbuild makes of the script and the style sheet."""
     with tempfile.TemporaryDirectory(prefix="weir-console-") as folder:
         subprocess.run(
             [esbuild, sources / "src/main.ts", sources / "style.css", sources / "dark.css",
              "--bundle", "--minify", "--format=iife", "--target=es2020", "--charset=utf8",
-             "--loader:.svg=text", "--entry-names=[name]", f"--outdir={folder}",
-             "--log-level=warning"], check=True)
+             "--legal-comments=none",
+             f"--banner:js={LICENSE}", "--loader:.svg=text", f"--alias:chart.js={chart}",
+             "--entry-names=[name]", f"--outdir={folder}", "--log-level=warning"], check=True)
         folder = pathlib.Path(folder)
         names = {"app.js": "main.js", "style.css": "style.css", "dark.css": "dark.css"}
         return {name: (folder / made).read_bytes() for name, made in names.items()}
@@ -57,9 +60,9 @@ def hashed(name, content):
     return f"{stem}.{digest(content)}{dot}{suffix}"
 
 
-def assets(sources, esbuild):
+def assets(sources, chart, esbuild):
     """{name: bytes}; index.html names the others."""
-    made = bundle(sources, esbuild)
+    made = bundle(sources, chart, esbuild)
     made["icon.svg"] = (sources / "icons/weir.svg").read_bytes()
     page = (sources / "index.html").read_text(encoding="utf-8")
     named = {}
@@ -93,8 +96,8 @@ def entry(number, name, content):
     return constants, f"    ConsoleAsset{{{', '.join(fields)}}},\n"
 
 
-def main(sources, esbuild, out):
-    made = assets(pathlib.Path(sources), esbuild)
+def main(sources, chart, esbuild, out):
+    made = assets(pathlib.Path(sources), chart, esbuild)
     parts = [entry(number, name, content) for number, (name, content) in enumerate(made.items())]
     text = HEAD + "".join(constants for constants, _ in parts)
     text += f"\nconstexpr std::array<ConsoleAsset, {len(parts)}> kAssets = {{\n"
