@@ -25,10 +25,11 @@ class SharedRulesTest : public testing::Test {
     others.push_back({.node = "me", .word = said.word});
     rules_.hear(there_, others, kNow);
   }
-  // Offers while beats come.
+  // Beats come once it has offered.
   std::optional<Version> offer(const std::string& bytes) {
     auto offered =
         std::async(std::launch::async, [this, bytes] { return rules_.offer(bytes, 10s); });
+    while (rules_.current().bytes != bytes) std::this_thread::yield();
     while (offered.wait_for(1ms) != std::future_status::ready) beat();
     return offered.get();
   }
