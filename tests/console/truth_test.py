@@ -8,7 +8,7 @@ import time
 import browser
 from browser import PageTest
 from redis_world import Redis
-from weir_server import Weir
+from weir_server import Weir, check_request
 
 CONFIG = """
 show_keys: true
@@ -206,8 +206,11 @@ class Truth(PageTest):
     def test_estimates_look_like_estimates(self):
         page = self.page
         with Weir("--threads", "1", config=CONFIG) as server:
+            with server.connect() as client:  # at once: more than are counted one by one
+                client.send(200 * check_request(key="x", rule="demo"))
+                for _ in range(200):
+                    client.read_reply()
             page.open(server.url)
-            page.click("#overview [data-run=burst]")
             page.find("#overview .tile", "about 1")
             page.find("#overview .tile", "last minute")
             page.go("keys")
