@@ -8,7 +8,8 @@ import { about, clock, exact, moment, plural, visible, wait } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import { confirmed } from "./sign_in";
-import { Tab, address, ruleNames } from "./tab";
+import { Tab, address } from "./tab";
+import { ruleNames } from "./written";
 
 const REFRESH_MS = 2000;
 const SHOWN = 500;

@@ -5,8 +5,9 @@ import { parseCurl } from "./curl";
 import { badge, field, fill, h, icon, offer, say } from "./dom";
 import { plural } from "./format";
 import * as json from "./json";
-import { Tab, ruleNames } from "./tab";
+import { Tab } from "./tab";
 import { because, verdict, whyNot } from "./words";
+import { ruleNames } from "./written";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 const OTHERS_SHOWN = 50;

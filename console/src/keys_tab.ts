@@ -8,7 +8,8 @@ import { algorithm, count, span, wait } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
-import { Tab, address, ruleNames } from "./tab";
+import { Tab, address } from "./tab";
+import { ruleNames } from "./written";
 
 /** The busiest keys are counted by minutes, so that is often enough. */
 const REFRESH_MS = 3000;

@@ -2,8 +2,10 @@
 // Events: "message" (state.last is new), "status" (state.status is new), "history", "age" (the
 // figures are old, and a second older), "ended" (the server says that the session is over).
 
-import { UNASKED, ask } from "./api";
-import { type Live, type RuleLine, type Second, readHistory, readLive } from "./message";
+import { type Ask, UNASKED, ask, query } from "./api";
+import {
+  type History, type Live, type RuleLine, type Second, readHistory, readLive,
+} from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
 
@@ -24,6 +26,14 @@ const RULES_MAX = 100;
 
 /** The server closes with it when the session of the page has ended. */
 const SESSION_ENDED = 1008;
+
+/** What the server remembers of a time, such as 10m, or of one rule in it. */
+export async function historyOf(
+  span: string, how: Ask, of: { rule?: string } = {},
+): Promise<History | undefined> {
+  const { ok, body } = await ask(query("/console/history", { span, ...of }), how);
+  return ok ? readHistory(body) : undefined;
+}
 
 class LiveFeed extends EventTarget {
   status: Status = "connecting";
@@ -180,9 +190,8 @@ class LiveFeed extends EventTarget {
   }
 
   private async loadHistory(): Promise<void> {
-    const reply = await ask("/console/history?span=10m", UNASKED);
-    if (!reply.ok) return;
-    const newest = readHistory(reply.body).points;
+    const newest = (await historyOf("10m", UNASKED))?.points;
+    if (!newest) return;
     const first = newest[0]?.t ?? Infinity;
     const last = newest[newest.length - 1]?.t ?? Infinity;
     const before = this.seconds.filter((second) => second.t < first);

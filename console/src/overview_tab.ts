@@ -1,23 +1,23 @@
 // Overview: who is being denied now, by which rule, since when. Then figures and charts of up to a
 // day, the rules that deny most, and events.
 
-import { UNASKED, ask, query } from "./api";
+import { UNASKED } from "./api";
 import { badge, button, fill, h, keepFocus, say } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
 import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
 } from "./format";
-import { feed } from "./live";
+import { feed, historyOf } from "./live";
 import {
-  type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents, readHistory,
+  type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
 } from "./message";
 import { RunsBar } from "./runs_bar";
-import { highest, sumOf } from "./series";
+import { sumOf } from "./series";
+import { NOW_S, RuleTable } from "./rule_table";
 import { session } from "./session";
 import { Tab, address } from "./tab";
-import { ALLOWED_DENIED, type Mark, Sparkline, Tile, TimeChart } from "./time_chart";
+import { ALLOWED_DENIED, type Mark, Tile, TimeChart } from "./time_chart";
 import { type DeniedList, TopDenied, deniedBy, keyOf } from "./top_denied";
-import { NOW_S, TopRules } from "./top_rules";
 import { burstState, deniedState, keysState, latencyState, redisState } from "./words";
 
 /** `everyMs`: how often the server is asked for it. */
@@ -38,14 +38,13 @@ const FRAME_MS = 20;
 const BY_SECOND_S = 600;
 const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
-const SPARK_POINTS = 60;
 const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
 
 export class OverviewTab extends Tab {
   private readonly tiles = {
-    denied: new Tile("Denied", "", new Sparkline()),
-    requests: new Tile("Requests/s", "last second", new Sparkline()),
-    p99: new Tile("Latency p99", "10 s", new Sparkline()),
+    denied: new Tile("Denied"),
+    requests: new Tile("Requests/s", "last second"),
+    p99: new Tile("Latency p99", "10 s"),
     burst: new Tile("Burst ratio", "2 of 10 s"),
     keys: new Tile("Keys", "2 minutes"),
     redis: new Tile("Redis"),
@@ -55,7 +54,9 @@ export class OverviewTab extends Tab {
     "aria-label": "Time" });
   private readonly back = button("Zoom out", () => this.zoom(), { class: "small", hidden: true });
   private readonly charts = this.makeCharts();
-  private readonly rules = new TopRules();
+  private readonly rules = new RuleTable(
+    "No rule has had a request yet. Press Burst above, or send one to POST /check.");
+  private readonly period = h("small");
   private readonly denied = new TopDenied();
   private readonly events = h("ol",
     { class: "events", "aria-live": "polite", "aria-label": "Events" });
@@ -69,7 +70,6 @@ export class OverviewTab extends Tab {
   private zoomed: { readonly from: number; readonly to: number } | undefined;
   private marks: Mark[] = [];
   private lastEvent = -1;
-  private heardT = 0;
 
   protected build(): void {
     this.events.append(h("li", { class: "empty" }, "Not known yet."));
@@ -87,7 +87,8 @@ export class OverviewTab extends Tab {
         h("section", { class: "card" }, denied.element),
         h("section", { class: "card" }, slow.element)),
       this.runs,
-      h("div", { class: "split rules" }, this.rules.element,
+      h("div", { class: "split rules" }, h("section", { class: "card" },
+        h("h2", {}, "Rules, most denied first ", this.period), this.rules.element),
         h("div", { class: "stack" },
           h("section", { class: "card" }, h("h2", {}, "Events"), this.events),
           ...this.denied.elements)));
@@ -114,8 +115,8 @@ export class OverviewTab extends Tab {
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
-    window.setTimeout(() => this.rules.show(last, this.history(this.chosen),
-      `in the last ${this.chosen.words}`), FRAME_MS);
+    say(this.period, `in the last ${this.chosen.words}`);
+    window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
 
   /** What somebody asked for; else as much as a young server knows. */
@@ -173,8 +174,8 @@ export class OverviewTab extends Tab {
 
   private async loadHistory({ name, seconds, everyMs }: Span): Promise<void> {
     if (!this.isDue(name, everyMs)) return;
-    const reply = await ask(query("/console/history", { span: name }), UNASKED);
-    if (reply.ok) this.histories.set(name, readHistory(reply.body));
+    const history = await historyOf(name, UNASKED);
+    if (history) this.histories.set(name, history);
     else this.histories.delete(name);
     if (this.shown && seconds > BY_SECOND_S) this.drawCharts();
   }
@@ -239,9 +240,9 @@ export class OverviewTab extends Tab {
     tiles.keys.set(about(here.keys), keys.text, keys.level);
     const shared = redisState(redis, t);
     tiles.redis.set(shared.value, shared.text, shared.level);
-    draw(tiles.denied, points, ({ denyRate }) => denyRate, 0.1);
-    draw(tiles.requests, points, ({ requests }) => requests, 1);
-    draw(tiles.p99, points, ({ p99: slow }) => slow, 0);
+    tiles.denied.draw(points.map(({ denyRate = 0 }) => denyRate), 0.1);
+    tiles.requests.draw(points.map(({ requests = 0 }) => requests), 1);
+    tiles.p99.draw(points.map(({ p99: slow = 0 }) => slow), 0);
   }
 
   private drawCharts(): void {
@@ -290,10 +291,8 @@ export class OverviewTab extends Tab {
 
   // ---- events --------------------------------------------------------------------------
 
-  /** Also while another tab is shown, so that lines and events have no holes. */
+  /** Also while another tab is shown, so that events have no holes. */
   private keepLines(live: Live): void {
-    if (live.fleetT !== this.heardT) this.rules.hear(live);
-    this.heardT = live.fleetT;
     const none = this.events.querySelector(".empty");
     if (none) say(none, "Nothing unusual so far.");
     this.marks = live.events.map((event) => ({ t: event.t ?? 0, level: kindOf(event)[1],
@@ -325,12 +324,4 @@ function eventItem(event: TrafficEvent): HTMLElement {
   const [name, level] = kindOf(event);
   return h("li", {}, h("time", {}, clock(event.t)), badge(name, level),
     h("span", { class: "what" }, event.rule ? h("b", {}, `${event.rule}: `) : null, event.text));
-}
-
-function draw(
-  tile: Tile, points: readonly Second[], value: (second: Second) => number | undefined,
-  least: number,
-): void {
-  const values = highest(points.map((point) => value(point) ?? 0), SPARK_POINTS);
-  tile.spark?.draw(values, SPARK_POINTS, least);
 }

@@ -3,7 +3,8 @@
 
 import { h, fill } from "./dom";
 import { visible } from "./format";
-import { address, ruleNames } from "./tab";
+import { address } from "./tab";
+import { ruleNames } from "./written";
 
 interface Entry {
   readonly name: string;

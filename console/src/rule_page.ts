@@ -7,11 +7,12 @@ import { keyText, nameOf, wholeKey } from "./denials";
 import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
 import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
-import { feed } from "./live";
-import { type Second, readHistory } from "./message";
+import { feed, historyOf } from "./live";
+import type { Second } from "./message";
 import { Author, changeRule, titled } from "./rule_change";
 import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
+import { stateOf } from "./rule_table";
 import {
   STANCES, type Stance, holdText, pastOf, stanceOf, switchSays, whereNot,
   whereText,
@@ -161,7 +162,7 @@ export class RulePage {
     const origin = json.text(body.origin) ?? "";
     const name = json.text(rule.name);
     fill(this.title, this.id, name ? h("small", {}, ` ${name}`) : null);
-    fill(this.state, stateOf(rule, origin));
+    fill(this.state, stateOf({ rule, origin }));
     const words = json.object(body.words);
     const following = json.text(json.object(body.following).algorithm);
     const kind = json.text(rule.algorithm) ?? "sliding_window";
@@ -198,11 +199,11 @@ export class RulePage {
   private async loadFigures(how: Ask): Promise<void> {
     const { id } = this;
     const [past, denials] = await Promise.all([
-      ask(query("/console/history", { span: "1h", rule: id }), how),
+      historyOf("1h", how, { rule: id }),
       ask(query("/admin/denials", { rule: id, limit: DENIALS_SHOWN }), how),
       ...this.keys.map((keys) => keys.load(id, how))]);
     if (id !== this.id) return;
-    const { points, step } = readHistory(past?.body);
+    const { points = [], step = 1 } = past ?? {};
     this.points = points;
     const known = nowS() - (points[0]?.t ?? nowS());
     this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
@@ -281,15 +282,6 @@ export class RulePage {
 
 function nowS(): number {
   return feed.last?.t ?? Date.now() / 1000;
-}
-
-/** What the rule does, and where it was written. */
-export function stateOf(rule: json.Fields, origin: string): HTMLElement {
-  const stance = stanceOf(rule);
-  const level = { enforced: "good", shadow: "adaptive", off: "warn" }[stance];
-  return h("span", { class: "badges" }, badge(stance, level),
-    origin === "request" ? badge("by hand", "") : null,
-    origin === "envoy" ? badge("envoy", "") : null);
 }
 
 function fact(name: string, said: readonly Child[]): HTMLElement[] {

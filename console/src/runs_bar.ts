@@ -5,8 +5,8 @@ import { button, h, offer, say, unique } from "./dom";
 import { latency } from "./format";
 import { RUNS, type Run, requestsOf } from "./plan";
 import { simulator } from "./simulator";
-import { ruleNames } from "./tab";
 import type { IconName } from "./icons";
+import { ruleNames } from "./written";
 
 const ABOUT: Record<string, { label: string; drawn: IconName; hint: string }> = {
   normal: { label: "Normal", drawn: "play", hint: "5 requests a second for 5 s" },

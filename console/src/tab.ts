@@ -1,9 +1,6 @@
 // What the tabs have in common.
 
 import { feed } from "./live";
-import { ask } from "./api";
-import * as json from "./json";
-import { session } from "./session";
 
 /** A panel of the page. The shell tells it when people look at it. */
 export abstract class Tab extends HTMLElement {
@@ -48,18 +45,6 @@ export abstract class Tab extends HTMLElement {
     window.clearInterval(this.timer);
     if (this.built) this.closed();
   }
-}
-
-/** A list to choose from that is longer holds a browser up. */
-const NAMES_MAX = 1000;
-
-/** The ids of the rules, as well as this page may know them. */
-export async function ruleNames(most = NAMES_MAX): Promise<string[]> {
-  const seen = (feed.last?.rules ?? []).map((line) => line.rule);
-  if (!session.mayChange) return seen.filter((name) => name !== "");
-  const reply = await ask("/admin/rules");
-  const written = json.objects(reply.body.rules).map((rule) => json.text(rule.id) ?? "");
-  return (reply.ok ? written : seen).filter((name) => name !== "").slice(0, most);
 }
 
 export function address(tab: string, parameters: Record<string, string> = {}): string {

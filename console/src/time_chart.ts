@@ -9,7 +9,7 @@ import { fill, h, say } from "./dom";
 import { clock } from "./format";
 import { feed } from "./live";
 import type { Rates } from "./message";
-import { nearest } from "./series";
+import { highest, nearest } from "./series";
 import { colour, theme } from "./theme";
 
 Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
@@ -191,9 +191,9 @@ export class TimeChart<T extends { readonly t: number }> {
     const newest = shown[shown.length - 1];
     const said = series.map((each) => {
       const values = shown.map((second) => each.value(second) ?? 0);
-      const highest = values.length > 0 ? Math.max(...values) : 0;
+      const most = Math.max(0, ...values);
       const last = newest ? each.value(newest) ?? 0 : 0;
-      return `${each.label} ${format(last)} now, at most ${format(highest)}`;
+      return `${each.label} ${format(last)} now, at most ${format(most)}`;
     });
     this.canvas.setAttribute("aria-label", `${title}: ${said.join("; ")}`);
   }
@@ -276,38 +276,25 @@ function ago(value: number): string {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const SPARK_WIDTH = 96;
-const SPARK_HEIGHT = 24;
+const [SPARK_WIDTH, SPARK_HEIGHT] = [96, 24];
+const SPARK_POINTS = 60;
 
-/** A line as small as a word: one figure for some time, the last two minutes as it is added to. */
-export class Sparkline {
-  readonly element: SVGSVGElement;
-  private readonly line = document.createElementNS(SVG, "polyline");
-  private values: number[] = [];
-
-  constructor(private readonly length = 120) {
-    this.element = document.createElementNS(SVG, "svg");
-    this.element.setAttribute("viewBox", `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`);
-    this.element.setAttribute("class", "spark");
-    this.element.setAttribute("aria-hidden", "true");
-    this.element.append(this.line);
-  }
-
-  add(value: number): void {
-    this.values = [...this.values, value].slice(-this.length);
-    if (this.element.isConnected) this.draw(this.values, this.length, 1);
-  }
-
-  /** Of `length` values those that are known, from the bottom up to `least` at least. */
-  draw(values: readonly number[], length: number, least: number): void {
-    const highest = Math.max(least, ...values) || 1;
-    const step = SPARK_WIDTH / Math.max(1, length - 1);
-    const first = SPARK_WIDTH - step * (values.length - 1);
-    const y = (each: number) => SPARK_HEIGHT - 2 - (each / highest) * (SPARK_HEIGHT - 4);
-    const points = values
-      .map((each, at) => `${Math.round(first + at * step)},${Math.round(y(each))}`);
-    this.line.setAttribute("points", points.join(" "));
-  }
+/** A line as small as a word: of `length` values those that are known, from 0 up to `least`. */
+export function sparkline(values: readonly number[], length: number, least: number): SVGElement {
+  const top = Math.max(least, ...values) || 1;
+  const step = SPARK_WIDTH / Math.max(1, length - 1);
+  const first = SPARK_WIDTH - step * (values.length - 1);
+  const y = (each: number) => SPARK_HEIGHT - 2 - (each / top) * (SPARK_HEIGHT - 4);
+  const points = values
+    .map((each, at) => `${Math.round(first + at * step)},${Math.round(y(each))}`);
+  const line = document.createElementNS(SVG, "polyline");
+  line.setAttribute("points", points.join(" "));
+  const drawn = document.createElementNS(SVG, "svg");
+  drawn.setAttribute("viewBox", `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`);
+  drawn.setAttribute("class", "spark");
+  drawn.setAttribute("aria-hidden", "true");
+  drawn.append(line);
+  return drawn;
 }
 
 /** A figure with its name, the period that it is of, and what it means. */
@@ -317,16 +304,25 @@ export class Tile {
   private readonly note = h("span", { class: "note" }, " ");
   private readonly period = h("small");
 
-  constructor(label: string, period = "", readonly spark?: Sparkline) {
+  private spark: Element = h("span");
+
+  constructor(label: string, period = "") {
     say(this.period, period);
     this.element = h("div", { class: "tile calm" },
       h("span", { class: "name" }, label, this.period),
-      h("span", { class: "with-spark" }, this.value, spark?.element), this.note);
+      h("span", { class: "with-spark" }, this.value, this.spark), this.note);
   }
 
   /** What the figure is of. */
   of(period: string): void {
     say(this.period, period);
+  }
+
+  /** What it was before, with a scale up to `least` at least. */
+  draw(values: readonly number[], least: number): void {
+    const drawn = sparkline(highest(values, SPARK_POINTS), SPARK_POINTS, least);
+    this.spark.replaceWith(drawn);
+    this.spark = drawn;
   }
 
   set(value: string, note: string, level: string): void {

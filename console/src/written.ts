@@ -1,0 +1,48 @@
+// The rules in force as they are written, for all pages. For those who may change them.
+
+import { type Ask, UNASKED, ask } from "./api";
+import * as json from "./json";
+import { feed } from "./live";
+import { session } from "./session";
+
+/** `origin`: who has written it. */
+export interface Written {
+  readonly rule: json.Fields;
+  readonly origin: string;
+}
+
+class WrittenRules {
+  version = "";
+  rules: ReadonlyMap<string, Written> = new Map();
+  private asked: number | undefined;
+
+  /** What is wrong, if the rules did not come. */
+  async load(how: Ask = {}): Promise<string> {
+    this.asked = feed.last?.rulesVersion;
+    const { ok, body, problem } = await ask("/admin/rules", how);
+    if (!ok) return problem;
+    this.version = String(body.version ?? "");
+    this.rules = new Map(json.objects(body.rules).map(({ id, origin, rule }) =>
+      [json.text(id) ?? "", { rule: json.object(rule), origin: json.text(origin) ?? "" }]));
+    return "";
+  }
+
+  /** Asks once for each version that the figures name. */
+  follow(): void {
+    const version = feed.last?.rulesVersion;
+    if (version === this.asked || String(version) === this.version || !session.mayChange) return;
+    void this.load(UNASKED);
+  }
+}
+
+export const written = new WrittenRules();
+
+/** A list to choose from that is longer holds a browser up. */
+const NAMES_MAX = 1000;
+
+/** The ids of the rules, as well as this page may know them. */
+export async function ruleNames(most = NAMES_MAX): Promise<string[]> {
+  const seen = (feed.last?.rules ?? []).map(({ rule }) => rule);
+  const isKnown = session.mayChange && await written.load() === "";
+  return (isKnown ? [...written.rules.keys()] : seen).filter(Boolean).slice(0, most);
+}
