@@ -11,16 +11,38 @@ export type Curl = { request: DescribedRequest } | { problem: string };
 
 export const COMMAND_MAX = 32_768;
 
-/** Options with a value that say nothing about which rules match. */
-const WITH_VALUE = new Set(`-o --output -m --max-time --connect-timeout -x --proxy --retry -w
-  --write-out --cacert --capath -E --cert --key --resolve -c --cookie-jar -K --config --interface
-  --limit-rate -y -Y -z -C --continue-at -D --dump-header --unix-socket -T --upload-file -r --range
-  --connect-to --ciphers -F --form --max-redirs --retry-delay --noproxy --dns-servers -t -P
-  --form-string -U --proxy-user --tls-max --http-version`.split(/\s+/));
-const DATA = new Set(`-d --data --data-raw --data-binary --data-ascii --data-urlencode
-  --json`.split(/\s+/));
-/** One letter that takes a value, which may follow without a space: -XPOST. */
-const SHORT_WITH_VALUE = "XHdAbeuomxwEcKTrFDCUzytP";
+type Take = (read: Read, value: string) => unknown;
+
+/** The options with a value, and what it says about which rules match: of most of them, nothing. */
+const WITH_VALUE: ReadonlyMap<string, Take> = new Map([
+  ...each(`-o --output -m --max-time --connect-timeout -x --proxy --retry -w --write-out --cacert
+    --capath -E --cert --key --resolve -c --cookie-jar -K --config --interface --limit-rate -y -Y
+    -z -C --continue-at -D --dump-header --unix-socket -r --range --connect-to --ciphers
+    --max-redirs --retry-delay --noproxy --dns-servers -t -P --form-string -U --proxy-user
+    --tls-max --http-version`, () => undefined),
+  ...each("-X --request", (read, value) => (read.method = value)),
+  ...each("-T --upload-file", (read) => (read.method ??= "PUT")),
+  ...each("-F --form", (read) => (read.method ??= "POST")),
+  ...each("--url", (read, value) => (read.url ??= value)),
+  ...each("-H --header", header),
+  ...each("-A --user-agent", (read, value) => setHeader(read, "User-Agent", value)),
+  ...each("-b --cookie", (read, value) => setHeader(read, "Cookie", value)),
+  ...each("-e --referer", (read, value) => setHeader(read, "Referer", value)),
+  ...each("-u --user", (read, value) => setHeader(read, "Authorization", basic(value))),
+  ...each("--oauth2-bearer", (read, value) =>
+    setHeader(read, "Authorization", `Bearer ${value}`)),
+  ...each("-d --data --data-raw --data-binary --data-ascii --data-urlencode",
+    (read, value) => read.data.push(value)),
+  ...each("--json", (read, value) => {
+    read.data.push(value);
+    setHeader(read, "Content-Type", "application/json");
+    setHeader(read, "Accept", "application/json");
+  }),
+]);
+
+function each(names: string, take: Take): [string, Take][] {
+  return names.split(/\s+/).map((name) => [name, take]);
+}
 
 export function parseCurl(command: string): Curl {
   if (command.length > COMMAND_MAX) return { problem: "This command is too long." };
@@ -50,10 +72,10 @@ function readArguments(words: readonly string[]): Read {
     const word = expanded[at]!;
     if (!word.startsWith("-") || word === "-") {
       read.url ??= word;
-    } else if (takesValue(word)) {
+    } else if (WITH_VALUE.has(word)) {
       const value = expanded[++at];
       if (value === undefined) return { ...read, problem: `${word} has no value.` };
-      apply(read, word, value);
+      WITH_VALUE.get(word)!(read, value);
     } else {
       flag(read, word);
     }
@@ -68,40 +90,13 @@ function expand(word: string): string[] {
   if (!/^-[A-Za-z]./.test(word)) return [word];
   const flags: string[] = [];
   for (let at = 1; at < word.length; at++) {
-    const letter = word[at]!;
-    flags.push(`-${letter}`);
-    if (!SHORT_WITH_VALUE.includes(letter)) continue;
+    const flag = `-${word[at]}`;
+    flags.push(flag);
+    if (!WITH_VALUE.has(flag)) continue;
     if (at + 1 < word.length) flags.push(word.slice(at + 1));
     break;
   }
   return flags;
-}
-
-function takesValue(word: string): boolean {
-  const names = ["-X", "--request", "-H", "--header", "-A", "--user-agent", "-b", "--cookie", "-e",
-    "--referer", "-u", "--user", "--url", "--oauth2-bearer"];
-  return names.includes(word) || DATA.has(word) || WITH_VALUE.has(word);
-}
-
-function apply(read: Read, word: string, value: string): void {
-  if (word === "-X" || word === "--request") read.method = value;
-  else if (word === "-H" || word === "--header") header(read, value);
-  else if (word === "-A" || word === "--user-agent") setHeader(read, "User-Agent", value);
-  else if (word === "-b" || word === "--cookie") setHeader(read, "Cookie", value);
-  else if (word === "-e" || word === "--referer") setHeader(read, "Referer", value);
-  else if (word === "-u" || word === "--user") setHeader(read, "Authorization", basic(value));
-  else if (word === "--oauth2-bearer") setHeader(read, "Authorization", `Bearer ${value}`);
-  else if (word === "--url") read.url ??= value;
-  else if (DATA.has(word)) data(read, word, value);
-  else if (word === "-T" || word === "--upload-file") read.method ??= "PUT";
-  else if (word === "-F" || word === "--form") read.method ??= "POST";
-}
-
-function data(read: Read, word: string, value: string): void {
-  read.data.push(value);
-  if (word !== "--json") return;
-  setHeader(read, "Content-Type", "application/json");
-  setHeader(read, "Accept", "application/json");
 }
 
 function flag(read: Read, word: string): void {

@@ -5,7 +5,7 @@
 // them, rows keep their places and new ones wait: no button moves away under a finger.
 // Tested by test/data_table.test.mjs and tests/console/denials_test.py.
 
-import { type Child, button, fill, h, say } from "./dom";
+import { type Child, button, controls, fill, h, say, swap } from "./dom";
 import { exact } from "./format";
 
 export interface Column<T> {
@@ -39,7 +39,6 @@ export const PAGE = 50;
 /** Nobody searches in fewer rows. */
 const FEW = 10;
 const ORDER = new Intl.Collator("en", { numeric: true });
-const CONTROLS = "a, button, input, select";
 
 export class DataTable<T> {
   private rows: readonly T[] = [];
@@ -151,7 +150,8 @@ export class DataTable<T> {
       const there = this.body.children[at++] ?? null;
       if (there !== line) this.body.insertBefore(line, there);
     }
-    if (lost >= 0) focusIn(this.body.children[Math.min(lost, at - 1)]);
+    const near = this.body.children[Math.min(lost, at - 1)];
+    if (near) controls(near)[0]?.focus();
   }
 
   /** The place of the row that had the focus and is gone; -1: there is none. */
@@ -174,20 +174,9 @@ export class DataTable<T> {
         cell(row));
       const old = line.cells[at];
       if (!old) return line.append(made);
-      if (old.isEqualNode(made)) return;
-      const focused = controls(old).indexOf(document.activeElement as HTMLElement);
-      old.replaceWith(made);
-      if (focused >= 0) focusIn(made, focused);
+      swap(old, made);
     });
   }
-}
-
-function controls(place: Element): HTMLElement[] {
-  return [...place.querySelectorAll<HTMLElement>(CONTROLS)];
-}
-
-function focusIn(place: Element | undefined, at = 0): void {
-  if (place) controls(place)[at]?.focus();
 }
 
 /** Those that have every word. */

@@ -24,13 +24,11 @@ const DOORS = [["", "All"], ["http", "Checks (HTTP)"], ["auth", "Requests (/auth
 
 export class DenialsTab extends Tab {
   private readonly ids = h("datalist", { id: unique("rules") });
-  private readonly rule = text({ list: this.ids.id });
-  private readonly key = text({ maxlength: 4096 });
-  private readonly path = text({});
-  private readonly country = text({ maxlength: 2 });
-  private readonly door = choices(DOORS);
-  private readonly time = choices(TIMES);
-  private readonly by = choices(GROUPS);
+  private readonly controls = {
+    rule: text({ list: this.ids.id }), key: text({ maxlength: 4096 }), path: text({}),
+    country: text({ maxlength: 2 }), door: choices(DOORS), since: choices(TIMES),
+    by: choices(GROUPS),
+  };
   private readonly live = h("input", { type: "checkbox", checked: true });
   private readonly state = h("p", { class: "message", role: "status" });
   private readonly notes = h("p", { class: "message" });
@@ -59,17 +57,18 @@ export class DenialsTab extends Tab {
   private filters: Filters = {};
 
   protected build(): void {
-    for (const control of [this.rule, this.key, this.path, this.country, this.door, this.time,
-      this.by]) control.addEventListener("change", () => this.changed());
+    const { rule, key, path, country, door, since, by } = this.controls;
+    for (const control of Object.values(this.controls)) {
+      control.addEventListener("change", () => this.changed());
+    }
     this.live.addEventListener("change", () => void this.load());
     this.append(h("h1", {}, "Denials"), this.whose,
       h("section", { class: "card" }, this.ids,
         h("details", { open: !window.matchMedia("(max-width: 640px)").matches },
           h("summary", {}, "Filters"), h("div", { class: "fields filters" },
-            field("Rule", this.rule), field("Key", this.key, "With a rule"),
-            field("Path", this.path, "/api/* is what begins so"),
-            field("Country", this.country, "NL"), field("Came as", this.door),
-            field("Time", this.time), field("Show", this.by))),
+            field("Rule", rule), field("Key", key, "With a rule"),
+            field("Path", path, "/api/* is what begins so"), field("Country", country, "NL"),
+            field("Came as", door), field("Time", since), field("Show", by))),
       h("div", { class: "actions" }, h("label", { class: "check" }, this.live, "Live"),
         button("Clear filters", () => (location.hash = address("denials")), { class: "small" }),
         button("CSV", () => this.save("csv"), { class: "small", "aria-label": "Download as CSV" }),
@@ -95,28 +94,23 @@ export class DenialsTab extends Tab {
   }
 
   private showFilters(): void {
-    const { filters } = this;
-    for (const name of ["rule", "key", "path", "country", "door", "by"] as const) {
-      this[name].value = filters[name] ?? "";
+    const { controls, filters: { since = "", until } } = this;
+    const isOwn = until !== undefined || !TIMES.some(([value]) => value === since);
+    fill(controls.since, ...TIMES.map(([value, name]) => option(value, name)), isOwn &&
+      option("own", `${when(since)} to ${until ? when(until) : "now"}`));
+    for (const [name, control] of Object.entries(controls)) {
+      control.value = this.filters[name as keyof typeof controls] ?? "";
     }
-    const { since = "", until } = filters;
-    fill(this.time, ...TIMES.map(([value, name]) => option(value, name)));
-    if (until || !TIMES.some(([value]) => value === since)) {
-      this.time.append(option("own", `${when(since)} to ${until ? when(until) : "now"}`));
-      this.time.value = "own";
-    } else {
-      this.time.value = since;
-    }
+    if (isOwn) controls.since.value = "own";
   }
 
   /** The filters live in the address, which somebody may send to somebody else. */
   private changed(): void {
-    const { since, until } = this.filters;
-    const time = this.time.value === "own" ? { since, until } : { since: this.time.value };
-    const all = { rule: this.rule.value, key: this.key.value, path: this.path.value,
-      country: this.country.value, door: this.door.value, by: this.by.value, ...time };
-    const said = Object.entries(all).filter(([name, value]) => value || name === "since");
-    location.hash = address("denials", Object.fromEntries(said) as Record<string, string>);
+    const { since = "", until = "" } = this.filters;
+    const said = new Map(Object.entries(this.controls).map(([name, { value }]) => [name, value]));
+    if (said.get("since") === "own") said.set("since", since).set("until", until);
+    location.hash = address("denials", Object.fromEntries(
+      [...said].filter(([name, value]) => value || name === "since")));
   }
 
   private question(limit: number): string {

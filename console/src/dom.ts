@@ -102,26 +102,30 @@ export function badge(text: string, level: string): HTMLElement {
   return h("span", { class: `badge ${level}` }, text);
 }
 
-/** Makes an element look as another; what looks so already stays, and keeps the focus. */
+/** Puts one in place of another that looks different. The focus goes to the control that looks the
+    same, or has the same place. */
+export function swap(old: Element, made: Element): void {
+  if (old.isEqualNode(made)) return;
+  const focused = document.activeElement as HTMLElement;
+  const at = controls(old).indexOf(focused);
+  old.replaceWith(made);
+  if (at < 0) return;
+  const after = controls(made);
+  (after.find((one) => one.isEqualNode(focused)) ?? after[at])?.focus();
+}
+
+export function controls(place: Element): HTMLElement[] {
+  return [...place.querySelectorAll<HTMLElement>("a, button, input, select")];
+}
+
+/** Makes an element look as another; what looks so already stays. */
 export function renew(old: Element, made: Element): void {
   old.className = made.className;
   const children = [...made.children];
   children.forEach((child, at) => {
     const there = old.children[at];
-    if (!there) old.append(child);
-    else if (!there.isEqualNode(child)) there.replaceWith(child);
+    if (there) swap(there, child);
+    else old.append(child);
   });
   while (old.children.length > children.length) old.lastElementChild!.remove();
-}
-
-/** Replaces a list; the focus stays on its button. */
-export function keepFocus(place: HTMLElement, change: () => void): void {
-  const focused = document.activeElement;
-  const mark = focused instanceof HTMLElement && place.contains(focused)
-    ? focused.dataset.focus : undefined;
-  change();
-  if (mark === undefined) return;
-  for (const each of place.querySelectorAll<HTMLElement>("[data-focus]")) {
-    if (each.dataset.focus === mark) each.focus();
-  }
 }

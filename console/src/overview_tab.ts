@@ -2,7 +2,7 @@
 // day, the rules that deny most, and events.
 
 import { UNASKED } from "./api";
-import { badge, button, fill, h, keepFocus, say } from "./dom";
+import { badge, button, fill, h, renew, say } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
 import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
@@ -187,9 +187,9 @@ export class OverviewTab extends Tab {
     const newest = points[points.length - 1]?.t ?? 0;
     const denying = rules.filter((rule) => !rule.shadow && (rule.last ?? 0) > newest - NOW_S);
     const more = denying.length - DENYING_SHOWN;
-    this.now.className = `card now ${denying.length > 0 ? "bad" : ""}`;
     const when = feed.isOld() ? `Denied at ${clock(last.t)}` : "Denied now";
-    keepFocus(this.now, () => fill(this.now, h("h2", {}, when), h("ul", {},
+    const level = denying.length > 0 ? "bad" : "";
+    renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
       denying.length === 0 ? h("li", {}, this.nobody()) : null)));
@@ -199,13 +199,13 @@ export class OverviewTab extends Tab {
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
     const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule);
     return h("li", {},
-      rule === "" ? h("b", {}, "Checks without a rule") : h("a", { href: address("rules", { rule }),
-        "data-focus": rule }, h("b", {}, rule)),
+      rule === "" ? h("b", {}, "Checks without a rule")
+        : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
       ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
       h("b", { class: "bad" }, share(denyRate)),
       since === undefined ? "" : `, since ${moment(since)} (${lasting(Math.max(0, t - since))})`,
       whom ? ", most of all " : "", whom ? keyOf(whom) : "", ". ",
-      h("a", { href: address("denials", { rule }), "data-focus": `${rule} denials` }, "Show them"));
+      h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 
   private nobody(): string {

@@ -1,5 +1,7 @@
 // The simulator's runs: how many requests, when, and about which keys. Pure.
 
+import type { IconName } from "./icons";
+
 export interface Run {
   readonly name: string;
   /** Requests a second; all at once if it is 0. */
@@ -8,6 +10,10 @@ export interface Run {
   /** How many in all, of a run that sends all at once. */
   readonly amount: number;
   readonly keys: number;
+  /** On its button, which has none for a run of somebody's own. */
+  readonly label?: string;
+  readonly drawn?: IconName;
+  readonly hint?: string;
 }
 
 export const RATE_MAX = 200;
@@ -17,10 +23,14 @@ export const KEYS_MAX = 1000;
 export const IN_FLIGHT_MAX = 64;
 
 export const RUNS: readonly Run[] = [
-  { name: "normal", rate: 5, seconds: 5, amount: 0, keys: 1 },
-  { name: "burst", rate: 0, seconds: 0, amount: 100, keys: 1 },
-  { name: "spam", rate: 30, seconds: 15, amount: 0, keys: 1 },
-  { name: "one", rate: 0, seconds: 0, amount: 1, keys: 1 },
+  { name: "normal", rate: 5, seconds: 5, amount: 0, keys: 1,
+    label: "Normal", drawn: "play", hint: "5 requests a second for 5 s" },
+  { name: "burst", rate: 0, seconds: 0, amount: 100, keys: 1,
+    label: "Burst", drawn: "burst", hint: "100 requests at once" },
+  { name: "spam", rate: 30, seconds: 15, amount: 0, keys: 1,
+    label: "Spam", drawn: "spam", hint: "30 requests a second for 15 s" },
+  { name: "one", rate: 0, seconds: 0, amount: 1, keys: 1,
+    label: "One", drawn: "plus", hint: "one request more, with the same key" },
 ];
 
 export function requestsOf(run: Run): number {

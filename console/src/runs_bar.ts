@@ -5,15 +5,7 @@ import { button, h, offer, say, unique } from "./dom";
 import { latency } from "./format";
 import { RUNS, type Run, requestsOf } from "./plan";
 import { simulator } from "./simulator";
-import type { IconName } from "./icons";
 import { ruleNames } from "./written";
-
-const ABOUT: Record<string, { label: string; drawn: IconName; hint: string }> = {
-  normal: { label: "Normal", drawn: "play", hint: "5 requests a second for 5 s" },
-  burst: { label: "Burst", drawn: "burst", hint: "100 requests at once" },
-  spam: { label: "Spam", drawn: "spam", hint: "30 requests a second for 15 s" },
-  one: { label: "One", drawn: "plus", hint: "one request more, with the same key" },
-};
 
 /** What the next run is about. Event: "change". */
 class Choice extends EventTarget {
@@ -55,10 +47,8 @@ export class RunsBar extends HTMLElement {
     this.className = "card runs";
     this.rule.addEventListener("change", () => choice.set(this.rule.value, choice.key));
     choice.addEventListener("change", () => (this.rule.value = choice.rule));
-    this.starts = RUNS.map((run) => {
-      const { label, drawn, hint } = ABOUT[run.name]!;
-      return button(label, () => startRun(run), { title: hint, "data-run": run.name }, drawn);
-    });
+    this.starts = RUNS.map((run) => button(run.label!, () => startRun(run),
+      { title: run.hint, "data-run": run.name }, run.drawn));
     this.append(
       h("div", { class: "inline-field" }, h("label", { for: this.rule.id }, "Try rule"), this.rule),
       h("div", { class: "buttons" }, ...this.starts, this.stop), this.sums);

@@ -2,8 +2,6 @@
 
 import { ask } from "./api";
 
-export type SignIn = "done" | { readonly problem: string };
-
 class Session extends EventTarget {
   needed = false;
   signedIn = false;
@@ -35,15 +33,12 @@ class Session extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  async signIn(token: string): Promise<SignIn> {
-    const reply = await ask("/console/session", { body: { token } });
-    if (reply.ok) {
-      await this.load();
-      return "done";
-    }
-    if (reply.status === 401) return { problem: "This is not the token." };
-    if (reply.status === 429) return { problem: "Too many wrong tokens. Wait a minute." };
-    return { problem: reply.problem };
+  /** What is wrong; "" if it went well. */
+  async signIn(token: string): Promise<string> {
+    const { ok, status, problem } = await ask("/console/session", { body: { token } });
+    if (ok) await this.load();
+    if (status === 401) return "This is not the token.";
+    return status === 429 ? "Too many wrong tokens. Wait a minute." : problem;
   }
 
   async signOut(): Promise<void> {
