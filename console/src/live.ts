@@ -4,7 +4,8 @@
 
 import { type Ask, UNASKED, ask, query } from "./api";
 import {
-  type History, type Live, type RuleLine, type Second, readHistory, readLive,
+  type History, type Live, type RuleLine, type Second, type TrafficEvent, readHistory, readLive,
+  silenceOf,
 } from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
@@ -24,6 +25,8 @@ const SET_BACK_S = 60;
 /** The busiest of which a message tells. */
 const RULES_MAX = 100;
 
+const SILENCES_MAX = 50;
+
 /** The server closes with it when the session of the page has ended. */
 const SESSION_ENDED = 1008;
 
@@ -42,6 +45,8 @@ class LiveFeed extends EventTarget {
   private toldMs = 0;
   /** The last ten minutes, oldest first. */
   readonly seconds: Second[] = [];
+  /** When this page heard nothing; oldest first. */
+  silences: readonly TrafficEvent[] = [];
   private socket: WebSocket | undefined;
   private failures = 0;
   private pollFailures = 0;
@@ -171,6 +176,8 @@ class LiveFeed extends EventTarget {
 
   private take(message: Live): void {
     if (message.t !== this.last?.t) this.toldMs = Date.now();
+    const silence = this.last && silenceOf(this.last, message);
+    if (silence) this.silences = [...this.silences, silence].slice(-SILENCES_MAX);
     this.last = message;
     const { fleet, fleetT, nodeCount, here: { p50, p99 } } = message;
     this.add({ t: fleetT, seconds: 1, nodes: nodeCount, p50, p99, ...fleet });

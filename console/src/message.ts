@@ -1,6 +1,10 @@
 // What the server sends each second, read with care: every field may be missing. Pure.
 
+import { clock } from "./format";
 import * as json from "./json";
+
+/** Seconds come one by one, or in twos. */
+const SILENT_S = 3;
 
 export interface Rates {
   readonly requests?: number;
@@ -135,4 +139,16 @@ export function newEvents(last: number, events: readonly TrafficEvent[]): Traffi
   const restarted = highest < last;
   const fresh = events.filter((event) => restarted || event.id > last);
   return fresh.sort((a, b) => b.id - a.id);
+}
+
+/** What a page has to say that heard nothing for some time. */
+export function silenceOf(before: Live, now: Live): TrafficEvent | undefined {
+  const silent = now.t - before.t;
+  const isOther = now.node !== before.node;
+  if (silent <= SILENT_S && !isOther) return undefined;
+  const title = before.nodes.find(({ here }) => here)?.title ?? before.node ?? "";
+  const then = !isOther ? ""
+    : (now.uptime ?? Infinity) <= silent ? ", and has begun again" : "; now another node answers";
+  return { id: 0, t: now.t, kind: "away",
+    text: `node ${title} was not heard from ${clock(before.t)} to ${clock(now.t)}${then}` };
 }

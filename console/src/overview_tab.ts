@@ -70,6 +70,7 @@ export class OverviewTab extends Tab {
   private zoomed: { readonly from: number; readonly to: number } | undefined;
   private marks: Mark[] = [];
   private lastEvent = -1;
+  private silentT = 0;
 
   protected build(): void {
     this.events.append(h("li", { class: "empty" }, "Not known yet."));
@@ -295,14 +296,18 @@ export class OverviewTab extends Tab {
   private keepLines(live: Live): void {
     const none = this.events.querySelector(".empty");
     if (none) say(none, "Nothing unusual so far.");
-    this.marks = live.events.map((event) => ({ t: event.t ?? 0, level: kindOf(event)[1],
+    const { silences } = feed;
+    this.marks = [...live.events, ...silences].map((event) => ({
+      t: event.t ?? 0, level: kindOf(event)[1],
       text: `${kindOf(event)[0]}: ${event.rule ? `${event.rule}: ` : ""}${event.text}` }));
-    this.addEvents(newEvents(this.lastEvent, live.events));
+    const fresh = newEvents(this.lastEvent, live.events);
+    this.lastEvent = fresh[0]?.id ?? this.lastEvent;
+    this.addEvents([...fresh, ...silences.filter(({ t = 0 }) => t > this.silentT)]);
+    this.silentT = silences[silences.length - 1]?.t ?? 0;
   }
 
   private addEvents(fresh: readonly TrafficEvent[]): void {
     if (fresh.length === 0) return;
-    this.lastEvent = fresh[0]!.id;
     this.events.querySelector(".empty")?.remove();
     this.events.prepend(...fresh.map(eventItem));
     while (this.events.children.length > EVENTS_SHOWN) this.events.lastElementChild!.remove();
@@ -314,6 +319,7 @@ const KINDS: Record<string, [string, string]> = {
   block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""],
   reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
   redis_back: ["Redis back", "good"], node: ["node", ""], node_gone: ["node gone", "bad"],
+  away: ["not heard", "bad"],
 };
 
 function kindOf({ kind }: TrafficEvent): [string, string] {

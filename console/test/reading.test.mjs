@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { diffLines, hunks } from "../src/diff.ts";
-import { newEvents, readHistory, readLive } from "../src/message.ts";
+import { newEvents, readHistory, readLive, silenceOf } from "../src/message.ts";
 import { highest, nearest, sumOf } from "../src/series.ts";
 import { readDenied } from "../src/top_denied.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
@@ -41,6 +41,18 @@ test("fields of a wrong type are left out, and their neighbours stay", () => {
 test("a node without a fleet is its own fleet", () => {
   assert.equal(readLive({ t: 1, here: { requests: 3, denied: 0 } }).fleet.requests, 3);
   assert.equal(readLive({ t: 1, fleet: { requests: 9 }, here: { requests: 3 } }).fleet.requests, 9);
+});
+
+test("a page says when it heard nothing", () => {
+  const told = (t, node, uptime) =>
+    ({ t, node, uptime, nodes: [{ name: "b", title: "web-2" }, { name: "a", here: true }] });
+  assert.equal(silenceOf(told(1, "a", 9), told(3, "a", 11)), undefined);
+  const said = (...now) =>
+    silenceOf(told(1, "a", 9), told(...now)).text.replace(/ from.* to /, " ");
+  assert.match(said(9, "a", 17), /^node a was not heard [\d:]+$/);
+  assert.match(said(9, "c", 5), /, and has begun again$/);
+  assert.match(said(3, "c", 1), /, and has begun again$/);
+  assert.match(said(9, "c", 50), /; now another node answers$/);
 });
 
 test("history has rates, whatever is known of a step", () => {

@@ -144,6 +144,10 @@ class Truth(PageTest):
             with Weir("--threads", "1", config=CONFIG, http=f"127.0.0.1:{server.port}"):
                 page.gone("#old")
                 page.wait(lambda _: self.green() > 0, "it is alive again")
+                page.find("#overview .events .badge.bad", "not heard")
+                away = page.find("#overview .events li", "and has begun again").text
+                self.assertLess(abs(seen_at(away[away.index("from"):]) - began % 86400), 3, away)
+                self.pictures("overview-back")
                 page.driver.get("about:blank")
 
     def test_a_server_that_says_the_same_again_is_silent(self):
