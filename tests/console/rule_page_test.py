@@ -103,6 +103,11 @@ class RulePage(PageTest):
             page.find("#rule-page .history .removed", "shadow: true")
             self.pictures("rule-page-done")
 
+            past = ask(first, get("/admin/history")).json()["history"]
+            then = time.time() - past[0]["seconds_ago"]
+            events = ask(first, get("/console/live.json")).json()["events"]
+            told = [each["t"] for each in events if "shadow off" in each["text"]]
+            self.assertAlmostEqual(told[-1], then, delta=0.3)
             page.click("#rule-page .message button", "Undo")
             self.is_pressed("Shadow")
             wait_until(lambda: rule_of(second).get("shadow"), "the other node has it, too")

@@ -23,6 +23,10 @@ std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
   for (News& one : news) one.title = nodes_[one.node].about.title;
   for (auto entry = nodes_.begin(); entry != nodes_.end();) {
     auto& [name, known] = *entry;
+    if (known.untold > 0 && (--known.untold == 0 || !known.about.title.empty())) {
+      known.untold = 0;
+      news.push_back({.change = Change::kJoined, .node = name, .title = known.about.title});
+    }
     const bool is_news = known.silent > kGoneSeconds && !known.is_gone;
     known.is_gone = known.silent > kGoneSeconds;
     if (is_news) {
@@ -43,7 +47,7 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Insta
   for (const NodeTraffic& one : traffic.nodes) {
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
-    if (is_new && !is_first) news.push_back({.change = Change::kJoined, .node = one.name});
+    if (is_new && !is_first) known.untold = kGoneSeconds;
     if (known.is_gone) news.push_back({.change = Change::kReturned, .node = one.name});
     known.is_gone = false;
     known.silent = one.silent_seconds;

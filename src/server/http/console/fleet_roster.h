@@ -2,7 +2,8 @@
 //
 // A node that is silent for kGoneSeconds of the fleet's is gone, and stays in the roster: it has
 // died, or has lost its way to Redis. One that said goodbye is struck off. While Redis is away
-// nobody knows how the others are, and no time passes for them.
+// nobody knows how the others are, and no time passes for them. One that joins is told of when it
+// has said its name, or kGoneSeconds later.
 //
 // Thread rule: one owner. Tested by fleet_roster_test.cc.
 
@@ -51,6 +52,7 @@ class FleetRoster {
   struct Known {
     Instant seen;
     std::int64_t silent = 0;  // seconds of the fleet
+    std::int64_t untold = 0;  // seconds that its name has left to come, before its joining is told
     bool has_left = false;
     bool is_gone = false;
     NodeAbout about{};

@@ -172,7 +172,7 @@ void LiveFeed::note_events(const LivePicture& picture) {
   for (const auto& surge : surges.events) news.push_back(surge_event(*surge));
   last_surge_ = surges.last;
   const NodeFigures& figures = *picture.figures;
-  note_rules(news);
+  note_rules(picture, news);
   if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
   const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
   const auto others = figures.shared ? std::span<const NodeAbout>(figures.shared->others)
@@ -188,7 +188,7 @@ void LiveFeed::note_events(const LivePicture& picture) {
 }
 
 // A reload that changes nothing has a version, too, and no place in the history.
-void LiveFeed::note_rules(std::vector<LiveEvent>& news) {
+void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& news) {
   const bool was_fine = std::exchange(is_reload_fine_, view_.reloads.figures().succeeded);
   if (was_fine && !is_reload_fine_) {
     news.push_back({.kind = "reload_failed",
@@ -202,6 +202,7 @@ void LiveFeed::note_rules(std::vector<LiveEvent>& news) {
   for (const auto& one : desk_.history()) {
     if (one->version <= before) continue;
     news.push_back(event_of(*one));
+    news.back().at = picture.wall(one->when);
     told = one->version;
   }
   if (told != version) {

@@ -133,7 +133,7 @@ class LiveFeed {
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
   void note_events(const LivePicture& picture);
-  void note_rules(std::vector<LiveEvent>& news);
+  void note_rules(const LivePicture& picture, std::vector<LiveEvent>& news);
   LiveEvent event_of(const RuleVersion& version) const;
   std::optional<LiveEvent> news_of_redis(const NodeFigures& figures);
   void add(LiveEvent event);
