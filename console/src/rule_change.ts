@@ -5,6 +5,7 @@ import { field, h } from "./dom";
 import * as json from "./json";
 import { keep, kept } from "./kept";
 import { feed } from "./live";
+import { confirmed } from "./sign_in";
 
 const KEPT = "weir-name";
 
@@ -16,6 +17,10 @@ export class Author {
   readonly element = h("div", { class: "fields grid" },
     field("Why", this.why, "The history and the event say it."), field("Your name", this.by));
 
+  constructor(why = "") {
+    this.why.value = why;
+  }
+
   said(): Record<string, string> {
     const said = { by: this.by.value.trim(), why: this.why.value.trim() };
     keep(KEPT, said.by);
@@ -26,6 +31,14 @@ export class Author {
     this.why.value = "";
     this.by.value = kept(KEPT);
   }
+}
+
+/** Who says yes to a change, and why; `why` is what the field begins with. */
+export async function agreed(
+  question: string, says: string, label: string, why = "",
+): Promise<Record<string, string> | undefined> {
+  const author = new Author(why);
+  return await confirmed(question, says, label, author.element) ? author.said() : undefined;
 }
 
 /** `version`: of the rules that it is meant for; `said`: by, why, persist. */

@@ -9,15 +9,14 @@ import { algorithm, clock, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { Second } from "./message";
-import { Author, changeRule, titled } from "./rule_change";
+import { agreed, changeRule, titled } from "./rule_change";
 import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, holdText, pastOf, stanceOf, switchSays, whereNot,
+  STANCES, type Stance, holdText, lastsText, pastOf, stanceOf, switchSays, whereNot,
   whereText,
 } from "./rule_words";
-import { confirmed } from "./sign_in";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
 
@@ -248,17 +247,21 @@ export class RulePage {
   }
 
   /** What people agree to is a change of what they have seen, so of this version. */
-  private async propose(question: string, says: string, label: string, how: Ask): Promise<void> {
+  private async propose(
+    question: string, says: string, label: string, how: Ask, why?: string,
+  ): Promise<void> {
     const { version } = this;
-    const author = new Author();
-    const yes = await confirmed(question, says, label, author.element);
-    if (yes) await this.change(version, how, author.said());
+    const said = await agreed(question, says, label, why);
+    if (said) await this.change(version, how, said);
   }
 
-  /** At once: what it replaces stays in the history. */
   private async putBack({ rule, version }: json.Fields): Promise<void> {
-    const how = json.isObject(rule) ? { method: "PUT", body: rule } : { method: "DELETE" };
-    await this.change(this.version, how, { why: `back to version ${String(version)}` });
+    const isThere = json.isObject(rule);
+    const back = `back to version ${String(version)}`;
+    await this.propose(`Put ${this.id} ${back}?`,
+      `The rule is ${isThere ? "as it was then" : "gone, as it was then"}, ` +
+        `${whereText(this.fleet)}, ${lastsText(this.fleet)}.`,
+      "Go back", isThere ? { method: "PUT", body: rule } : { method: "DELETE" }, back);
   }
 
   private async change(version: string, how: Ask, said: Record<string, string>): Promise<void> {

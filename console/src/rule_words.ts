@@ -80,7 +80,9 @@ export function holdText(fleet: unknown): string {
 }
 
 /** "carol at 192.0.2.1" */
-export function authorOf({ origin, who, by }: json.Fields): string {
+export function authorOf({ origin, who, by, changes }: json.Fields): string {
   const person = [json.text(by), json.text(who)].filter(Boolean).join(" at ");
-  return person || (origin === "file" ? "a reload" : "a request");
+  if (person) return person;
+  if (origin !== "file") return "a request";
+  return json.list(changes).length > 0 ? "a reload" : "the start";
 }

@@ -1,10 +1,11 @@
 // Rules: the list with its figures, what changed them, and a page for each (rule_page.ts).
 
-import { type Ask, UNASKED, ask } from "./api";
+import { type Ask, UNASKED, ask, query } from "./api";
 import { button, h, say } from "./dom";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { History } from "./message";
+import { agreed } from "./rule_change";
 import { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { RulePage } from "./rule_page";
@@ -84,10 +85,14 @@ export class RulesTab extends Tab {
     this.editor.open(written.version);
   }
 
-  /** At once: what it replaces stays in the list, one click away. */
   private async goBack({ version }: json.Fields): Promise<void> {
-    const reply = await ask("/admin/history",
-      { body: { back_to: version }, headers: { "If-Match": `"${written.version}"` } });
+    const { version: seen } = written;
+    const back = `back to version ${String(version)}`;
+    const said = await agreed(`Put all rules ${back}?`,
+      "They are as they were then, until a reload.", "Go back", back);
+    if (!said) return;
+    const reply = await ask(query("/admin/history", said),
+      { body: { back_to: version }, headers: { "If-Match": `"${seen}"` } });
     if (reply.ok) await this.load();
     say(this.message, reply.ok ? `Version ${String(version)} is in force again.` : reply.problem);
   }

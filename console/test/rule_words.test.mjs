@@ -44,5 +44,6 @@ test("the past is that of whole steps, and of no time before", () => {
 test("a change has its author", () => {
   assert.equal(authorOf({ origin: "request", who: "192.0.2.1", by: "carol" }),
     "carol at 192.0.2.1");
-  assert.equal(authorOf({ origin: "file" }), "a reload");
+  assert.equal(authorOf({ origin: "file" }), "the start");
+  assert.equal(authorOf({ origin: "file", changes: ["added login"] }), "a reload");
 });

@@ -241,6 +241,9 @@ class Console(unittest.TestCase):
             page.find(".diff .removed", "limit: 10")
             page.find(".diff .added", "limit: 20")
             page.click("[data-version='1'] button", "Go back")
+            page.type("dialog .field:nth-child(2) input", "carol")
+            page.click("dialog button.danger", "Go back")
+            page.find(".history li", "by carol at")
             page.find("[data-row=api]", "10 per 1m")
             self.assertEqual(self.limit_of(server), 10)
 
