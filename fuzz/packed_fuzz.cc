@@ -21,7 +21,8 @@ namespace {
 // ---- traffic ----
 
 void check_counts(const TrafficCounts& counts) {
-  WEIR_ASSERT(counts.requests <= TrafficWord::kSecondMax && counts.denied <= counts.requests);
+  WEIR_ASSERT(counts.requests <= TrafficWord::kSecondMax &&
+              counts.denied + counts.shadow <= counts.requests);
 }
 
 void check_word(const TrafficWord& word) {

@@ -9,6 +9,8 @@ const SILENT_S = 3;
 export interface Rates {
   readonly requests?: number;
   readonly denied?: number;
+  /** What a rule would have denied, and let pass. */
+  readonly shadow?: number;
   readonly denyRate?: number;
   readonly burstRatio?: number;
 }
@@ -67,25 +69,26 @@ function readPoint(from: json.Fields) {
   /** How many are known of the step. */
   const seconds = json.number(from.seconds) || 1;
   if (t === undefined) return [];
-  const { requests = NaN, denied = NaN } = json.numbers(from, "requests", "denied");
-  const rates = readRates({ requests: requests / seconds, denied: denied / seconds });
+  const { requests = NaN, denied = NaN, shadow = 0 } = readRates(from);
+  const rates = readRates({ requests: requests / seconds, denied: denied / seconds,
+    shadow: shadow / seconds });
   return [{ t, seconds, ...rates, ...json.numbers(from, "nodes", "p50", "p99") }];
 }
 
 function readSum(from: json.Fields) {
   const rule = json.text(from.rule);
   if (rule === undefined) return [];
-  return [{ rule, ...readRates(from), shadow: from.shadow === true,
+  return [{ rule, ...readRates(from),
     /** Without a pause of a minute. */
     since: json.number(from.denying_since), last: json.number(from.last_denied) }];
 }
 
 function readRates(from: json.Fields): Rates {
-  const { requests, denied } = json.numbers(from, "requests", "denied");
+  const { requests, denied, shadow } = json.numbers(from, "requests", "denied", "shadow");
   const known = requests !== undefined && denied !== undefined;
   const computed = known ? (requests > 0 ? denied / requests : 0) : undefined;
   const denyRate = json.number(from.deny_rate) ?? computed;
-  return { requests, denied, denyRate, burstRatio: json.number(from.burst_ratio) };
+  return { requests, denied, shadow, denyRate, burstRatio: json.number(from.burst_ratio) };
 }
 
 function readHere(from: json.Fields) {

@@ -186,7 +186,7 @@ export class OverviewTab extends Tab {
   private showNow(last: Live): void {
     const { rules, points } = this.history(MINUTE);
     const newest = points[points.length - 1]?.t ?? 0;
-    const denying = rules.filter((rule) => !rule.shadow && (rule.last ?? 0) > newest - NOW_S);
+    const denying = rules.filter(({ last: newestOf = 0 }) => newestOf > newest - NOW_S);
     const more = denying.length - DENYING_SHOWN;
     const when = feed.isOld() ? `Denied at ${clock(last.t)}` : "Denied now";
     const level = denying.length > 0 ? "bad" : "";
@@ -211,8 +211,8 @@ export class OverviewTab extends Tab {
 
   private nobody(): string {
     if (!this.histories.has(MINUTE.name)) return "Not known yet.";
-    const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, shadow, last }) =>
-      denied && !shadow && last ? [{ by: rule || "a check without a rule", last }] : []);
+    const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, last }) =>
+      denied && last ? [{ by: rule || "a check without a rule", last }] : []);
     const [newest] = lasts.sort((one, other) => other.last - one.last);
     if (newest) return `Nobody. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
     return `Nobody, and nobody in the last ${this.chosen.words}.`;

@@ -55,7 +55,9 @@ export class RulePage {
     title: "Traffic", least: 1, format: (value) => `${count(value)}/s`,
     series: [
       { label: "requests", colour: "accent", value: ({ requests }) => requests },
-      { label: "denied, or in shadow", colour: "bad", filled: true, value: ({ denied }) => denied },
+      { label: "would be denied", colour: "adaptive", filled: true,
+        value: ({ shadow }) => shadow },
+      { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
     ],
   });
   private readonly denials = new DataTable<json.Fields>({
@@ -191,8 +193,8 @@ export class RulePage {
   private showNow(): void {
     const line = feed.lineOf(this.id);
     say(this.now, !line ? "not among the 100 busiest rules"
-      : `${count(line.requests)} requests/s, ${share(line.denyRate)} ` +
-        `${this.rule?.shadow === true ? "would be " : ""}denied`);
+      : `${count(line.requests)} requests/s, ${share(line.denyRate)} denied` +
+        (line.shadow ? `, ${count(line.shadow)}/s would be` : ""));
   }
 
   private async loadFigures(how: Ask): Promise<void> {
@@ -222,8 +224,8 @@ export class RulePage {
   }
 
   /** Since it was last changed, an hour at most. */
-  private lately(): string | undefined {
-    return pastOf(this.points, Math.min(nowS() - (this.marks[0]?.t ?? 0), HOUR_S), nowS());
+  private lately(from: Stance): string | undefined {
+    return pastOf(this.points, Math.min(nowS() - (this.marks[0]?.t ?? 0), HOUR_S), nowS(), from);
   }
 
   private edit(): void {
@@ -235,7 +237,7 @@ export class RulePage {
     const from = stanceOf(this.rule!);
     if (from === to) return;
     const { label, question, patch } = STANCES[to];
-    const says = switchSays(from, to, this.lately(), this.fleet);
+    const says = switchSays(from, to, this.lately(from), this.fleet);
     await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
       label, { method: "PATCH", body: patch });
   }

@@ -92,12 +92,11 @@ export class RuleTable {
   }
 }
 
-function named({ rule, written: its, sum }: Row): Child {
+function named({ rule, written: its }: Row): Child {
   const name = rule === "" ? "checks without a rule"
     : h("a", { href: address("rules", { rule }) }, h("b", {}, rule));
   const isPlain = its && stanceOf(its.rule) === "enforced" && its.origin === "file";
   return h("span", {}, name, its && !isPlain ? stateOf(its) : null,
-    !its && sum?.shadow ? badge("shadow", "adaptive") : null,
     its ? h("small", {}, about(its)) : null);
 }
 
@@ -124,7 +123,8 @@ function listed(value: unknown): string {
 
 function deniedOf({ denied, sum }: Row): Child {
   return h("span", { class: denied ? "bad" : "" }, count(denied),
-    denied ? h("small", {}, `${share(sum?.denyRate)}${sum?.shadow ? " would be" : ""}`) : null);
+    denied ? h("small", {}, share(sum?.denyRate)) : null,
+    sum?.shadow ? h("small", {}, `${count(sum.shadow)} would be`) : null);
 }
 
 function denying({ sum }: Row): Child {

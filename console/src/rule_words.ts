@@ -28,12 +28,15 @@ export function stanceOf(rule: json.Fields): Stance {
 const SLACK_S = 2;
 
 /** "512 of 4,000 requests of the last 58 min": of the steps that began in that time. */
-export function pastOf(points: readonly Second[], limit: number, now: number): string | undefined {
+export function pastOf(
+  points: readonly Second[], limit: number, now: number, stance: Stance,
+): string | undefined {
   const begin = ({ t, seconds }: Second): number => t - seconds;
   const lately = points.filter((point) => begin(point) > now - limit - SLACK_S);
   if (lately.length === 0) return undefined;
-  const { requests, denied } = sumOf(lately);
-  return `${exact(denied ?? 0)} of ${exact(requests ?? 0)} requests of the last ` +
+  const { requests, denied, shadow } = sumOf(lately);
+  const over = (stance === "shadow" ? shadow : denied) ?? 0;
+  return `${exact(over)} of ${exact(requests ?? 0)} requests of the last ` +
     span(Math.ceil(now - begin(lately[0]!)));
 }
 

@@ -19,12 +19,13 @@ export function nearest<T extends { readonly t: number }>(
 
 /** What all of the time had. */
 export function sumOf(points: readonly Second[]): Rates {
-  let [requests, denied] = [0, 0];
+  let [requests, denied, shadow] = [0, 0, 0];
   for (const { seconds, ...rates } of points) {
     requests += (rates.requests ?? 0) * seconds;
     denied += (rates.denied ?? 0) * seconds;
+    shadow += (rates.shadow ?? 0) * seconds;
   }
-  return { requests: Math.round(requests), denied: Math.round(denied),
+  return { requests: Math.round(requests), denied: Math.round(denied), shadow: Math.round(shadow),
     denyRate: requests > 0 ? denied / requests : 0 };
 }
 

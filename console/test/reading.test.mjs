@@ -57,13 +57,13 @@ test("a page says when it heard nothing", () => {
 
 test("history has rates, whatever is known of a step", () => {
   const { step, points, rules, hasOthers } = readHistory({ step: 10,
-    points: [{ t: 1, seconds: 4, nodes: 3, requests: 8, denied: 4 }, { requests: 2 }],
-    rules: [{ rule: "a", requests: 4, denied: 1, denying_since: 7, shadow: true }, {}],
+    points: [{ t: 1, seconds: 4, nodes: 3, requests: 8, denied: 4, shadow: 2 }, { requests: 2 }],
+    rules: [{ rule: "a", requests: 4, denied: 1, denying_since: 7, shadow: 2 }, {}],
     others: { requests: 1, denied: 0 } });
   assert.deepEqual([step, points.length, points[0].requests, points[0].denied], [10, 1, 2, 1]);
-  assert.deepEqual(sumOf(points), { requests: 8, denied: 4, denyRate: 0.5 });
+  assert.deepEqual(sumOf(points), { requests: 8, denied: 4, shadow: 2, denyRate: 0.5 });
   assert.deepEqual([rules.length, rules[0].denyRate, rules[0].since, rules[0].shadow, hasOthers],
-    [1, 0.25, 7, true, true]);
+    [1, 0.25, 7, 2, true]);
   assert.deepEqual(readHistory({}).points, []);
 });
 

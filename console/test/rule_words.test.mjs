@@ -35,10 +35,12 @@ test("a change says where it holds, and where not", () => {
 });
 
 test("the past is that of whole steps, and of no time before", () => {
-  const points = [90, 100, 110].map((t) => ({ t, seconds: 10, requests: 0.5, denied: 0.1 }));
-  assert.equal(pastOf(points, 22, 112), "2 of 10 requests of the last 22 s");
-  assert.equal(pastOf(points, 5, 112), undefined);
-  assert.equal(pastOf([], 20, 112), undefined);
+  const points = [90, 100, 110].map((t) =>
+    ({ t, seconds: 10, requests: 0.5, denied: 0.1, shadow: 0.2 }));
+  assert.equal(pastOf(points, 22, 112, "enforced"), "2 of 10 requests of the last 22 s");
+  assert.equal(pastOf(points, 22, 112, "shadow"), "4 of 10 requests of the last 22 s");
+  assert.equal(pastOf(points, 5, 112, "shadow"), undefined);
+  assert.equal(pastOf([], 20, 112, "shadow"), undefined);
 });
 
 test("a change has its author", () => {

@@ -15,14 +15,15 @@ constexpr Duration kGuard = std::chrono::milliseconds(5);
 // So far at least are two ticks apart when the lead changes.
 constexpr Duration kTickMin = kSecond / 2;
 
-std::uint64_t requests_of(const RuleFigures& figures) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : figures) sum += count;
-  return sum;
-}
-
-std::uint64_t denied_of(const RuleFigures& figures) {
-  return requests_of(figures) - figures[static_cast<std::size_t>(RuleOutcome::kAllowed)];
+TrafficCounts counts_of(const RuleFigures& now, const RuleFigures& before) {
+  const auto grown = [&](RuleOutcome outcome) {
+    const auto index = static_cast<std::size_t>(outcome);
+    return now[index] - before[index];
+  };
+  TrafficCounts counts{.denied = grown(RuleOutcome::kDenied) + grown(RuleOutcome::kBlocked),
+                       .shadow = grown(RuleOutcome::kShadow)};
+  counts.requests = grown(RuleOutcome::kAllowed) + counts.denied + counts.shadow;
+  return counts;
 }
 
 }  // namespace
@@ -79,8 +80,7 @@ std::shared_ptr<TrafficSecond> RecentTraffic::take_growth(Instant now) {
   std::vector<RuleFigures> figures = traffic_.rules().all_figures();
   for (std::size_t rule = 0; rule < figures.size(); ++rule) {
     const RuleFigures before = rule < rules_before_.size() ? rules_before_[rule] : RuleFigures{};
-    const TrafficCounts counts{.requests = requests_of(figures[rule]) - requests_of(before),
-                               .denied = denied_of(figures[rule]) - denied_of(before)};
+    const TrafficCounts counts = counts_of(figures[rule], before);
     if (counts.requests == 0) continue;
     grown->rules.push_back({.rule = static_cast<RuleNumber>(rule), .counts = counts});
   }

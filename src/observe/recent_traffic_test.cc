@@ -69,6 +69,10 @@ TEST_F(RecentTrafficTest, ASecondIsThereWhenItHasEnded) {
   EXPECT_EQ(snapshot->sum.second(0).all, (TrafficCounts{6, 2}));
   const RuleNumber login = traffic_.rules().number_of("login");
   EXPECT_EQ(snapshot->sum.of(login), (TrafficCounts{5, 2}));
+  core_.record_rule(login, RuleOutcome::kBlocked, 1, now_);
+  core_.record_rule(login, RuleOutcome::kShadow, 1, now_);
+  advance(1s);
+  EXPECT_EQ(recent_.snapshot()->sum.second(0).of(login), (TrafficCounts{2, 1, 1}));
   ASSERT_EQ(snapshot->nodes.size(), 1u);
   EXPECT_EQ(snapshot->nodes[0].window.of(login), (TrafficCounts{5, 2}));
   EXPECT_EQ(snapshot->totals.requests(), 6u);

@@ -50,7 +50,8 @@ struct TrafficSummary {
 // waits for another.
 class alignas(64) CoreTraffic {
  public:
-  // One decided charge, by the algorithm that has decided it.
+  // One decided charge, by the algorithm that has decided it. What a rule in shadow lets pass is
+  // allowed.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept { looks_.add(); }
   void record_store_error() noexcept { store_errors_.add(); }

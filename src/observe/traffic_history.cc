@@ -24,8 +24,11 @@ TrafficCounts keep_most(std::vector<RuleTraffic>& rules) {
   const auto end = rules.begin() +
                    static_cast<std::ptrdiff_t>(std::min(rules.size(), TrafficHistory::kRulesMax));
   std::ranges::partial_sort(rules, end, [](const RuleTraffic& one, const RuleTraffic& other) {
-    return std::tuple(other.counts.denied, other.counts.requests, one.rule) <
-           std::tuple(one.counts.denied, one.counts.requests, other.rule);
+    const auto rank = [](const TrafficCounts& of) {
+      return std::tuple(of.denied, of.shadow, of.requests);
+    };
+    const auto [first, second] = std::pair(rank(one.counts), rank(other.counts));
+    return first != second ? first > second : one.rule < other.rule;
   });
   for (auto one = end; one != rules.end(); ++one) rest += one->counts;
   rules.erase(end, rules.end());

@@ -56,7 +56,7 @@ class TrafficHistory {
   static constexpr std::size_t kRulesMax = 100;
   static constexpr Duration kPause = std::chrono::minutes(1);
   static constexpr std::size_t kStepsMax = 600 + 360 + 1'440;
-  static constexpr std::size_t kMemoryMax = std::size_t{10} << 20;
+  static constexpr std::size_t kMemoryMax = std::size_t{13} << 20;
 
   // Takes in the seconds that are new. `latency`: of the ten seconds that have ended last.
   void keep(const TrafficSnapshot& traffic, const LatencyFigures& latency);

@@ -23,12 +23,13 @@ namespace weir {
 
 struct TrafficCounts {
   std::uint64_t requests = 0;
-  // A rule's: denied by its counter or its lists, blocked, or in shadow over the limit.
-  std::uint64_t denied = 0;
+  std::uint64_t denied = 0;  // by counters, lists or blocks
+  std::uint64_t shadow = 0;  // a rule's: it would have been denied, and was let pass
 
   TrafficCounts& operator+=(const TrafficCounts& other) {
     requests += other.requests;
     denied += other.denied;
+    shadow += other.shadow;
     return *this;
   }
   friend bool operator==(const TrafficCounts&, const TrafficCounts&) = default;

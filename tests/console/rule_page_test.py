@@ -3,6 +3,7 @@ screenshots in build/console."""
 
 import contextlib
 import pathlib
+import re
 import threading
 import time
 
@@ -83,8 +84,9 @@ class RulePage(PageTest):
             page.find("#rule-page .facts", "on 2 nodes")
             self.is_pressed("Shadow")
             page.find("#rule-page .data code", "192.0.2.5")
-            page.wait(lambda _: "at most 0/s" not in page.find("#rule-page canvas").get_attribute(
-                "aria-label"), "the chart has figures")
+            page.wait(lambda _: re.search(
+                r"would be denied \S+ now, at most [^0].*; denied 0/s now, at most 0/s",
+                page.find("#rule-page canvas").get_attribute("aria-label")), "what it would deny")
             self.pictures("rule-page")
 
             said = self.press("Enforce", "too many <b>bots</b>")

@@ -55,6 +55,16 @@ TEST_F(AsksTest, ABlockForAllRulesDeniesALimitWithoutOne) {
   EXPECT_EQ(hit({.id = "r", .quota = quota(2)}, "a"), "+1 ");
 }
 
+TEST_F(AsksTest, WhatAShadowLetsPassIsNotDenied) {
+  const Rule shadow{.id = "s", .quota = quota(1), .shadow = true, .number = 0};
+  EXPECT_EQ(hit(shadow) + hit(shadow), "+0 +0 ");
+  EXPECT_TRUE(last().over);
+  EXPECT_EQ(hit({.id = "r", .quota = quota(0)}), "-0 ");
+  EXPECT_EQ(traffic_.summary(now_).total_allowed(), 2u);
+  EXPECT_EQ(traffic_.summary(now_).total_denied(), 1u);
+  EXPECT_EQ(traffic_.rules().figures(0), (RuleFigures{1, 0, 0, 1}));
+}
+
 TEST_F(AsksTest, AdaptiveLimitsFollowTheSwitchOfTheirRule) {
   const Quota adaptive =
       *Quota::make({.algorithm = Algorithm::kAdaptive, .limit = 2, .window = 1min});

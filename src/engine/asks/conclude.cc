@@ -93,10 +93,10 @@ class Conclusion {
     for (const auto& each : round_.items()) {
       Item& item = *each;
       item.answer.over = !item.answer.allowed();
-      if (operation_ != Operation::kCharge) record(item);
       block_for_denial(item);
       if (item.answer.over && spends(operation_)) remember_denial(item);
       if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
+      if (operation_ != Operation::kCharge) record(item);
     }
     if (engine_.fleet() != nullptr) report_counted_alone();
   }

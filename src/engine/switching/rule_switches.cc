@@ -20,7 +20,7 @@ RecentRequests requests_of(RuleNumber rule, const TrafficWindow& window) {
   const TrafficCounts all = window.of(rule);
   return {.all = all.requests,
           .latest = window.of(rule, kLatestSeconds).requests,
-          .denied = all.denied};
+          .denied = all.denied + all.shadow};
 }
 
 }  // namespace

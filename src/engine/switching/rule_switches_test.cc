@@ -41,6 +41,13 @@ TEST(RuleSwitches, ChargesWithoutARuleSwitchTogether) {
   EXPECT_EQ(node.log, std::vector<std::string>{": sliding_window -> token_bucket"});
 }
 
+TEST(RuleSwitches, ARuleInShadowFollowsWhatItWouldHaveDenied) {
+  Switching node;
+  node.pass(20, {{.rule = kLogin, .counts = {.requests = 100, .denied = 20, .shadow = 60}}});
+  EXPECT_EQ(node.active(kLogin), Algorithm::kExponentialBackoff);
+  EXPECT_EQ(node.switches.of("login")->why.denied_share(), 0.8);
+}
+
 TEST(RuleSwitches, OneSecondIsDecidedAboutOnce) {
   Switching node;
   node.pass(10, {});

@@ -138,7 +138,8 @@ constexpr Metric shared(std::string_view name, std::string_view help, std::strin
 
 constexpr Metric kRows[] = {
     {.name = "weir_decisions_total",
-     .help = "Decisions that the store made, by algorithm and outcome.",
+     .help = "Decisions that the store made, by algorithm and outcome. What a rule in shadow lets "
+             "pass is allowed.",
      .json = "algorithms",
      .samples = read_decisions,
      .labels = {{{"algorithm"}, {"decision", "allowed, denied"}}}},

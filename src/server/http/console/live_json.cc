@@ -20,6 +20,7 @@ double share(const TrafficCounts& counts) {
 
 void write_counts(JsonWriter& json, const TrafficCounts& counts) {
   json.field("requests", counts.requests).field("denied", counts.denied);
+  if (counts.shadow > 0) json.field("shadow", counts.shadow);
 }
 
 void write_latency(JsonWriter& json, const LatencyFigures& latency) {
@@ -217,13 +218,10 @@ std::string history_json(const NodeView& view, const LivePicture& picture,
   for (const auto* step : found.steps) write_point(json, picture, *step, step->counts.all);
   json.end_array();
   const auto denying = rules_of(found);
-  const auto in_force = rules_by_number(picture);
   json.key("rules").begin_array();
   for (const RuleTraffic& one : denying.rules) {
     json.begin_object().field("rule", view.traffic.rules().id_of(one.rule));
     write_counts(json, one.counts);
-    const auto rule = in_force.find(one.rule);
-    if (rule != in_force.end() && rule->second->shadow) json.field("shadow", true);
     if (const auto run = history.run(one.rule)) {
       json.field("denying_since", picture.wall(run->first));
       json.field("last_denied", picture.wall(run->last));

@@ -17,17 +17,19 @@ bool has(const std::vector<RuleNumber>& sorted, RuleNumber rule) {
   return std::ranges::binary_search(sorted, rule);
 }
 
-constexpr char kVersion = '1';
+constexpr char kVersion = '2';
 
 void write(PackedWriter& out, const TrafficCounts& counts) {
   out.number(std::min(counts.requests, TrafficWord::kSecondMax));
   out.number(std::min(counts.denied, TrafficWord::kSecondMax));
+  out.number(std::min(counts.shadow, TrafficWord::kSecondMax));
 }
 
 TrafficCounts read_counts(PackedReader& in) {
   TrafficCounts counts;
   counts.requests = in.number(TrafficWord::kSecondMax);
   counts.denied = in.number(counts.requests);
+  counts.shadow = in.number(counts.requests - counts.denied);
   return counts;
 }
 

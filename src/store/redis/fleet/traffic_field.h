@@ -37,9 +37,9 @@ namespace weir {
 
 // TrafficWord: what a node says in Redis of its traffic in one second, as bytes (base/packed.h).
 //
-//   '1'   requests, denied                              in that second
-//         denied, n, n x decisions of an algorithm      since the node's start
-//         n, n x (hash of the rule, requests, denied)   in that second
+//   '2'   requests, denied, 0                                   in that second
+//         denied, n, n x decisions of an algorithm              since the node's start
+//         n, n x (hash of the rule, requests, denied, shadow)   in that second
 //
 // Anybody may have written there. A text is no word if it is of another version, cut off, too long,
 // or its numbers make no sense. So the sums of all nodes cannot overflow.
@@ -49,7 +49,7 @@ struct TrafficWord {
   static constexpr std::size_t kRulesMax = 200;
   static constexpr std::size_t kAlgorithmsMax = 32;  // of other versions
   // Nobody decides so much in a second, or ever.
-  static constexpr std::uint64_t kSecondMax = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t kSecondMax = (std::uint64_t{1} << 28) - 1;
   static constexpr std::uint64_t kTotalMax = std::uint64_t{1} << 50;
 
   struct Rule {

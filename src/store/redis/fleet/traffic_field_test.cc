@@ -170,7 +170,7 @@ TEST_F(TrafficFieldTest, ReadsTheRestAtOnce) {
 
 TEST_F(TrafficFieldTest, GarbageCountsAsNothingAndIsNamedOnce) {
   std::string later = bytes_of(5);
-  later[0] = '2';
+  later[0] = '3';
   const std::vector<std::string> garbage = {
       resp_text("me"),   resp_text(bytes_of(5)), resp_text("a"),  resp_text(later),
       resp_text("b"),    resp_text("rubbish"),   resp_integer(7), resp_list({}),

@@ -9,7 +9,7 @@ TrafficWord some_word() {
   TrafficWord word{.all = {1000, 7}};
   word.totals.decisions[1] = 123'456'789;
   word.totals.denied = 999;
-  word.rules = {{.hash = 0x0123456789abcdefU, .counts = {130, 5}},
+  word.rules = {{.hash = 0x0123456789abcdefU, .counts = {130, 5, 7}},
                 {.hash = ~std::uint64_t{0}, .counts = {1, 1}}};
   return word;
 }
@@ -26,21 +26,23 @@ TEST(TrafficWord, IsReadAsItWasWritten) {
 TEST(TrafficWord, HasTheseBytes) {
   TrafficWord word{.all = {300, 2}};
   word.totals.denied = 5;
-  word.rules = {{.hash = 0x0102030405060708U, .counts = {4, 1}}};
-  std::string bytes = "1\xac\x02\x02\x05";
+  word.rules = {{.hash = 0x0102030405060708U, .counts = {4, 1, 2}}};
+  std::string bytes = "2\xac\x02\x02";
+  bytes += '\0';
+  bytes += '\x05';
   bytes += static_cast<char>(kDecidingAlgorithmCount);
   bytes.append(kDecidingAlgorithmCount, '\0');
-  bytes += "\x01\x08\x07\x06\x05\x04\x03\x02\x01\x04\x01";
+  bytes += "\x01\x08\x07\x06\x05\x04\x03\x02\x01\x04\x01\x02";
   EXPECT_EQ(to_bytes(word), bytes);
 }
 
 TEST(TrafficWord, OfTheMostRulesFitsIntoWhatTheScriptPassesOn) {
-  TrafficWord word{.all = {TrafficWord::kSecondMax, TrafficWord::kSecondMax}};
+  constexpr std::uint64_t kHalf = TrafficWord::kSecondMax / 2;
+  TrafficWord word{.all = {TrafficWord::kSecondMax, kHalf, kHalf}};
   word.totals.denied = TrafficWord::kTotalMax;
   word.totals.decisions.fill(TrafficWord::kTotalMax);
   for (std::uint64_t i = 0; i < TrafficWord::kRulesMax; ++i) {
-    word.rules.push_back(
-        {.hash = i << 56, .counts = {TrafficWord::kSecondMax, TrafficWord::kSecondMax}});
+    word.rules.push_back({.hash = i << 56, .counts = word.all});
   }
   const std::string bytes = to_bytes(word);
   EXPECT_LE(bytes.size(), 4096u);
@@ -53,7 +55,7 @@ TEST(TrafficWord, CutOffTooLongOrOfAnotherVersionIsNone) {
     EXPECT_FALSE(traffic_word(bytes.substr(0, size))) << size;
   }
   EXPECT_FALSE(traffic_word(bytes + '\0'));
-  EXPECT_FALSE(traffic_word("2" + bytes.substr(1)));
+  EXPECT_FALSE(traffic_word("1" + bytes.substr(1)));
 }
 
 TEST(TrafficWord, OfNumbersThatMakeNoSenseIsNone) {
@@ -61,7 +63,7 @@ TEST(TrafficWord, OfNumbersThatMakeNoSenseIsNone) {
   word.all = {5, 6};
   EXPECT_FALSE(traffic_word(to_bytes(word)));
   word = some_word();
-  word.rules[0].counts = {0, 1};
+  word.rules[0].counts = {1, 1, 1};
   EXPECT_FALSE(traffic_word(to_bytes(word)));
   word = some_word();
   word.totals.denied = TrafficWord::kTotalMax + 1;
@@ -69,11 +71,11 @@ TEST(TrafficWord, OfNumbersThatMakeNoSenseIsNone) {
   word = some_word();
   word.rules.resize(TrafficWord::kRulesMax + 1);
   EXPECT_FALSE(traffic_word(to_bytes(word)));
-  EXPECT_FALSE(traffic_word("1" + std::string(20, '\xff')));
+  EXPECT_FALSE(traffic_word("2" + std::string(20, '\xff')));
 }
 
 TEST(TrafficWord, OfMoreAlgorithmsIsRead) {
-  std::string bytes("1\x02\x01\x01");
+  std::string bytes("2\x02\x01\0\x01", 5);
   bytes += static_cast<char>(kDecidingAlgorithmCount + 1);
   bytes.append(kDecidingAlgorithmCount + 1, '\x03');
   bytes += '\0';
