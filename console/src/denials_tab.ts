@@ -82,6 +82,7 @@ export class DenialsTab extends Tab {
     this.filters = filtersOf(parameters);
     if (parameters.toString() === "") this.filters.since = "10m";
     this.showFilters();
+    tell(this.message, "good", "");
     void ruleNames().then((names) => fill(this.ids, ...names.map((name) => option(name))));
     void this.load();
     this.loadEach(REFRESH_MS, () =>
@@ -126,11 +127,11 @@ export class DenialsTab extends Tab {
     const isGrouped = Boolean(this.filters.by);
     this.rows.element.hidden = isGrouped;
     this.groups.element.hidden = !isGrouped;
-    this.isRefused = !reply.ok;
     this.forgotten = json.number(reply.body.forgotten) ?? 0;
     const found = json.objects(isGrouped ? reply.body.groups : reply.body.denials);
     (isGrouped ? this.groups : this.rows).show(reply.ok ? found : undefined);
-    tell(this.message, "bad", reply.problem);
+    if (this.isRefused || !reply.ok) tell(this.message, "bad", reply.problem);
+    this.isRefused = !reply.ok;
     this.showState(reply.body, found);
   }
 
