@@ -34,8 +34,10 @@ class FleetPage(PageTest):
             page.find("#node", "web-1")
             page.find("#fleet .node h2", "<b>db</b>")
             for fact in ("Mode", "Memory", "Redis answers in", "Version", "Last heard"):
-                page.wait(lambda _, fact=fact: sum(
-                    each.text == fact for each in page.all("#fleet dt")) == 4, fact)
+                page.wait(lambda _, fact=fact: page.run(  # they are replaced each second
+                    """return [...document.querySelectorAll("#fleet dt")]
+                      .filter((each) => each.textContent === arguments[0]).length""", fact) == 4,
+                          fact)
             page.find("#fleet dd", "leased")
             links = {each.text: each.get_attribute("href") for each in page.all("#fleet .node a")}
             self.assertEqual(links, {"web-2": f"{nodes[1].url}/#/fleet",

@@ -217,7 +217,7 @@ class Alone(unittest.TestCase):
     """What a node does while there is no Redis, and when it comes."""
 
     def test_a_fleet_that_loses_its_redis_and_gets_it_back(self):
-        with Redis() as redis, Fleet([redis.url] * NODES, config=CONFIG) as fleet:
+        with Redis() as redis, Fleet([redis.url] * NODES, *PATIENT, config=CONFIG) as fleet:
             fleet.wait_until_shared()
             first, second = fleet.nodes[:2]
             self.assertEqual(spent(first, "here", 200), 90)
@@ -250,7 +250,7 @@ class Alone(unittest.TestCase):
         redis = Redis()
         with redis:
             redis.kill()
-            with Fleet([redis.url] * 2, config=CONFIG) as fleet:
+            with Fleet([redis.url] * 2, *PATIENT, config=CONFIG) as fleet:
                 for node in fleet.nodes:
                     self.assertEqual(health(node)["redis"], "disconnected")
                     self.assertTrue(node.check(rule="here", key="early")["allowed"])
