@@ -36,7 +36,8 @@ export class DenialsTab extends Tab {
   private readonly whose = h("p", { class: "lead" });
   private readonly rows = new DataTable<json.Fields>({ caption: "Denials", id: nameOf,
     empty: nothing(), columns: [
-      { title: "Time", cell: ({ at }) => h("time", { title: String(at) }, moment(secondsOf(at))) },
+      { title: "Time", cell: ({ at }) => h("time", { title: String(at) },
+        moment(Date.parse(String(at)) / 1000)) },
       { title: "Rule", cell: ruleCell, by: ({ rule }) => json.text(rule) },
       { title: "Key", cell: keyCell, by: keyText },
       { title: "Path", cell: ({ path }) => path ? verbatim(String(path)) : "–",
@@ -239,10 +240,6 @@ function choices(values: readonly (readonly [string, string])[]): HTMLSelectElem
 function nothing(): HTMLElement {
   return h("span", {}, "Nothing that fits was denied. Choose a longer time or fewer filters, or " +
     "let the ", h("a", { href: address("simulator") }, "Simulator"), " send a burst.");
-}
-
-function secondsOf(at: unknown): number {
-  return Date.parse(String(at)) / 1000;
 }
 
 /** An end of a time: "10m ago", or a second of 1970. */
