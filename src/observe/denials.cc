@@ -56,32 +56,7 @@ void read_text(const Words& words, std::size_t size, std::string& text) {
   }
 }
 
-std::string hex_text(std::uint64_t number) {
-  std::string text(16, '0');
-  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4) {
-    *digit = "0123456789abcdef"[number & 15];
-  }
-  return text;
-}
-
 }  // namespace
-
-std::string_view cause_name(DenialCause cause) {
-  switch (cause) {
-    case DenialCause::kLimit: break;
-    case DenialCause::kBlock: return "block";
-    case DenialCause::kDenyList: return "deny_list";
-    case DenialCause::kMissingKey: return "missing_key";
-    case DenialCause::kStoreFailure: return "store_failure";
-    case DenialCause::kMemoryFull: return "memory_full";
-  }
-  return "limit";
-}
-
-std::string_view door_name(DenialDoor door) {
-  constexpr std::array<std::string_view, 5> kNames = {"http", "auth", "grpc", "resp", "nginx"};
-  return kNames[static_cast<std::size_t>(door)];
-}
 
 std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
   const auto place = [](const DenialRecord& one) {
@@ -105,9 +80,9 @@ std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
 std::string to_text(const DenialRecord& denial, std::string_view rule) {
   std::string text = denial.is_shadow ? "denied in shadow: " : "denied: ";
   text += rule.empty() ? "no rule" : "rule " + std::string(rule);
-  text += denial.key.empty() ? ", key hash " + hex_text(denial.key_hash)
+  text += denial.key.empty() ? ", key hash " + hash_text(denial.key_hash)
                              : ", key \"" + printable(denial.key) + "\"";
-  text.append(", cause ").append(cause_name(denial.cause));
+  text.append(", cause ").append(kDenialCauses[static_cast<std::size_t>(denial.cause)]);
   text += ", " + std::to_string(denial.remaining) + " of " + std::to_string(denial.limit) +
           " left, cost " + std::to_string(denial.cost);
   if (denial.retry_after > Duration::zero()) {

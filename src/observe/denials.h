@@ -43,11 +43,16 @@ enum class DenialCause : std::uint8_t {
   kStoreFailure,
   kMemoryFull,
 };
-std::string_view cause_name(DenialCause cause);  // "limit", "block", ...
+inline constexpr std::array<std::string_view, 6> kDenialCauses = {
+    "limit", "block", "deny_list", "missing_key", "store_failure", "memory_full"};
 
 // Where a denial was asked for.
 enum class DenialDoor : std::uint8_t { kHttp, kAuth, kGrpc, kResp, kNginx };
-std::string_view door_name(DenialDoor door);  // "http", "auth", ...
+inline constexpr std::array<std::string_view, 5> kDenialDoors = {"http", "auth", "grpc", "resp",
+                                                                 "nginx"};
+inline std::string_view door_name(DenialDoor door) {
+  return kDenialDoors[static_cast<std::size_t>(door)];
+}
 
 // One denial, and how many more like it came in its second.
 struct DenialFacts {

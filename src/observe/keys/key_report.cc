@@ -1,6 +1,7 @@
 #include "observe/keys/key_report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -80,6 +81,13 @@ std::uint64_t most_of(std::uint64_t high, std::uint64_t weight) {
   const double twice = 2 * kDoubt * static_cast<double>(weight);
   const double root = (std::sqrt(twice) + std::sqrt(twice + 4 * static_cast<double>(high))) / 2;
   return static_cast<std::uint64_t>(std::ceil(root * root));
+}
+
+std::string hash_text(std::uint64_t hash) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  return std::string(digits.size() - size, '0').append(digits.data(), size);
 }
 
 }  // namespace weir

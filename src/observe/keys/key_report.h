@@ -68,6 +68,9 @@ struct KeyReport {
 std::uint64_t least_of(std::uint64_t low, std::uint64_t weight);
 std::uint64_t most_of(std::uint64_t high, std::uint64_t weight);
 
+// The sixteen digits of a key's hash.
+std::string hash_text(std::uint64_t hash);
+
 // The reports of one rule.
 struct RuleKeys {
   std::string rule;

@@ -29,8 +29,6 @@ constexpr std::size_t kShown = 100;  // unless the request says otherwise
 constexpr std::size_t kShownMax = 10'000;
 // Of 1970. A number of seconds that is less is a span.
 constexpr std::int64_t kFirstSecond = 1'000'000'000;
-constexpr std::array kDoors = {DenialDoor::kHttp, DenialDoor::kAuth, DenialDoor::kGrpc,
-                               DenialDoor::kResp, DenialDoor::kNginx};
 constexpr unsigned kNetworkBits4 = 24;
 constexpr unsigned kNetworkBits6 = 64;
 
@@ -107,9 +105,10 @@ std::optional<Problem> read_which(std::string_view query, bool keeps_texts, Want
     return invalid_field("country", "two letters, such as NL");
   }
   if (const auto name = query_value(query, "door")) {
-    const auto* const found = std::ranges::find(kDoors, *name, door_name);
-    if (found == kDoors.end()) return invalid_field("door", "http, auth, grpc, resp or nginx");
-    wanted.door = *found;
+    const auto* const found = std::ranges::find(kDenialDoors, *name);
+    if (found == kDenialDoors.end())
+      return invalid_field("door", "http, auth, grpc, resp or nginx");
+    wanted.door = static_cast<DenialDoor>(found - kDenialDoors.begin());
   }
   const auto by = query_value(query, "by");
   if (!by) return std::nullopt;
@@ -228,7 +227,8 @@ struct RowWriter {
     if (const auto client = client_of(denial); !client.empty()) out.field("client", client);
     if (const auto country = country_of(denial); !country.empty()) out.field("country", country);
     out.field("door", door_name(denial.door));
-    out.field("cause", cause_name(denial.cause)).field("shadow", denial.is_shadow);
+    out.field("cause", kDenialCauses[static_cast<std::size_t>(denial.cause)])
+        .field("shadow", denial.is_shadow);
     out.field("times", denial.times).field("cost", denial.cost);
     out.field("limit", denial.limit).field("remaining", denial.remaining);
     out.field("retry_after", over_zero(denial.retry_after));

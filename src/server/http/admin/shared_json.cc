@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <ctime>
@@ -24,13 +23,6 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
 }
 
 }  // namespace
-
-std::string hash_text(std::uint64_t hash) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
-  const auto size = static_cast<std::size_t>(end - digits.data());
-  return std::string(digits.size() - size, '0').append(digits.data(), size);
-}
 
 void write_key_begin(JsonWriter& json, const KeyEstimate& key) {
   json.begin_object().field("hash", hash_text(key.hash));

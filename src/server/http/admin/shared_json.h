@@ -27,9 +27,6 @@ inline std::optional<std::string_view> or_null(std::string_view text) {
 // "2026-11-22T21:40:03Z", of seconds since 1970.
 std::string utc_text(std::int64_t second);
 
-// The sixteen digits of a key's hash.
-std::string hash_text(std::uint64_t hash);
-
 // An object that begins with the hash of a busy key, its text if that is known, and how often it
 // came. The caller may add fields, and ends the object.
 void write_key_begin(JsonWriter& json, const KeyEstimate& key);

@@ -47,6 +47,7 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Insta
   for (const NodeTraffic& one : traffic.nodes) {
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
+    known.name = one.name;
     if (is_new && !is_first) known.untold = kGoneSeconds;
     if (known.is_gone) news.push_back({.change = Change::kReturned, .node = one.name});
     known.is_gone = false;
@@ -71,9 +72,7 @@ std::vector<FleetRoster::Absent> FleetRoster::absent(const TrafficSnapshot& traf
   std::vector<Absent> absent;
   for (const auto& [name, known] : nodes_) {
     const bool is_there = std::ranges::count(traffic.nodes, name, &NodeTraffic::name) > 0;
-    if (name == own || is_there) continue;
-    absent.push_back(
-        {.name = name, .seen = known.seen, .is_gone = known.is_gone, .about = known.about});
+    if (name != own && !is_there) absent.push_back(known);
   }
   return absent;
 }

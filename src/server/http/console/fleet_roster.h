@@ -41,21 +41,18 @@ class FleetRoster {
 
   // One that the last seconds have nothing of.
   struct Absent {
-    std::string name;
-    Instant seen;
+    std::string name{};
+    Instant seen{};
     bool is_gone = false;  // else Redis is away
     NodeAbout about{};     // as it said last
   };
   std::vector<Absent> absent(const TrafficSnapshot& traffic, std::string_view own) const;
 
  private:
-  struct Known {
-    Instant seen;
+  struct Known : Absent {
     std::int64_t silent = 0;  // seconds of the fleet
     std::int64_t untold = 0;  // seconds that its name has left to come, before its joining is told
     bool has_left = false;
-    bool is_gone = false;
-    NodeAbout about{};
   };
   void hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
             std::vector<News>& news);

@@ -64,16 +64,12 @@ void AboutField::say(std::vector<std::string>& words, Instant now) {
 
 std::string AboutField::hear(const resp::Reply& told, Instant now) {
   std::vector<NodeAbout> others;
-  std::string_view id;
-  bool is_id = true;
-  for (const resp::Reply text : told) {
-    if (std::exchange(is_id, !is_id)) {
-      id = text.text();
-    } else if (auto about = node_about(text.text(), now)) {
-      about->id = id;
-      others.push_back(*std::move(about));
-    }
-  }
+  each_pair(told, 0, [&](std::string_view id, std::string_view word) {
+    auto about = node_about(word, now);
+    if (!about) return;
+    about->id = id;
+    others.push_back(*std::move(about));
+  });
   if (told.is_list()) state_.set_others(std::move(others));
   return {};
 }

@@ -192,16 +192,10 @@ std::string RulesField::hear(const resp::Reply& told, Instant now) {
     return {};
   }
   std::vector<SharedRules::Word> nodes;
-  std::size_t place = 0;
-  for (const resp::Reply text : told) {
-    if (place++ < 2) continue;
-    if (place % 2 == 1) {
-      nodes.push_back({.node = text.text(), .word = {}});
-    } else {
-      nodes.back().word = text.text();
-    }
-  }
-  if (place >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
+  each_pair(told, 2, [&](std::string_view node, std::string_view word) {
+    nodes.push_back({.node = node, .word = word});
+  });
+  if (told.size() >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
   return {};
 }
 

@@ -29,6 +29,18 @@ namespace weir {
 // Microseconds by Redis's clock. Nothing if no clock shows them: sums of what it returns fit.
 std::optional<std::int64_t> clock_us(const resp::Reply& told);
 
+// Calls take(name, word) for each two texts of what was told, behind the first so many.
+template <typename Take>
+void each_pair(const resp::Reply& told, std::size_t first, Take take) {
+  std::string_view name;
+  std::size_t place = 0;
+  for (const resp::Reply text : told) {
+    if (place++ < first) continue;
+    if ((place - first) % 2 == 0) take(name, text.text());
+    name = text.text();
+  }
+}
+
 class BeatField {
  public:
   // The name of its function in beat.lua, and the end of its key's name.

@@ -66,16 +66,10 @@ std::string BusiestField::hear(const resp::Reply& told, Instant now) {
     return {};
   }
   std::vector<FleetKeys::Node> nodes;
-  std::string_view node;
-  bool is_name = true;
-  for (const resp::Reply text : told) {
-    if (is_name) {
-      node = text.text();
-    } else if (auto rules = busiest_word(text.text())) {
-      nodes.push_back({.name = std::string(node), .rules = *std::move(rules)});
-    }
-    is_name = !is_name;
-  }
+  each_pair(told, 0, [&](std::string_view node, std::string_view word) {
+    auto rules = busiest_word(word);
+    if (rules) nodes.push_back({.name = std::string(node), .rules = *std::move(rules)});
+  });
   others_.replace(std::move(nodes), now);
   return {};
 }

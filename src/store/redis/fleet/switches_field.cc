@@ -69,18 +69,10 @@ std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
   if (told[1].text() != epoch_) switches_.say_all_again();
   epoch_ = told[1].text();
   stamp_ = told[2].text();
-  // Rule and entry, in turn.
-  std::string_view rule;
-  std::size_t place = 0;
-  for (const resp::Reply text : told) {
-    if (place++ < 3) continue;
-    if (place % 2 == 0) {
-      rule = text.text();
-    } else {
-      take(rule, text.text(), redis_now);
-      ++heard_;
-    }
-  }
+  each_pair(told, 3, [&](std::string_view rule, std::string_view entry) {
+    take(rule, entry, redis_now);
+    ++heard_;
+  });
   return {};
 }
 

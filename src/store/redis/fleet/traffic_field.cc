@@ -107,19 +107,13 @@ void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant n
     return warn(Trouble::kRefused, told.text());
   }
   std::vector<RecentTraffic::NodeSecond> nodes;
-  std::string_view name;
-  bool is_name = true;
-  for (const resp::Reply text : told) {
-    if (std::exchange(is_name, !is_name)) {
-      name = text.text();
-      continue;
-    }
-    if (const auto word = traffic_word(text.text())) {
+  each_pair(told, 0, [&](std::string_view name, std::string_view bytes) {
+    if (const auto word = traffic_word(bytes)) {
       nodes.push_back(node_second(name, *word));
     } else {
       warn(Trouble::kUnreadable, "a node has written counts that this one cannot read");
     }
-  }
+  });
   const auto name_of = &RecentTraffic::NodeSecond::name;
   std::ranges::sort(nodes, {}, name_of);
   const auto twice = std::ranges::unique(nodes, {}, name_of);
