@@ -22,6 +22,24 @@ const GROUPS = [["", "One by one"], ["rule", "By rule"], ["key", "By key"],
 const DOORS = [["", "All"], ["http", "Checks (HTTP)"], ["auth", "Requests (/auth)"],
   ["grpc", "Envoy (gRPC)"], ["resp", "Redis clients (RESP)"], ["nginx", "nginx"]] as const;
 
+/** What there is to say of a denial. */
+export const DENIAL: readonly Column<json.Fields>[] = [
+  { title: "Time", cell: ({ at }) => h("time", { title: String(at) },
+    moment(Date.parse(String(at)) / 1000)) },
+  { title: "Rule", cell: ruleCell, by: ({ rule }) => json.text(rule) },
+  { title: "Key", cell: keyCell, by: keyText },
+  { title: "Path", cell: ({ path }) => path ? verbatim(String(path)) : "–",
+    by: ({ path }) => json.text(path) },
+  { title: "From", cell: fromCell, by: ({ client }) => json.text(client) },
+  { title: "Door", cell: ({ door }) => String(door), by: ({ door }) => json.text(door) },
+  { title: "Cause", cell: causeCell, by: ({ cause }) => json.text(cause) },
+  { title: "Times", cell: ({ times }) => exact(Number(times)),
+    by: ({ times }) => json.number(times), figures: true },
+  { title: "Wait", cell: (one) => json.number(one.retry_after) === undefined ? "no use"
+    : wait(json.number(one.retry_after)), by: (one) => json.number(one.retry_after),
+  figures: true },
+];
+
 export class DenialsTab extends Tab {
   private readonly ids = h("datalist", { id: unique("rules") });
   private readonly controls = {
@@ -35,23 +53,7 @@ export class DenialsTab extends Tab {
   private readonly message = h("p", { class: "message", role: "status" });
   private readonly whose = h("p", { class: "lead" });
   private readonly rows = new DataTable<json.Fields>({ caption: "Denials", id: nameOf,
-    empty: nothing(), columns: [
-      { title: "Time", cell: ({ at }) => h("time", { title: String(at) },
-        moment(Date.parse(String(at)) / 1000)) },
-      { title: "Rule", cell: ruleCell, by: ({ rule }) => json.text(rule) },
-      { title: "Key", cell: keyCell, by: keyText },
-      { title: "Path", cell: ({ path }) => path ? verbatim(String(path)) : "–",
-        by: ({ path }) => json.text(path) },
-      { title: "From", cell: fromCell, by: ({ client }) => json.text(client) },
-      { title: "Door", cell: ({ door }) => String(door), by: ({ door }) => json.text(door) },
-      { title: "Cause", cell: causeCell, by: ({ cause }) => json.text(cause) },
-      { title: "Times", cell: ({ times }) => exact(Number(times)),
-        by: ({ times }) => json.number(times), figures: true },
-      { title: "Wait", cell: (one) => json.number(one.retry_after) === undefined ? "no use"
-        : wait(json.number(one.retry_after)), by: (one) => json.number(one.retry_after),
-      figures: true },
-      { title: "Do", cell: (one) => this.actions(one) },
-    ] });
+    empty: nothing(), columns: [...DENIAL, { title: "Do", cell: (one) => this.actions(one) }] });
   private groups = this.groupTable();
   private forgotten = 0;
   private isRefused = false;  // asking the same again is in vain

@@ -14,6 +14,8 @@ import { ruleNames } from "./written";
 /** The busiest keys are counted by minutes, so that is often enough. */
 const REFRESH_MS = 3000;
 
+type Chosen = { readonly rule: string; readonly key: string };
+
 export class KeysTab extends Tab {
   private readonly rule = h("select");
   private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
@@ -47,10 +49,14 @@ export class KeysTab extends Tab {
           field("Key", this.key, "To block, also 203.0.113.0/24"),
           field("Block for", this.span, "Such as 30s, 5m, 2h")),
         h("div", { class: "actions" },
-          button("Look", () => this.look(), { class: "primary", id: "look" }),
-          button("Explain", () => this.explain(), { id: "explain-key" }, "explain"),
-          button("Reset", () => this.reset(), { id: "reset" }, "arrow"),
-          button("Block", () => this.block(), { id: "block", class: "danger" }, "block")),
+          button("Look", () => this.about((chosen) => this.look(chosen)),
+            { class: "primary", id: "look" }),
+          button("Explain", () => this.about((chosen) =>
+            (location.hash = address("explain", chosen))), { id: "explain-key" }, "explain"),
+          button("Reset", () => this.about((chosen) => this.reset(chosen)),
+            { id: "reset" }, "arrow"),
+          button("Block", () => this.about((chosen) => this.block(chosen)),
+            { id: "block", class: "danger" }, "block")),
         this.state),
       h("div", { class: "split even" }, this.asked.element, this.denied.element),
       h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocksProblem,
@@ -94,19 +100,17 @@ export class KeysTab extends Tab {
 
   private choose(key: string): void {
     this.key.value = key;
-    void this.look();
+    void this.about((chosen) => this.look(chosen));
   }
 
-  private chosen(): { rule: string; key: string } | undefined {
+  /** Does something about the rule and the key that are chosen. */
+  private async about(does: (chosen: Chosen) => unknown): Promise<void> {
     const chosen = { rule: this.rule.value, key: this.key.value };
-    if (chosen.rule && chosen.key) return chosen;
-    tell(this.state, "bad", "Choose a rule and a key first.");
-    return undefined;
+    if (chosen.rule && chosen.key) await does(chosen);
+    else tell(this.state, "bad", "Choose a rule and a key first.");
   }
 
-  private async look(): Promise<void> {
-    const chosen = this.chosen();
-    if (!chosen) return;
+  private async look(chosen: Chosen): Promise<void> {
     const { ok, problem, body } = await ask("/v1/look", { body: chosen });
     if (!ok) return tell(this.state, "bad", problem);
     const left = `${count(json.number(body.remaining))} of ${count(json.number(body.limit))} left`;
@@ -118,21 +122,12 @@ export class KeysTab extends Tab {
       : `${chosen.key} would be denied: ${left}, ${by}; ${again}.`);
   }
 
-  private explain(): void {
-    const chosen = this.chosen();
-    if (chosen) location.hash = address("explain", chosen);
-  }
-
-  private async reset(): Promise<void> {
-    const chosen = this.chosen();
-    if (!chosen) return;
+  private async reset(chosen: Chosen): Promise<void> {
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
     tell(this.state, ok ? "good" : "bad", ok ? `${chosen.key} starts at 0.` : problem);
   }
 
-  private async block(): Promise<void> {
-    const chosen = this.chosen();
-    if (!chosen) return;
+  private async block(chosen: Chosen): Promise<void> {
     const yes = await confirmed(`Block ${chosen.key}?`,
       `The rule ${chosen.rule} denies everything to this key for ${this.span.value}.`, "Block");
     if (!yes) return;

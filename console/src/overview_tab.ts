@@ -228,9 +228,9 @@ export class OverviewTab extends Tab {
     const points = this.points(this.chosen);
     const sums = sumOf(points);
     const state = deniedState(sums);
-    tiles.denied.of(`last ${this.chosen.words}`);
     tiles.denied.set(share(sums.denyRate), sums.requests
-      ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level);
+      ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level,
+    `last ${this.chosen.words}`);
     tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
     const p99 = latencyState(here.p99);
     tiles.p99.set(latency(here.p99), here.p50 === undefined ? p99.text

@@ -3,9 +3,10 @@
 import { type Ask, type Reply, UNASKED, ask, query } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { keyText, nameOf, wholeKey } from "./denials";
+import { nameOf, wholeKey } from "./denials";
+import { DENIAL } from "./denials_tab";
 import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
-import { algorithm, clock, count, exact, share } from "./format";
+import { algorithm, count, share } from "./format";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { Second } from "./message";
@@ -64,11 +65,8 @@ export class RulePage {
     caption: "Denied of late", id: nameOf,
     empty: "Nobody, as far as this node remembers.",
     columns: [
-      { title: "When", cell: ({ at }) => clock(Date.parse(String(at)) / 1000) },
-      { title: "Key", cell: (entry) => this.denied(entry) },
-      { title: "Cause", cell: ({ cause, shadow }) =>
-        `${String(cause).replace(/_/g, " ")}${shadow === true ? ", passed" : ""}` },
-      { title: "Times", cell: ({ times }) => exact(json.number(times) ?? 0), figures: true },
+      ...DENIAL.filter(({ title }) => ["Time", "Key", "Cause", "Times"].includes(title)),
+      { title: "Do", cell: (entry) => wholeKey(entry) ? this.links(wholeKey(entry)!) : null },
     ],
   });
   private readonly keys = (["denied", "asked"] as const)
@@ -210,12 +208,6 @@ export class RulePage {
     this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
     this.chart.mark(this.marks);
     this.denials.show(json.objects(denials?.body.denials));
-  }
-
-  private denied(entry: json.Fields): HTMLElement {
-    const key = wholeKey(entry);
-    return h("span", {}, verbatim(keyText(entry)), " ",
-      key ? this.links(key) : null);
   }
 
   private links(key: string): HTMLElement {

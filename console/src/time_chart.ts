@@ -313,11 +313,6 @@ export class Tile {
       h("span", { class: "with-spark" }, this.value, this.spark), this.note);
   }
 
-  /** What the figure is of. */
-  of(period: string): void {
-    say(this.period, period);
-  }
-
   /** What it was before, with a scale up to `least` at least. */
   draw(values: readonly number[], least: number): void {
     const drawn = sparkline(highest(values, SPARK_POINTS), SPARK_POINTS, least);
@@ -325,7 +320,8 @@ export class Tile {
     this.spark = drawn;
   }
 
-  set(value: string, note: string, level: string): void {
+  set(value: string, note: string, level: string, period?: string): void {
+    if (period) say(this.period, period);
     say(this.value, value);
     say(this.note, note);
     this.note.title = note;  // one line may be too short for it
