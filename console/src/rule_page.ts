@@ -15,7 +15,7 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, holdText, lastsText, pastOf, stanceOf, switchSays, whereNot,
+  STANCES, type Stance, type State, holdText, lastsText, pastOf, stanceOf, switchSays, whereNot,
   whereText,
 } from "./rule_words";
 import { address } from "./tab";
@@ -216,7 +216,7 @@ export class RulePage {
   }
 
   /** Since it was last changed, an hour at most. */
-  private lately(from: Stance): string | undefined {
+  private lately(from: State): string | undefined {
     return pastOf(this.points, Math.min(nowS() - (this.marks[0]?.t ?? 0), HOUR_S), nowS(), from);
   }
 

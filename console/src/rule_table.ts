@@ -103,8 +103,9 @@ function named({ rule, written: its }: Row): Child {
 /** What the rule does, and where it was written. */
 export function stateOf({ rule, origin }: Written): HTMLElement {
   const stance = stanceOf(rule);
-  const level = { enforced: "good", shadow: "adaptive", off: "warn" }[stance];
-  return h("span", { class: "badges" }, badge(stance, level),
+  const level = { enforced: "good", part: "adaptive", shadow: "adaptive", off: "warn" }[stance];
+  const word = stance === "part" ? `denies ${String(rule.enforce).slice(0, -1)} % of keys` : stance;
+  return h("span", { class: "badges" }, badge(word, level),
     origin === "request" ? badge("by hand", "") : null,
     origin === "envoy" ? badge("envoy", "") : null);
 }

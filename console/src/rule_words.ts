@@ -6,22 +6,27 @@ import type { Second } from "./message";
 import { sumOf } from "./series";
 
 export type Stance = "enforced" | "shadow" | "off";
+/** "part": enforced, for some of the keys. */
+export type State = Stance | "part";
 
 /** What each does, and the fields that make it so; null drops one. */
 export const STANCES: Record<Stance, Readonly<{
   label: string; question: string; then: string; patch: json.Fields;
 }>> = {
   enforced: { label: "Enforce", question: "Enforce",
-    then: "Such requests are denied from now on", patch: { enabled: null, shadow: null } },
+    then: "Such requests are denied from now on",
+    patch: { enabled: null, shadow: null, enforce: null } },
   shadow: { label: "Shadow", question: "Put into shadow",
     then: "Such requests pass from now on, and are still counted",
-    patch: { enabled: null, shadow: true } },
+    patch: { enabled: null, enforce: null, shadow: true } },
   off: { label: "Off", question: "Switch off",
     then: "It counts nothing and denies nobody from now on", patch: { enabled: false } },
 };
 
-export function stanceOf(rule: json.Fields): Stance {
-  return rule.enabled === false ? "off" : rule.shadow === true ? "shadow" : "enforced";
+export function stanceOf({ enabled, shadow, enforce = "100%" }: json.Fields): State {
+  if (enabled === false) return "off";
+  if (shadow === true || enforce === "0%") return "shadow";
+  return enforce === "100%" ? "enforced" : "part";
 }
 
 /** Clocks of nodes agree so well. */
@@ -29,27 +34,28 @@ const SLACK_S = 2;
 
 /** "512 of 4,000 requests of the last 58 min": of the steps that began in that time. */
 export function pastOf(
-  points: readonly Second[], limit: number, now: number, stance: Stance,
+  points: readonly Second[], limit: number, now: number, stance: State,
 ): string | undefined {
   const begin = ({ t, seconds }: Second): number => t - seconds;
   const lately = points.filter((point) => begin(point) > now - limit - SLACK_S);
   if (lately.length === 0) return undefined;
-  const { requests, denied, shadow } = sumOf(lately);
-  const over = (stance === "shadow" ? shadow : denied) ?? 0;
+  const { requests, denied = 0, shadow = 0 } = sumOf(lately);
+  const over = stance === "shadow" ? shadow : stance === "part" ? denied + shadow : denied;
   return `${exact(over)} of ${exact(requests ?? 0)} requests of the last ` +
     span(Math.ceil(now - begin(lately[0]!)));
 }
 
 export function switchSays(
-  from: Stance, to: Stance, past: string | undefined, fleet: unknown,
+  from: State, to: Stance, past: string | undefined, fleet: unknown,
 ): string {
   const then = `${STANCES[to].then}, ${whereText(fleet)}, ${lastsText(fleet)}.`;
   return [before(from, past), then, ...whereNot(fleet)].join(" ");
 }
 
-function before(from: Stance, past: string | undefined): string {
+function before(from: State, past: string | undefined): string {
   if (from === "off") return "It counts nothing now, so nobody knows what is over its limit.";
   if (!past) return "How many requests are over its limit is not known yet.";
+  if (from === "part") return `${past} were over its limit.`;
   return `${past} ${from === "shadow" ? "would have been" : "were"} denied.`;
 }
 

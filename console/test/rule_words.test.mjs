@@ -19,12 +19,15 @@ test("a switch says what it does before it does it", () => {
     "Not on b: its file has other rules.");
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
+  assert.match(switchSays("part", "enforced", PAST, FLEET), /the last 1 h were over its limit\./);
 });
 
-test("a rule does one of three things", () => {
+test("a rule does one thing of three, or one of them in part", () => {
   assert.equal(stanceOf({}), "enforced");
   assert.equal(stanceOf({ shadow: true }), "shadow");
   assert.equal(stanceOf({ shadow: true, enabled: false }), "off");
+  assert.deepEqual(["0%", "10%", "100%"].map((enforce) => stanceOf({ enforce })),
+    ["shadow", "part", "enforced"]);
 });
 
 test("a change says where it holds, and where not", () => {
@@ -39,6 +42,7 @@ test("the past is that of whole steps, and of no time before", () => {
     ({ t, seconds: 10, requests: 0.5, denied: 0.1, shadow: 0.2 }));
   assert.equal(pastOf(points, 22, 112, "enforced"), "2 of 10 requests of the last 22 s");
   assert.equal(pastOf(points, 22, 112, "shadow"), "4 of 10 requests of the last 22 s");
+  assert.equal(pastOf(points, 22, 112, "part"), "6 of 10 requests of the last 22 s");
   assert.equal(pastOf(points, 5, 112, "shadow"), undefined);
   assert.equal(pastOf([], 20, 112, "shadow"), undefined);
 });

@@ -19,6 +19,7 @@ rules:
   - {id: login, name: The login, limit: 5, window: 1m, key: client, shadow: true,
      match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: 5m, block_after: 100}}
   - {id: plain, limit: 10, window: 1m}
+  - {id: some, limit: 2, window: 1m, enforce: 10%}
 """
 PAGE = "?rule=login"
 
@@ -27,8 +28,8 @@ def patch(node, fields, query="", rule="login"):
     return ask(node, request("PATCH", f"/admin/rules/{rule}{query}", fields))
 
 
-def rule_of(node):
-    return ask(node, get("/admin/rules/login")).json().get("rule")
+def rule_of(node, rule="login"):
+    return ask(node, get(f"/admin/rules/{rule}")).json().get("rule")
 
 
 class RulePage(PageTest):
@@ -146,6 +147,25 @@ class RulePage(PageTest):
             page.gone(".editor")
             written = pathlib.Path(server.config_path).read_text(encoding="utf-8")
             self.assertIn("fresh", written)
+
+    def test_a_rule_for_some_of_the_keys_is_switched_and_put_back(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url, "rules")
+            page.find("[data-row=some] .badge", "denies 10 % of keys")
+            page.click("[data-row=some] a")
+            page.find("#rule-page .facts", "only 10 % of the keys")
+            self.press("Shadow")
+            page.click("dialog button.danger")
+            page.find("#rule-page .badge", "shadow")
+            self.assertNotIn("enforce", rule_of(server, "some"))
+            page.click("#rule-page .message button", "Undo")
+            page.click("dialog button.danger", "Go back")
+            page.find("#rule-page .badge", "denies 10 % of keys")
+            self.press("Enforce")
+            page.click("dialog button.danger")
+            self.is_pressed("Enforce")
+            self.assertNotIn("enforce", rule_of(server, "some"))
 
     def test_a_rule_that_goes_while_one_looks_and_one_that_another_has_changed(self):
         page = self.page

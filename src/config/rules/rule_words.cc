@@ -112,23 +112,26 @@ std::string all_limits_text(const Rule& rule) {
   for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) {
     text += "; " + code(tier) + ": " + limits_text(limits);
   }
-  if (rule.enforced_percent < 100) {
-    text += ", for " + std::to_string(rule.enforced_percent) + " % of the keys";
-  }
   return text;
 }
 
-std::string denial_text(const Denial& denial) {
-  if (denial.blocks.empty()) {
-    const bool delays = denial.delay_max > Duration{0};
-    return delays ? "after a wait of up to " + format_duration(denial.delay_max) : "";
+std::string denial_text(const Rule& rule) {
+  const Denial& denial = rule.denial;
+  auto parts = std::vector<std::string>();
+  if (rule.enforced_percent < 100) {
+    parts.push_back("only " + std::to_string(rule.enforced_percent) + " % of the keys");
+  }
+  if (denial.delay_max > Duration{0}) {
+    parts.push_back("after a wait of up to " + format_duration(denial.delay_max));
   }
   auto lengths = std::vector<std::string>();
   for (const auto length : denial.blocks) lengths.push_back(format_duration(length));
-  const auto text = "blocked for " + joined(lengths, ", then ");
-  if (denial.block_after <= 1) return text;
-  return text + " after " + std::to_string(denial.block_after) + " denials in " +
-         format_duration(denial.block_window);
+  if (!lengths.empty()) parts.push_back("blocked for " + joined(lengths, ", then "));
+  if (!lengths.empty() && denial.block_after > 1) {
+    parts.back() += " after " + std::to_string(denial.block_after) + " denials in " +
+                    format_duration(denial.block_window);
+  }
+  return joined(parts, ", ");
 }
 
 }  // namespace
@@ -150,7 +153,7 @@ RuleWords words_of(const Rule& rule, const WrittenRule& written) {
   return {.requests = requests_text(rule, written),
           .key = key_text(rule, written),
           .limits = all_limits_text(rule),
-          .denial = denial_text(rule.denial)};
+          .denial = denial_text(rule)};
 }
 
 }  // namespace weir

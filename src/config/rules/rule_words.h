@@ -31,7 +31,7 @@ struct RuleWords {
   std::string requests;  // "`POST` `/login`"
   std::string key;       // "`client`", "all together"
   std::string limits;    // "5 per 1m and 100 per 1h"
-  std::string denial;    // "blocked for 5m"; empty: nothing but denied
+  std::string denial;    // "only 10 % of the keys, blocked for 5m"; empty: nothing but denied
 };
 RuleWords words_of(const Rule& rule, const WrittenRule& written);
 
