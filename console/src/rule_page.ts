@@ -15,8 +15,8 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, holdText, lastsText, pastOf, stanceOf, switchSays, whereNot,
-  whereText,
+  STANCES, type Stance, type State, elseOf, holdText, lastsText, pastOf, stanceOf, switchSays,
+  whereNot, whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -161,13 +161,14 @@ export class RulePage {
     const origin = json.text(body.origin) ?? "";
     const name = json.text(rule.name);
     fill(this.title, this.id, name ? h("small", {}, ` ${name}`) : null);
-    fill(this.state, stateOf({ rule, origin }));
+    fill(this.state, stateOf({ rule, origin, inForce: body.in_force !== false }));
     const words = json.object(body.words);
     const following = json.text(json.object(body.following).algorithm);
     const kind = json.text(rule.algorithm) ?? "sliding_window";
     fill(this.facts,
       ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
       ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
+      ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
       ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
       ...fact("Runs", this.runs()),
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),

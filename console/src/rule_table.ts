@@ -95,17 +95,20 @@ export class RuleTable {
 function named({ rule, written: its }: Row): Child {
   const name = rule === "" ? "checks without a rule"
     : h("a", { href: address("rules", { rule }) }, h("b", {}, rule));
-  const isPlain = its && stanceOf(its.rule) === "enforced" && its.origin === "file";
+  const isPlain = its && stanceOf(its.rule) === "enforced" && its.origin === "file" &&
+    !its.rule.active;
   return h("span", {}, name, its && !isPlain ? stateOf(its) : null,
     its ? h("small", {}, about(its)) : null);
 }
 
 /** What the rule does, and where it was written. */
-export function stateOf({ rule, origin }: Written): HTMLElement {
+export function stateOf({ rule, origin, inForce }: Written): HTMLElement {
   const stance = stanceOf(rule);
   const level = { enforced: "good", part: "adaptive", shadow: "adaptive", off: "warn" }[stance];
   const word = stance === "part" ? `denies ${String(rule.enforce).slice(0, -1)} % of keys` : stance;
-  return h("span", { class: "badges" }, badge(word, level),
+  const isOut = inForce === false && stance !== "off";
+  return h("span", { class: "badges" }, isOut ? badge("not now", "warn") : badge(word, level),
+    rule.active ? badge("at hours", "") : null,
     origin === "request" ? badge("by hand", "") : null,
     origin === "envoy" ? badge("envoy", "") : null);
 }

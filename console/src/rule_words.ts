@@ -1,9 +1,11 @@
-// Says what a switch of a rule does before it does it, and where a change holds. Pure.
+// Says what a switch of a rule does before it does it, where a change holds, and what else decides.
+// Pure.
 
-import { exact, plural, span } from "./format";
+import { exact, plural, span, visible } from "./format";
 import * as json from "./json";
 import type { Second } from "./message";
 import { sumOf } from "./series";
+import { limitOf } from "./words";
 
 export type Stance = "enforced" | "shadow" | "off";
 /** "part": enforced, for some of the keys. */
@@ -94,4 +96,42 @@ export function authorOf({ origin, who, by, changes }: json.Fields): string {
   if (person) return person;
   if (origin !== "file") return "a request";
   return json.list(changes).length > 0 ? "a reload" : "the start";
+}
+
+/** What fields decide that the server's words leave out, by their values. */
+const DECIDING: Record<string, Record<string, string>> = {
+  mode: { async: "Each node counts, and tells the others", strict: "Redis decides each request",
+    leased: "Each node spends what Redis has charged ahead" },
+  on_store_failure: { allow: "While Redis is away, all pass",
+    deny: "While Redis is away, all are denied" },
+  on_full: { deny: "While memory is full, new keys are denied" },
+  overdraft: { true: "Costs count whether or not they fit" },
+  missing: { shared: "Requests that lack a part of the key share one counter",
+    deny: "Requests that lack a part of the key are denied",
+    skip: "Requests that lack a part of the key are not its" },
+};
+
+/** What else decides, a sentence each. Without Redis, each rule is of this node alone. */
+export function elseOf(written: json.Fields, fleet: unknown): string[] {
+  const rule = json.isObject(fleet) ? written
+    : { ...written, mode: undefined, on_store_failure: undefined };
+  const nodes = json.list(json.object(fleet).nodes).length;
+  const alone = nodes > 1 ? `Each of the ${nodes} nodes counts alone, so ${nodes} times the ` +
+    "limit may pass" : "Each node counts alone";
+  const surge = json.text(json.object(rule.on_surge).limit);
+  const others = json.objects(rule.overrides)
+    .map((each) => `${json.text(each.key) ?? ""}: ${limitOf(each)}`);
+  return [
+    rule.mode === "local" && alone,
+    ...Object.entries(DECIDING).map(([field, words]) => words[String(rule[field])]),
+    surge && `While traffic is unusual, the limit is ${surge.replace("%", " %")} of itself`,
+    few("Denied uncounted", rule.deny), few("Passing uncounted", rule.allow),
+    few("With limits of their own", others),
+  ].flatMap((said) => said ? [`${said}.`] : []);
+}
+
+function few(what: string, keys: unknown): string {
+  const all = typeof keys === "string" ? [keys] : json.list(keys).map(String);
+  const more = all.length > NAMED_MAX ? ` and ${plural(all.length - NAMED_MAX, "other")}` : "";
+  return all.length === 0 ? "" : `${what}: ${visible(all.slice(0, NAMED_MAX).join(", "))}${more}`;
 }

@@ -9,6 +9,8 @@ import { session } from "./session";
 export interface Written {
   readonly rule: json.Fields;
   readonly origin: string;
+  /** Whether it is within its hours; without it, unknown. */
+  readonly inForce?: boolean;
 }
 
 class WrittenRules {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, holdText, pastOf, stanceOf, switchSays, whereText,
+  authorOf, elseOf, holdText, pastOf, stanceOf, switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -52,4 +52,18 @@ test("a change has its author", () => {
     "carol at 192.0.2.1");
   assert.equal(authorOf({ origin: "file" }), "the start");
   assert.equal(authorOf({ origin: "file", changes: ["added login"] }), "a reload");
+});
+
+test("what else decides is said, as far as it is not what is usual", () => {
+  assert.deepEqual(elseOf({ mode: "local", on_store_failure: "deny", missing: "client",
+    on_surge: { limit: "50%" }, deny: ["bad\u202eguy"], allow: "a",
+    overrides: ["b", "c", "d", "e", "f"].map((key) => ({ key, limit: 1, window: "1m" })) }, FLEET),
+  ["Each of the 2 nodes counts alone, so 2 times the limit may pass.",
+    "While Redis is away, all are denied.",
+    "While traffic is unusual, the limit is 50 % of itself.",
+    "Denied uncounted: bad\\u{202e}guy.", "Passing uncounted: a.",
+    "With limits of their own: b: 1 per 1m, c: 1 per 1m, d: 1 per 1m, e: 1 per 1m and 1 other."]);
+  assert.deepEqual(elseOf({ mode: "strict", on_full: "deny", overdraft: true }, undefined),
+    ["While memory is full, new keys are denied.", "Costs count whether or not they fit."]);
+  assert.deepEqual(elseOf({ limit: 1 }, FLEET), []);
 });

@@ -20,6 +20,7 @@ rules:
      match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: 5m, block_after: 100}}
   - {id: plain, limit: 10, window: 1m}
   - {id: some, limit: 2, window: 1m, enforce: 10%}
+  - {id: office, limit: 2, window: 1m, on_full: deny, active: {days: mon}, match: {}}
 """
 PAGE = "?rule=login"
 
@@ -166,6 +167,18 @@ class RulePage(PageTest):
             page.click("dialog button.danger")
             self.is_pressed("Enforce")
             self.assertNotIn("enforce", rule_of(server, "some"))
+
+    def test_a_rule_outside_its_hours_says_so(self):
+        page = self.page
+        other = ("fri", "sat", "sun", "mon", "tue", "wed", "thu")[time.gmtime().tm_wday]
+        with Weir("--threads", "1", config=CONFIG.replace("days: mon", f"days: {other}")) as server:
+            page.open(server.url, "rules")
+            page.find("[data-row=office] .badge", "at hours")
+            page.click("[data-row=office] a")
+            page.find("#rule-page .badge", "not now")
+            page.find("#rule-page .facts", "new keys are denied")
+            self.assertEqual(patch(server, {"active": None}, rule="office").status, 200)
+            page.find("#rule-page .badge", "enforced")
 
     def test_a_rule_that_goes_while_one_looks_and_one_that_another_has_changed(self):
         page = self.page

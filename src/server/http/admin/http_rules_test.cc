@@ -33,8 +33,8 @@ TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
                   .quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)})}}});
   door.desk.holds = {.version = 3, .nodes = {{.name = "a"}, {.name = "b", .why_not = "no"}}};
   EXPECT_EQ(door.ask(get(kPath)).body,
-            R"({"id":"login","origin":"file","rule":{"id":"login"},"words":{"requests":)"
-            R"("checks that name the rule","key":"the key that they name",)"
+            R"({"id":"login","origin":"file","rule":{"id":"login"},"in_force":true,"words":)"
+            R"({"requests":"checks that name the rule","key":"the key that they name",)"
             R"("limits":"5 per 1m","denial":""},"fleet":{"version":3,"told":true,"runs":1,"nodes":)"
             R"([{"node":"a","runs":true,"why_not":null},)"
             R"({"node":"b","runs":false,"why_not":"no"}]}})");

@@ -126,8 +126,9 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, pages, rule, exchange.now);
-    if (const Rule* const in_force = core.rules().find(id); in_force != nullptr) {
-      write_words(json.key("words"), words_of(*in_force, written_rule(rule.json)));
+    if (const Rule* const known = core.rules().find(id); known != nullptr) {
+      json.field("in_force", known->in_force(core.engine().wall_time(exchange.now)));
+      write_words(json.key("words"), words_of(*known, written_rule(rule.json)));
     }
     if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
     json.end_object();
