@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 49_190),
+    ("server", ("src/", "include/"), 49_193),
     ("laboratory", ("lab/", "bench/"), 7_396),
     ("console", ("console/",), 4_920),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_467),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 56_318
+TESTS_MAX = 56_321
 
 
 def weigh(tree):

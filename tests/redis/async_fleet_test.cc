@@ -101,7 +101,10 @@ TEST_F(AsyncFleet, ANodeThatLeavesTellsAllItHas) {
   node.link.delay = 4ms;
   EXPECT_TRUE(node.spend(calm).value());
   let_pass(2 * kInterval);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(calm).value());
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(node.spend(calm).value());
+  Asked all_or_nothing({calm}, Operation::kSpendAll);
+  node.ask(all_or_nothing);
+  EXPECT_TRUE(all_or_nothing.is_allowed());
   let_pass(2 * kInterval);
   EXPECT_EQ(left_in_redis(calm), 10'000 - 1);  // it is synced seldom
   for (int i = 0; i < 30; ++i) EXPECT_TRUE(node.spend(charge).value());

@@ -111,12 +111,16 @@ void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
   }
 }
 
-// A key that comes twice may not fit after all; then the charges before it are undone.
+// A key that comes twice may not fit after all; then the charges before it are undone. Only what
+// does not fit wants to know at once what Redis has.
 void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
   bool fits = true;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    batch.decisions[index] = look(places[index], batch.charges[index], now);
-    fits = fits && batch.decisions[index].allowed();
+    const Charge& charge = batch.charges[index];
+    batch.decisions[index] = copy_at(places[index]).look(*charge.quota, charge.cost, now);
+    if (batch.decisions[index].allowed()) continue;
+    fits = false;
+    syncs_.touch(places[index], now);
   }
   std::array<Decision, Batch::kChargesMax> spent;
   std::array<AsyncKey::Mark, Batch::kChargesMax> before;
