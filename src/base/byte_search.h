@@ -8,6 +8,10 @@
 
 #pragma once
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,25 +26,30 @@ using ByteGroup [[gnu::vector_size(16)]] = unsigned char;
 // The first of a group that is marked; its size if none is.
 template <typename Marks>
 std::ptrdiff_t first_marked(Marks marks) {
+#ifdef __SSE2__  // one bit of each byte
+  return std::countr_zero(0x1'0000U |
+                          static_cast<unsigned>(_mm_movemask_epi8(std::bit_cast<__m128i>(marks))));
+#else
   static_assert(std::endian::native == std::endian::little);
   const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(marks);
   if (halves[0] != 0) return std::countr_zero(halves[0]) / 8;
   return 8 + std::countr_zero(halves[1]) / 8;
+#endif
 }
 
 // The same as find_byte(), where less than a group is left.
 template <typename Kind>
 [[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
   if (at == end) return end;
-  ByteGroup rest{};
-  auto* const to = reinterpret_cast<char*>(&rest);
-  const std::ptrdiff_t size = end - at;
-  if (size >= 8) {  // two moves, which may overlap, instead of a call
-    std::memcpy(to, at, 8);
-    std::memcpy(to + size - 8, end - 8, 8);
-  } else {
-    std::copy(at, end, to);
+  if (end - at >= 8) {  // its first eight and its last eight, which may overlap
+    std::array<char, sizeof(ByteGroup)> halves;
+    std::memcpy(halves.data(), at, 8);
+    std::memcpy(halves.data() + 8, end - 8, 8);
+    const std::ptrdiff_t first = first_marked(kind(std::bit_cast<ByteGroup>(halves)));
+    return first < 8 ? at + first : end - (16 - first);
   }
+  ByteGroup rest{};
+  std::copy(at, end, reinterpret_cast<char*>(&rest));
   return at + std::min(first_marked(kind(rest)), end - at);
 }
 

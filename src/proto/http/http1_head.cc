@@ -46,16 +46,29 @@ const char* find_control(const char* at, const char* end) {
   return find_byte(at, end, [](ByteGroup bytes) { return (bytes < kLeast) | (bytes == 0x7f); });
 }
 
-// The bytes of a head, line by line. A step that is not complete ends the reading.
-class Lines {
+// Reads a head line by line, and what the fields say, as far as we want to know it. A step that is
+// not complete ends the reading.
+class Reading {
  public:
-  explicit Lines(std::string_view arrived)
-      : at_(arrived.data()), end_(arrived.data() + arrived.size()) {}
+  Reading(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
+      : begin_(arrived.data()), end_(begin_ + arrived.size()), head_(head), fields_(fields) {}
 
-  const char* at() const { return at_; }
   const Refusal& refusal() const { return refusal_; }
 
-  HeadStatus read_request(RequestHead& head) {
+  HeadStatus read() {
+    HeadStatus status = read_request();
+    for (NameValue field; status == HeadStatus::kComplete && (at_ == end_ || *at_ != '\r');) {
+      status = read_field(field);
+      if (status != HeadStatus::kComplete) break;
+      fields_.push_back(field);
+      status = take(field.name, field.value);
+    }
+    if (status == HeadStatus::kComplete) status = end_line();
+    return status == HeadStatus::kComplete ? finish() : status;
+  }
+
+ private:
+  HeadStatus read_request() {
     constexpr std::ptrdiff_t kVersionSize = 8;
     const char* const method_end = token_end(at_, end_);
     if (method_end == end_) return HeadStatus::kNeedMore;
@@ -66,19 +79,17 @@ class Lines {
     if (target_end == target || *target_end != ' ') return refuse(kMalformed);
     const char* const version = target_end + 1;
     if (end_ - version < kVersionSize) return HeadStatus::kNeedMore;
-    head.http_1_0 = std::memcmp(version, "HTTP/1.0", kVersionSize) == 0;
-    const bool is_known = head.http_1_0 || std::memcmp(version, "HTTP/1.1", kVersionSize) == 0;
+    head_.http_1_0 = std::memcmp(version, "HTTP/1.0", kVersionSize) == 0;
+    const bool is_known = head_.http_1_0 || std::memcmp(version, "HTTP/1.1", kVersionSize) == 0;
     if (!is_known) return refuse_version({version, kVersionSize});
     if (end_ - version < kVersionSize + 2) return HeadStatus::kNeedMore;
-    head.method_text = {at_, method_end};
-    head.target = {target, target_end};
+    head_.method_text = {at_, method_end};
+    head_.target = {target, target_end};
     at_ = version + kVersionSize;
     const HeadStatus line = end_line();
     if (line != HeadStatus::kComplete) return line;
-    return head.target.size() > kTargetMax ? refuse(kTargetTooLong) : line;
+    return head_.target.size() > kTargetMax ? refuse(kTargetTooLong) : line;
   }
-
-  bool is_at_end() const { return at_ != end_ && *at_ == '\r'; }
 
   HeadStatus read_field(NameValue& field) {
     if (end_ - at_ < 2) return HeadStatus::kNeedMore;
@@ -111,7 +122,6 @@ class Lines {
     return HeadStatus::kRefused;
   }
 
- private:
   HeadStatus refuse_version(std::string_view version) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const bool is_one = version.starts_with("HTTP/") && is_digit(version[5]) && version[6] == '.' &&
@@ -120,43 +130,15 @@ class Lines {
     return refuse({505, "The versions we speak here are HTTP/1.0 and HTTP/1.1."});
   }
 
-  const char* at_;
-  const char* const end_;
-  Refusal refusal_;
-};
-
-// What the fields say, as far as we want to know it.
-class Reading {
- public:
-  Reading(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
-      : arrived_(arrived), head_(head), fields_(fields), lines_(arrived) {}
-
-  const Refusal& refusal() const { return lines_.refusal(); }
-
-  HeadStatus read() {
-    HeadStatus status = lines_.read_request(head_);
-    for (NameValue field; status == HeadStatus::kComplete && !lines_.is_at_end();) {
-      status = lines_.read_field(field);
-      if (status != HeadStatus::kComplete) break;
-      fields_.push_back(field);
-      status = take(field.name, field.value);
-    }
-    if (status == HeadStatus::kComplete) status = lines_.end_line();
-    return status == HeadStatus::kComplete ? finish() : status;
-  }
-
- private:
   HeadStatus finish() {
-    if (hosts_ > 1) return lines_.refuse({400, "There is more than one Host field."});
-    if (hosts_ == 0 && !head_.http_1_0) {
-      return lines_.refuse({400, "HTTP/1.1 requires a Host field."});
-    }
+    if (hosts_ > 1) return refuse({400, "There is more than one Host field."});
+    if (hosts_ == 0 && !head_.http_1_0) return refuse({400, "HTTP/1.1 requires a Host field."});
     if (head_.chunked && head_.http_1_0) {
-      return lines_.refuse({400, "HTTP/1.0 has no chunked transfer coding."});
+      return refuse({400, "HTTP/1.0 has no chunked transfer coding."});
     }
     head_.keep_alive = head_.http_1_0 ? keeps_alive_ : !closes_;
     head_.method = method_from_name(head_.method_text);
-    head_.size = static_cast<std::size_t>(lines_.at() - arrived_.data());
+    head_.size = static_cast<std::size_t>(at_ - begin_);
     return HeadStatus::kComplete;
   }
 
@@ -185,14 +167,14 @@ class Reading {
   HeadStatus take_host(std::string_view value) {
     ++hosts_;
     head_.host = value;
-    if (!is_host(value)) return lines_.refuse({400, "The Host field names no host."});
+    if (!is_host(value)) return refuse({400, "The Host field names no host."});
     return HeadStatus::kComplete;
   }
 
   HeadStatus take_expect(std::string_view value) {
     head_.expects_continue = equal_ignoring_case(value, "100-continue");
     if (head_.expects_continue) return HeadStatus::kComplete;
-    return lines_.refuse({417, "The only expectation we can meet is 100-continue."});
+    return refuse({417, "The only expectation we can meet is 100-continue."});
   }
 
   // Tokens between commas, of which some may be empty.
@@ -200,7 +182,7 @@ class Reading {
     while (!value.empty()) {
       const std::string_view option = trim_blanks(take_until(value, ','));
       const char* const end = option.data() + option.size();
-      if (token_end(option.data(), end) != end) return lines_.refuse(kMalformed);
+      if (token_end(option.data(), end) != end) return refuse(kMalformed);
       closes_ = closes_ || equal_ignoring_case(option, "close");
       keeps_alive_ = keeps_alive_ || equal_ignoring_case(option, "keep-alive");
     }
@@ -209,11 +191,11 @@ class Reading {
 
   // The same number, as often as you like, between commas or in fields of its own.
   HeadStatus take_length(std::string_view value) {
-    if (head_.chunked) return lines_.refuse(kBadLength);
+    if (head_.chunked) return refuse(kBadLength);
     for (auto comma = value.find(','); true; comma = value.find(',')) {
       const auto length = read_decimal<std::uint64_t>(trim_blanks(value.substr(0, comma)));
       const bool is_same = !has_length_ || length == head_.content_length;
-      if (!length || !is_same) return lines_.refuse(kBadLength);
+      if (!length || !is_same) return refuse(kBadLength);
       has_length_ = true;
       head_.content_length = *length;
       if (comma == std::string_view::npos) return HeadStatus::kComplete;
@@ -222,27 +204,24 @@ class Reading {
   }
 
   HeadStatus take_coding(std::string_view value) {
-    if (head_.chunked || has_length_) return lines_.refuse(kBadLength);
+    if (head_.chunked || has_length_) return refuse(kBadLength);
     head_.chunked = equal_ignoring_case(value, "chunked");
     if (head_.chunked) return HeadStatus::kComplete;
-    return lines_.refuse({501, "The only transfer coding we know is chunked."});
+    return refuse({501, "The only transfer coding we know is chunked."});
   }
 
-  std::string_view arrived_;
+  const char* const begin_;
+  const char* const end_;
+  const char* at_ = begin_;
   RequestHead& head_;
   std::vector<NameValue>& fields_;
-  Lines lines_;
+  Refusal refusal_;
   int hosts_ = 0;
   int authorizations_ = 0;
   bool has_length_ = false;
   bool closes_ = false;
   bool keeps_alive_ = false;
 };
-
-// More than we read, and still no end.
-Refusal too_long(std::string_view arrived) {
-  return arrived.find('\n') == std::string_view::npos ? kTargetTooLong : kHeadTooLong;
-}
 
 }  // namespace
 
@@ -268,7 +247,8 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<N
   const HeadStatus status = reader.read();
   if (status == HeadStatus::kRefused) refusal = reader.refusal();
   if (status != HeadStatus::kNeedMore || arrived.size() < kHeadMax) return status;
-  refusal = too_long(arrived);
+  // More than we read, and still no end.
+  refusal = arrived.find('\n') == std::string_view::npos ? kTargetTooLong : kHeadTooLong;
   return HeadStatus::kRefused;
 }
 

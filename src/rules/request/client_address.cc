@@ -8,19 +8,12 @@
 namespace weir {
 namespace {
 
-struct HeaderName {
-  ClientHeader header;
-  std::string_view name;
-};
-constexpr std::array kHeaders = {
-    HeaderName{ClientHeader::kXForwardedFor, "X-Forwarded-For"},
-    HeaderName{ClientHeader::kForwarded, "Forwarded"},
-    HeaderName{ClientHeader::kXRealIp, "X-Real-IP"},
-    HeaderName{ClientHeader::kCfConnectingIp, "CF-Connecting-IP"},
-};
+// By ClientHeader.
+constexpr std::array<std::string_view, 4> kHeaders = {"X-Forwarded-For", "Forwarded", "X-Real-IP",
+                                                      "CF-Connecting-IP"};
 
 constexpr std::string_view name_of(ClientHeader header) {
-  return kHeaders[static_cast<std::size_t>(header)].name;
+  return kHeaders[static_cast<std::size_t>(header)];
 }
 
 bool is_port(std::string_view text) {
@@ -47,39 +40,18 @@ std::string_view forwarded_for(std::string_view element) {
   return {};
 }
 
-// Walks the elements of all fields of that name from the right. Quoted commas do not
-// occur in what could be believed: they make an element that is no address.
-class Chain {
- public:
-  Chain(ClientHeader header, const TrustedProxies& trusted) : header_(header), trusted_(trusted) {}
-
-  // Returns whether to go on, to the left.
-  bool take(std::string_view value) {
-    while (true) {
-      const auto comma = value.rfind(',');
-      const auto begin = comma == std::string_view::npos ? 0 : comma + 1;
-      if (!take_element(trim_blanks(value.substr(begin)))) return false;
-      if (comma == std::string_view::npos) return true;
-      value = value.substr(0, comma);
-    }
+// Calls `visit` with the elements of a field, from the right, while it says to go on. Quoted commas
+// do not occur in what could be believed: they make an element that is no address.
+template <typename Visit>
+bool visit_elements(std::string_view value, Visit visit) {
+  // Most fields have one, and find() looks at many characters at a time.
+  auto comma = value.find(',') == value.npos ? value.npos : value.rfind(',');
+  for (; comma != value.npos; comma = value.rfind(',')) {
+    if (!visit(trim_blanks(value.substr(comma + 1)))) return false;
+    value = value.substr(0, comma);
   }
-
-  const std::optional<IpAddress>& client() const { return client_; }
-
- private:
-  bool take_element(std::string_view element) {
-    if (element.empty()) return true;  // lists may have empty elements
-    const auto address = parse_forwarded_address(
-        header_ == ClientHeader::kForwarded ? forwarded_for(element) : element);
-    if (!address) return false;
-    client_ = address;
-    return trusted_.trusts(address);
-  }
-
-  const ClientHeader header_;
-  const TrustedProxies& trusted_;
-  std::optional<IpAddress> client_;
-};
+  return visit(trim_blanks(value));
+}
 
 }  // namespace
 
@@ -91,8 +63,8 @@ bool TrustedProxies::trusts(const std::optional<IpAddress>& peer) const {
 }
 
 std::optional<ClientHeader> client_header_from_name(std::string_view name) {
-  for (const HeaderName& known : kHeaders) {
-    if (equal_ignoring_case(known.name, name)) return known.header;
+  for (std::size_t i = 0; i < kHeaders.size(); ++i) {
+    if (equal_ignoring_case(kHeaders[i], name)) return static_cast<ClientHeader>(i);
   }
   return std::nullopt;
 }
@@ -120,7 +92,14 @@ std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
   const std::string_view name = name_of(header);
   const bool is_chain =
       header == ClientHeader::kXForwardedFor || header == ClientHeader::kForwarded;
-  Chain chain(header, trusted);
+  std::optional<IpAddress> client;
+  const auto take_element = [&](std::string_view element) {
+    if (element.empty()) return true;  // lists may have empty elements
+    if (header == ClientHeader::kForwarded) element = forwarded_for(element);
+    const auto address = parse_forwarded_address(element);
+    if (address) client = address;
+    return address && trusted.trusts(address);
+  };
   for (std::size_t i = headers.size(); i > 0; --i) {
     const NameValue& field = headers[i - 1];
     if (!equal_ignoring_case(field.name, name)) continue;
@@ -128,9 +107,9 @@ std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
       const auto address = parse_forwarded_address(field.value);
       return address ? address : peer;
     }
-    if (!chain.take(field.value)) break;
+    if (!visit_elements(field.value, take_element)) break;
   }
-  return chain.client() ? chain.client() : peer;
+  return client ? client : peer;
 }
 
 Caller Caller::network() const {

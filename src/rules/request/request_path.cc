@@ -32,10 +32,10 @@ constexpr std::array<std::string_view, 12> kOrders = {
 
 constexpr std::string_view kSlashes = "/\\";
 
-// Bytes that a server may read in its own way.
+// Bytes that a server may read in its own way, and slashes, behind which it may.
 constexpr auto kTells = [] {
   std::array<bool, 256> tells{};
-  for (const unsigned char c : {'%', ';', '\\', '?', '#'}) tells[c] = true;
+  for (const unsigned char c : {'%', ';', '\\', '?', '#', '/'}) tells[c] = true;
   return tells;
 }();
 
@@ -48,9 +48,9 @@ bool is_odd(std::string_view rest) {
 
 bool is_normal(std::string_view path) {
   if (!path.starts_with('/')) return false;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (kTells[static_cast<unsigned char>(path[i])]) return false;
-    if (path[i] == '/' && is_odd(path.substr(i + 1))) return false;
+  for (const char& c : path) {
+    if (!kTells[static_cast<unsigned char>(c)]) continue;
+    if (c != '/' || is_odd({&c + 1, path.data() + path.size()})) return false;
   }
   return true;
 }

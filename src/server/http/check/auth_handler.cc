@@ -20,29 +20,24 @@ constexpr int kTooManyRequests = 429;
 using DescribedPtr = Pool<DescribedRequest>::Ptr;
 
 // A denial is answered as its rule says, as far as the proxy understands it.
-void write_denial(HttpCore& core, const Recipient& to, const ProxyProfile& proxy,
-                  const TemplateValues& values, const Denial& denial, const RateLimit& limit) {
-  const bool free_choice = proxy.deny == kTooManyRequests;
-  const int status = denial.status != 0 && free_choice ? denial.status : proxy.deny;
-  const DenialText text(denial, values, status);
-  core.write(to, {.status = status,
-                  .content_type = text.content_type(),
-                  .limit = &limit,
-                  .fields = text.fields(),
-                  .body = text.body()});
-}
-
 void write_auth(HttpCore& core, const Recipient& to, const ProxyProfile& proxy, const Asks& asks,
                 const Request& request) {
   const GateAnswer said = core.voice().say(asks, to.now);
-  if (said.ask == nullptr) return core.write(to, {.status = proxy.allow, .content_type = {}});
-  if (said.answer->allowed()) {
-    return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = &said.limit});
+  const RateLimit* const limit = said.ask == nullptr ? nullptr : &said.limit;
+  if (said.allows()) {
+    return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = limit});
   }
   const Rule& rule = *said.ask->rule;
+  const bool is_free = rule.denial.status != 0 && proxy.deny == kTooManyRequests;
+  const int status = is_free ? rule.denial.status : proxy.deny;
   const TemplateValues values{
       .rule = rule.id, .key = said.ask->key, .decision = said.answer->decision, .request = request};
-  write_denial(core, to, proxy, values, rule.denial, said.limit);
+  const DenialText text(rule.denial, values, status);
+  core.write(to, {.status = status,
+                  .content_type = text.content_type(),
+                  .limit = limit,
+                  .fields = text.fields(),
+                  .body = text.body()});
 }
 
 Problem problem_of(const GateRefusal& refusal) {

@@ -58,38 +58,34 @@ const ProxyProfile* find_profile(std::string_view path) {
   return nullptr;
 }
 
-// A status among two, or nothing.
-std::optional<int> one_of(std::string_view text, int one, int other) {
-  if (text == std::to_string(one)) return one;
-  if (text == std::to_string(other)) return other;
-  return std::nullopt;
-}
-
 Problem bad_parameter(std::string_view name, std::string_view expected) {
   Problem problem = invalid_field(as_utf8(shown_name(name)), expected);
   problem.detail += "; it is a parameter of the URL that the proxy is configured with";
   return problem;
 }
 
+// The value has to be one of two statuses.
+std::optional<Problem> read_status(std::string_view name, std::string_view value, int one,
+                                   int other, int& status) {
+  const std::array texts = {std::to_string(one), std::to_string(other)};
+  if (value != texts[0] && value != texts[1])
+    return bad_parameter(name, texts[0] + " or " + texts[1]);
+  status = value == texts[0] ? one : other;
+  return std::nullopt;
+}
+
 std::optional<Problem> read_parameter(std::string_view name, std::string_view value,
                                       ProxyProfile& profile) {
-  if (name == "allow") {
-    const auto allow = one_of(value, 200, 204);
-    if (!allow) return bad_parameter(name, "200 or 204");
-    profile.allow = *allow;
-  } else if (name == "deny") {
-    const auto deny = one_of(value, 429, 403);
-    if (!deny) return bad_parameter(name, "429 or 403");
-    profile.deny = *deny;
-  } else if (name == "client") {
-    const auto header = client_header_from_name(value);
-    if (!header) {
-      return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
-    }
-    profile.client_header = *header;
-  } else {
+  if (name == "allow") return read_status(name, value, 200, 204, profile.allow);
+  if (name == "deny") return read_status(name, value, 429, 403, profile.deny);
+  if (name != "client") {
     return bad_parameter(name, "allow, deny or client as the name of a parameter");
   }
+  const auto header = client_header_from_name(value);
+  if (!header) {
+    return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
+  }
+  profile.client_header = *header;
   return std::nullopt;
 }
 
@@ -151,15 +147,15 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   std::array told = {Told{profile.method_header}, Told{profile.uri_header},
                      Told{profile.host_header}};
   auto& [told_method, told_uri, told_host] = told;
+  const NameValue* odd = nullptr;
   for (const NameValue& header : call.headers) {
     for (Told& field : told) field.hear(header);
+    if (odd == nullptr && !is_plain_value(header.value)) odd = &header;
   }
   for (const Told& field : told) {
     if (field.count > 1) return repeated_field(field.name);
   }
-  for (const NameValue& header : call.headers) {
-    if (!is_plain_value(header.value)) return odd_field(header.name);
-  }
+  if (odd != nullptr) return odd_field(odd->name);
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, profile.client_header, trusted)};
