@@ -17,14 +17,21 @@ namespace {
 // What becomes of the costs of items.
 enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
+Charge charge_of(const Round::Item& item, std::size_t limit, Sign sign = Sign::kSpend) {
+  const std::int64_t asked = item.ask.cost;
+  return {.key = item.hashes[limit],
+          .quota = &item.limits[limit],
+          .cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked),
+          .tag = item.tag(),
+          .on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full};
+}
+
 void fill(Check& check, const Round& round, Members items, Sign sign = Sign::kSpend) {
   for (const std::uint8_t index : items) {
     const Round::Item& item = round[index];
-    const std::int64_t asked = item.ask.cost;
-    const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
-    const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], item.limits[i], cost, item.tag(), on_full);
+      const Charge charge = charge_of(item, i, sign);
+      check.add(charge.key, *charge.quota, charge.cost, charge.tag, charge.on_full);
     }
   }
 }
@@ -135,8 +142,16 @@ Asks::Progress Asks::decide(Instant now) {
   return run(now);
 }
 
-// What most requests ask: each thing by itself, of this node's memory. There are no steps then.
+// What most requests ask: each thing by itself, of this node's memory. There are no steps then. One
+// charge needs no batch.
 void Asks::decide_each_here(Instant now) {
+  if (size() == 1 && round_[0].limits.size() == 1 && engine_.local().answers_at_once()) {
+    Round::Item& item = round_[0];
+    if (item.is_settled) return;
+    const Decision decision =
+        engine_.local().decide_one(round_.operation(), charge_of(item, 0), now);
+    return take_decision(item, {&decision, 1});
+  }
   Group counted;
   for (std::size_t i = 0; i < size(); ++i) {
     if (!round_[i].is_settled) counted.add(i);

@@ -32,7 +32,10 @@ void Round::keep_texts() noexcept {
 }
 
 Round::Item& Round::next_item() {
-  if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
+  const auto grow = [this]() __attribute__((noinline)) {
+    items_.push_back(std::make_unique<Item>());
+  };
+  if (size_ == items_.size()) grow();
   return *items_[size_];
 }
 
