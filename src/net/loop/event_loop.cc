@@ -43,13 +43,18 @@ class EventLoop::LoopAlarm final : public Alarm {
  public:
   LoopAlarm(EventLoop& loop, std::function<void(Instant)> ring)
       : loop_(loop), ring_(std::make_shared<std::function<void(Instant)>>(std::move(ring))) {
-    loop_.alarms_.push_back(this);
+    auto& alarms = loop_.alarms_;
+    const auto free = std::ranges::find(alarms, nullptr);
+    free == alarms.end() ? alarms.push_back(this) : void(*free = this);
   }
   ~LoopAlarm() override { *std::ranges::find(loop_.alarms_, this) = nullptr; }
   LoopAlarm(const LoopAlarm&) = delete;
   LoopAlarm& operator=(const LoopAlarm&) = delete;
 
-  void set(Instant when) override { when_ = when; }
+  void set(Instant when) override {
+    when_ = when;
+    loop_.soonest_ = std::min(loop_.soonest_, when);
+  }
   Instant when() const { return when_; }
 
   // May destroy this. False if there was no memory for it.
@@ -126,11 +131,7 @@ void EventLoop::turn(Duration wait) {
 
 Instant EventLoop::next_timeout() const {
   if (!wake_.empty()) return now_;
-  Instant next = has_posts_ ? now_ + kNoMemoryPause : Instant::max();
-  for (const LoopAlarm* alarm : alarms_) {
-    if (alarm != nullptr) next = std::min(next, alarm->when());
-  }
-  return next;
+  return has_posts_ ? std::min(soonest_, now_ + kNoMemoryPause) : soonest_;
 }
 
 // Milliseconds to wait. Those until the next alarm are rounded up: too early would only mean
@@ -147,13 +148,15 @@ int EventLoop::timeout_ms(Duration wait) const {
 }
 
 void EventLoop::run_alarms() {
+  if (now_ < soonest_) return;
+  soonest_ = Instant::max();
   for (std::size_t i = 0; i < alarms_.size(); ++i) {
     LoopAlarm* const alarm = alarms_[i];
-    if (alarm == nullptr || now_ < alarm->when() || alarm->ring(now_)) continue;
-    const bool is_there = alarms_[i] != nullptr;
-    if (is_there) alarm->set(std::min(alarm->when(), now_ + kNoMemoryPause));
+    if (alarm == nullptr) continue;
+    const Instant when = alarm->when();
+    const bool stays = now_ < when || (!alarm->ring(now_) && alarms_[i] == alarm);
+    if (stays) alarm->set(now_ < when ? when : std::min(alarm->when(), now_ + kNoMemoryPause));
   }
-  std::erase(alarms_, nullptr);
 }
 
 void EventLoop::run_woken() {

@@ -98,7 +98,7 @@ class EventLoop final : public Reactor {
   // when it is next_timeout() though the descriptor is silent. Ask for both after each turn
   // and after whatever else set alarms.
   int descriptor() const { return epoll_.get(); }
-  // Instant::max(): not before the descriptor is readable.
+  // Never too late. Instant::max(): not before the descriptor is readable.
   Instant next_timeout() const;
 
  private:
@@ -116,8 +116,9 @@ class EventLoop final : public Reactor {
   UniqueFd epoll_;
   UniqueFd wakeup_;  // an eventfd: readable when something has been posted
   bool stopped_ = false;
-  std::vector<LoopAlarm*> alarms_;  // null: destroyed while they rang
-  WakeList wake_;                   // in the order they asked
+  std::vector<LoopAlarm*> alarms_;    // null: a place for another
+  Instant soonest_ = Instant::max();  // none rings before; one that was set again may ring later
+  WakeList wake_;                     // in the order they asked
 
   std::vector<std::function<void()>> actions_;  // posted, being run from next_action_ on
   std::size_t next_action_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "proto/http/rate_limit_headers.h"
 #include "proto/text_writer.h"
@@ -58,13 +59,10 @@ constexpr Duration kProcessTimeMax = std::chrono::microseconds(9'999'999);
 
 // Eight characters of seconds.
 std::array<char, kProcessTimeSize> process_time(Duration elapsed) {
-  auto us = std::clamp(elapsed, Duration::zero(), kProcessTimeMax).count();
+  const auto us = std::clamp(elapsed, Duration::zero(), kProcessTimeMax).count();
   std::array<char, kProcessTimeSize> text;
-  for (std::size_t i = kProcessTimeSize - 1; i > 1; --i, us /= 10) {
-    text[i] = static_cast<char>('0' + us % 10);
-  }
-  text[1] = '.';
-  text[0] = static_cast<char>('0' + us);
+  write_eight_digits(text.data(), static_cast<std::uint64_t>(us));  // the first is 0
+  text[0] = std::exchange(text[1], '.');
   return text;
 }
 
