@@ -66,6 +66,16 @@ void settle(void* data) {
   if (stay != nullptr && stay->owes()) charge(*stay, {.is_known = false}, ngx_cycle->log);
 }
 
+// Its phases go on where they waited.
+void run_phases(ngx_http_request_t* request) {
+  if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
+    return ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
+  }
+  request->read_event_handler = ngx_http_block_reading;
+  request->write_event_handler = ngx_http_core_run_phases;
+  ngx_http_core_run_phases(request);
+}
+
 void go_on(ngx_http_request_t* request) noexcept {
   ngx_connection_t* const connection = request->connection;
   if (connection->write->delayed != 0) {  // something else has happened
@@ -77,12 +87,7 @@ void go_on(ngx_http_request_t* request) noexcept {
   Decided& decided = *find_decided(request);
   decided.is_delayed = false;
   if (decided.stay != nullptr) decided.stay->go_on();
-  if (ngx_handle_read_event(connection->read, 0) != NGX_OK) {
-    return ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
-  }
-  request->read_event_handler = ngx_http_block_reading;
-  request->write_event_handler = ngx_http_core_run_phases;
-  ngx_http_core_run_phases(request);
+  run_phases(request);
 }
 
 }  // namespace
@@ -126,13 +131,7 @@ void ParkedRequest::resume() {
   ngx_http_request_t* const request = request_;
   ngx_connection_t* const connection = request->connection;
   ngx_http_set_log_request(connection->log, request);
-  if (ngx_handle_read_event(connection->read, 0) == NGX_OK) {
-    request->read_event_handler = ngx_http_block_reading;
-    request->write_event_handler = ngx_http_core_run_phases;
-    ngx_http_core_run_phases(request);
-  } else {
-    ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
-  }
+  run_phases(request);
   ngx_http_run_posted_requests(connection);
 }
 

@@ -81,17 +81,16 @@ bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
   return true;
 }
 
-// As ngx_list_push(), without a call while there is room. Null if there is no memory.
-ngx_table_elt_t* new_field(ngx_list_t& fields) {
-  ngx_list_part_t& last = *fields.last;
-  const bool has_room = last.nelts < fields.nalloc;
-  void* const place =
-      has_room ? static_cast<ngx_table_elt_t*>(last.elts) + last.nelts++ : ngx_list_push(&fields);
-  return static_cast<ngx_table_elt_t*>(place);
-}
-
+// As ngx_list_push(), without a call while there is room. False if there is no memory.
 bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
+  ngx_list_t& fields = request->headers_out.headers;
+  ngx_list_part_t& last = *fields.last;
+  auto* field = static_cast<ngx_table_elt_t*>(last.elts) + last.nelts;
+  if (last.nelts < fields.nalloc) {
+    ++last.nelts;
+  } else {
+    field = static_cast<ngx_table_elt_t*>(ngx_list_push(&fields));
+  }
   if (field == nullptr) return false;
   *field = {.hash = 1, .key = name, .value = value};
   return true;
