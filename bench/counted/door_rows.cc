@@ -161,18 +161,27 @@ std::string command(std::initializer_list<std::string_view> words) {
 std::string throttle(const std::string& key) {
   return command({"CL.THROTTLE", key, "999999", "1000000", "60"});
 }
+// Two limits in turn, as the last numbers of keys go.
+bool is_second(const std::string& key) { return key.back() % 2 == 1; }
+std::string throttle_in_turn(const std::string& key) {
+  return command({"CL.THROTTLE", key, "999999", is_second(key) ? "900000" : "1000000", "60"});
+}
 std::string rule_hit(const std::string& key) { return command({"WEIR.HIT", "api", key}); }
 
 std::string check_body(const std::string& key) {
   return R"({"key":")" + key + R"(","limit":1000000,"window":60,"algorithm":"sliding_window"})";
 }
 std::string rule_body(const std::string& key) { return R"({"key":")" + key + R"(","rule":"api"})"; }
-std::string posted(const std::string& body) {
-  return "POST /check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\n"
-         "Content-Length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + body;
+std::string posted(const std::string& body, const std::string& field = {}) {
+  return "POST /check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n" + field +
+         "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 std::string check(const std::string& key) { return posted(check_body(key)); }
+std::string check_in_turn(const std::string& key) {
+  if (!is_second(key)) return check(key);
+  return posted(R"({"key":")" + key + R"(","limit":900000,"window":60})", "Accept: */*\r\n");
+}
 std::string check_by_rule(const std::string& key) { return posted(rule_body(key)); }
 std::string auth(const std::string& key) {
   return "GET /auth HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-Forwarded-Method: GET\r\n"
@@ -282,10 +291,15 @@ std::vector<Row> door_rows() {
   const char* const no = R"("allowed":false)";
   return {
       row_of("CL.THROTTLE x 32", resp_door, kAllowed, 32, "*5\r\n:0", throttle),
+      row_of("CL.THROTTLE x 32, two limits in turn", resp_door, kAllowed, 32, "*5\r\n:0",
+             throttle_in_turn),
       row_of("WEIR.HIT x 32", resp_door, kAllowed, 32, ":0", rule_hit),
       row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
       row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
       row_of("POST /check, one at a time", http_door, kAllowed, 1, yes, check),
+      row_of("POST /check x 16, two clients in turn", http_door, kAllowed, 16, yes, check_in_turn),
+      row_of("POST /check, one at a time, two clients in turn", http_door, kAllowed, 1, yes,
+             check_in_turn),
       row_of("POST /check by rule x 16", http_door, kAllowed, 16, yes, check_by_rule),
       row_of("POST /check by rule x 16, blocked", http_door, kBlocked, 16, no, check_by_rule),
       row_of("GET /auth x 16", http_door, kAllowed, 16, "200 OK", auth),

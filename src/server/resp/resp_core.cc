@@ -1,5 +1,6 @@
 #include "server/resp/resp_core.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -80,19 +81,22 @@ void Throttle::keep(std::string_view command, std::string_view key) {
 }
 
 std::optional<std::string_view> Throttle::key_in(std::string_view input) const {
-  if (before.empty() || !input.starts_with(before)) return std::nullopt;
-  input.remove_prefix(before.size());
-  if (input.size() < 4) return std::nullopt;
-  const auto first = static_cast<unsigned>(input[0] - '0');
-  const auto second = static_cast<unsigned>(input[1] - '0');
+  constexpr std::size_t kSizeMax = 4;  // of "99" and its line end
+  const auto is_at = [](const char* at, std::string_view text) {
+    return std::memcmp(at, text.data(), text.size()) == 0;
+  };
+  if (before.empty() || input.size() < before.size() + kSizeMax) return std::nullopt;
+  if (!is_at(input.data(), before)) return std::nullopt;
+  const char* const digits = input.data() + before.size();
+  const auto first = static_cast<unsigned>(digits[0] - '0');
+  const auto second = static_cast<unsigned>(digits[1] - '0');
   const bool has_two = first > 0 && second <= 9;
   const std::size_t size = has_two ? 10 * first + second : first;
-  input.remove_prefix(has_two ? 2 : 1);
-  const bool is_there = first <= 9 && input.starts_with("\r\n") &&
-                        input.size() >= 2 + size + behind.size() &&
-                        input.substr(2 + size).starts_with(behind);
-  if (!is_there) return std::nullopt;
-  return input.substr(2, size);
+  const char* const key = digits + kSizeMax - (has_two ? 0 : 1);
+  const auto there = static_cast<std::size_t>(input.data() + input.size() - key);
+  const bool is_whole = first <= 9 && there >= size + behind.size();
+  if (!is_whole || !is_at(key - 2, "\r\n") || !is_at(key + size, behind)) return std::nullopt;
+  return std::string_view(key, size);
 }
 
 RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
@@ -116,10 +120,19 @@ resp::Lookup RespCore::find_command(const RespRequest& request) {
   return found;
 }
 
+std::optional<std::string_view> RespCore::throttled_key(std::string_view input) {
+  for (std::size_t tried = 0; tried < throttles_.size(); ++tried) {
+    if (const auto key = last_throttle().key_in(input)) return key;
+    new_throttle();
+  }
+  return std::nullopt;
+}
+
 void RespCore::repeat_throttle(const RespRequest& request, std::string_view key) {
   counts_.add_one(kRespCommands);
-  last_throttle_.ask.key = key;
-  queue(request, last_throttle_.ask, last_throttle_.form);
+  Throttle& throttle = last_throttle();
+  throttle.ask.key = key;
+  queue(request, throttle.ask, throttle.form);
 }
 
 bool RespCore::execute(RespRequest& request) {

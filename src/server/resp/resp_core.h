@@ -122,10 +122,14 @@ class RespCore {
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
-  // The last throttle command that was in order.
-  Throttle& last_throttle() { return last_throttle_; }
+  // The last throttle command that was in order, and the place for a new one. Two are kept, for
+  // clients that take turns.
+  Throttle& last_throttle() { return throttles_[last_throttle_]; }
+  Throttle& new_throttle() { return throttles_[last_throttle_ ^= 1]; }
 
-  // Queues it again, for another key. REQUIRES: the client's last command was a throttle command
+  // The key of a command that says the same as one of the two, which is the last from then on.
+  std::optional<std::string_view> throttled_key(std::string_view input);
+  // Queues the last one again. REQUIRES: the client's last command was a throttle command
   void repeat_throttle(const RespRequest& request, std::string_view key);
 
   // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
@@ -180,7 +184,8 @@ class RespCore {
   RespCounts::Core& counts_;
   AsksPool asks_;
   resp::Arguments arguments_;
-  Throttle last_throttle_;
+  std::array<Throttle, 2> throttles_;
+  std::size_t last_throttle_ = 0;
   std::string last_name_;  // of a command without subcommands; empty: none yet
   const resp::Command* last_command_ = nullptr;
 

@@ -60,7 +60,7 @@ RespSession::Step RespSession::answer(Instant now) {
 
 bool RespSession::repeat_throttle(Instant now) {
   const std::string_view input = in().text();
-  const auto key = core_.last_throttle().key_in(input);
+  const auto key = core_.throttled_key(input);
   if (!key) return false;
   core_.repeat_throttle({.client = client_, .arguments = {}, .line = *this, .now = now}, *key);
   const auto key_end = static_cast<std::size_t>(key->data() + key->size() - input.data());

@@ -105,9 +105,11 @@ TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
   });
 }
 
-// A command that is the one before but for its key is not read; nothing else is taken for one.
+// A command that is one of the two before but for its key is not read; nothing else is taken for
+// one.
 TEST(ClThrottle, ACommandLikeTheLastOneIsAnsweredAsOneThatIsRead) {
   const std::string first = command({"CL.THROTTLE", "a", "9", "1", "60"});
+  const std::string other = command({"CL.THROTTLE", "a", "9", "2", "60"});
   const std::string begin = "*5\r\n$11\r\nCL.THROTTLE\r\n";
   const std::string end = "\r\n$1\r\n9\r\n$1\r\n1\r\n$2\r\n60\r\n";
   for (const std::string& next :
@@ -120,11 +122,11 @@ TEST(ClThrottle, ACommandLikeTheLastOneIsAnsweredAsOneThatIsRead) {
         command({"CL.THROTTLE", "b", "9", "1", "60", "2"}),
         std::string("CL.THROTTLE b 9 1 60\r\n")}) {
     for (std::size_t split = 0; split < next.size(); ++split) {
+      const std::string before = split % 2 == 0 ? other + first : first + other;
       RespTestDoor read;
-      read.ask(first);
-      read.ask("PING\r\n");
+      read.ask(before + "PING\r\n");
       RespTestDoor repeated;
-      repeated.ask(first);
+      repeated.ask(before);
       const std::string parts[] = {next.substr(0, split), next.substr(split)};
       EXPECT_EQ(repeated.ask(parts[0]) + repeated.ask(parts[1]),
                 read.ask(parts[0]) + read.ask(parts[1]))

@@ -34,12 +34,9 @@ std::optional<std::size_t> read_numbers(std::span<const std::string_view> argume
   return std::nullopt;
 }
 
-// What a command calls its count, in errors.
-enum class CountName : std::uint8_t { kCount, kCountPerPeriod };
-
-// The error, if these numbers are beyond what can be enforced.
+// The error, if these numbers are beyond what can be enforced. `count`: as the command calls it.
 std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbers& numbers,
-                                      CountName name, Quota& quota) {
+                                      std::string_view count, Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
   // Less than the largest cost, so that a reply can say that a quantity is beyond any bucket.
@@ -52,18 +49,17 @@ std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbe
     quota = *made;
     return std::nullopt;
   }
-  std::string field = name == CountName::kCount ? "count" : "count_per_period";
-  if (made.error().field == "burst") field = "max_burst";
+  const std::string field(made.error().field == "burst" ? "max_burst" : count);
   return field + ": expected " + std::string(made.error().expected);
 }
 
 void queue_new(RespCore& core, RespRequest& request, const Quota& quota, std::int64_t quantity,
                ReplyForm form) {
-  core.last_throttle() = {
+  Throttle& throttle = core.new_throttle() = {
       .form = form, .ask = {.quota = quota, .cost = std::clamp(quantity, -kCostMax, kCostMax)}};
   request.is_last_throttle = true;
-  core.last_throttle().ask.key = request.arguments[1];
-  core.queue(request, core.last_throttle().ask, form);
+  throttle.ask.key = request.arguments[1];
+  core.queue(request, throttle.ask, form);
 }
 
 // Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
@@ -107,7 +103,7 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
   const bool overflows = numbers.max_burst >= kCostMax;
   Quota quota;
   const auto wrong =
-      make_quota(overflows ? kCostMax : numbers.max_burst + 1, numbers, CountName::kCount, quota);
+      make_quota(overflows ? kCostMax : numbers.max_burst + 1, numbers, "count", quota);
   if (wrong) return refuse(*wrong);
   queue_new(core, request, quota, numbers.quantity, ReplyForm::kCell);
 }
@@ -133,7 +129,7 @@ void handle_throttle(RespCore& core, RespRequest& request) {
                   ": expected at least 1");
   }
   Quota quota;
-  const auto wrong = make_quota(numbers.max_burst, numbers, CountName::kCountPerPeriod, quota);
+  const auto wrong = make_quota(numbers.max_burst, numbers, "count_per_period", quota);
   if (wrong) return refuse(*wrong);
   queue_new(core, request, quota, numbers.quantity, ReplyForm::kThrottlecrab);
 }

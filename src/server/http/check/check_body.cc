@@ -182,7 +182,7 @@ class CheckReader::Pass {
 
   // Nothing is certain about a body that is not plain.
   bool read_plain(const RequestBody& source);
-  bool read_as_kept(std::string_view source);
+  bool read_as_kept(const Kept& kept, std::string_view source);
   bool read(const RequestBody& source);
 
  private:
@@ -228,21 +228,23 @@ bool CheckReader::Pass::read_plain(const RequestBody& source) {
   constexpr std::size_t kKeptMax = 1024;
   constexpr unsigned kOthersMax = 8;  // as copying one costs as much as reading it
   body_.checks = {specs_.data(), 1};
-  if (read_as_kept({source.text, source.size})) return true;
+  for (const Kept& kept : reader_.kept_) {
+    if (read_as_kept(kept, {source.text, source.size})) return true;
+  }
   const bool is_right =
       read_plain_check(source.text, source.text + source.size, specs_[0]) && require_all(specs_[0]);
   if (!is_right || source.size > kKeptMax || ++reader_.others_ % kOthersMax != 0) return is_right;
-  std::string& kept = reader_.kept_.assign(source.text, source.size);
-  kept.append(InputBuffer::kPadding, ' ');
-  read_plain_check(kept.data(), kept.data() + source.size, reader_.spec_of_kept_);
-  kept.resize(source.size);
+  auto& [body, spec] = reader_.kept_[(reader_.others_ / kOthersMax + 1) % reader_.kept_.size()];
+  body.assign(source.text, source.size).append(InputBuffer::kPadding, ' ');
+  read_plain_check(body.data(), body.data() + source.size, spec);
+  body.resize(source.size);
   return true;
 }
 
 // True if all but the key stands there as in the body that is kept.
-bool CheckReader::Pass::read_as_kept(std::string_view source) {
-  const std::string_view kept = reader_.kept_;
-  const std::string_view key = reader_.spec_of_kept_.key;
+bool CheckReader::Pass::read_as_kept(const Kept& known, std::string_view source) {
+  const std::string_view kept = known.body;
+  const std::string_view key = known.spec.key;
   if (kept.empty()) return false;
   const auto before = static_cast<std::size_t>(key.data() - kept.data());
   const std::string_view behind = kept.substr(before + key.size());
@@ -253,7 +255,7 @@ bool CheckReader::Pass::read_as_kept(std::string_view source) {
                                     value) != source.data() + source.size() - behind.size() + 1) {
     return false;
   }
-  specs_[0] = reader_.spec_of_kept_;
+  specs_[0] = known.spec;
   return set_field(CheckField::kKey, value, specs_[0]);
 }
 

@@ -109,9 +109,12 @@ class CheckReader {
   std::unique_ptr<Parser> parser_;  // keeps simdjson out of this header
   std::unique_ptr<std::array<CheckSpec, kChecksMax>> specs_;
   CheckBody body_;
-  std::string kept_;  // a plain body; empty: none
-  CheckSpec spec_of_kept_;
-  unsigned others_ = 0;  // that it might have kept
+  struct Kept {
+    std::string body;  // a plain one; empty: none
+    CheckSpec spec;
+  };
+  std::array<Kept, 2> kept_;  // for clients that take turns
+  unsigned others_ = 0;       // that it might have kept
   Problem problem_;
 };
 
