@@ -157,7 +157,7 @@ export class RuleEditor {
     const { fleet, persisted } = reply.body;
     tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",
       `Saved as version ${this.version}${persisted === true ? ", also in the file" : ""}. ` +
-      holdText(fleet));
+      holdText(fleet, persisted === true));
   }
 }
 

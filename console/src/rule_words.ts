@@ -85,9 +85,11 @@ export function whereNot(fleet: unknown): string[] {
     .map((node) => `Not on ${json.text(node.node) ?? "a node"}: ${json.text(node.why_not) ?? ""}.`);
 }
 
-/** Where a change holds that was made. */
-export function holdText(fleet: unknown): string {
-  return [`It holds ${whereText(fleet)}, ${lastsText(fleet)}.`, ...whereNot(fleet)].join(" ");
+/** Where a change holds that was made; `isInFile`: this node's file has it, too. */
+export function holdText(fleet: unknown, isInFile = false): string {
+  const lasts = !isInFile ? `, ${lastsText(fleet)}`
+    : json.isObject(fleet) ? `, on all but this node ${lastsText(fleet)}` : "";
+  return [`It holds ${whereText(fleet)}${lasts}.`, ...whereNot(fleet)].join(" ");
 }
 
 /** "carol at 192.0.2.1" */

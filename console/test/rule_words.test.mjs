@@ -35,6 +35,8 @@ test("a change says where it holds, and where not", () => {
     "on 5 nodes");
   assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes (a), until a reload of other rules. " +
     "Not on b: its file has other rules.");
+  assert.match(holdText(FLEET, true), /\(a\), on all but this node until a reload of other/);
+  assert.equal(holdText(undefined, true), "It holds on this node.");
 });
 
 test("the past is that of whole steps, and of no time before", () => {

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 49_206),
     ("laboratory", ("lab/", "bench/"), 7_405),
-    ("console", ("console/",), 4_920),
+    ("console", ("console/",), 4_922),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 56_322
+TESTS_MAX = 56_324
 
 
 def weigh(tree):

@@ -142,7 +142,7 @@ class RulePage(PageTest):
             page.click("#to-file")
             page.find(".editor .message", "The rule is valid.")
             page.click("#save-rule")
-            page.find(".editor .message.good", "in the file")
+            page.find(".editor .message.good", "also in the file. It holds on this node.")
             page.find("[data-row=fresh]", "7 per 1h")
             page.click(".editor button", "Close")
             page.gone(".editor")
