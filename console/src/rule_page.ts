@@ -15,8 +15,8 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, elseOf, holdText, lastsText, pastOf, stanceOf, switchSays,
-  whereNot, whereText,
+  STANCES, type Stance, type State, elseOf, holdText, isRollingOut, lastsText, pastOf, rolloutOf,
+  rolloutText, shareOf, stanceOf, switchSays, whereNot, whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -44,10 +44,11 @@ export class RulePage {
   private readonly state = h("span");
   private readonly stances = STANCE_NAMES.map((stance) =>
     button(STANCES[stance].label, () => this.turn(stance)));
+  private readonly rollButton = button("", () => this.roll());
   private readonly controls = h("div", { class: "head" },
     h("div", { class: "stances", role: "group", "aria-label": "What the rule does" },
       ...this.stances),
-    h("div", { class: "buttons" }, button("Edit", () => this.edit(), {}, "edit"),
+    h("div", { class: "buttons" }, this.rollButton, button("Edit", () => this.edit(), {}, "edit"),
       button("Remove", () => this.remove(), { class: "danger" })));
   private readonly message = h("p", { class: "message", role: "status" });
   private readonly facts = h("dl", { class: "facts" });
@@ -168,11 +169,14 @@ export class RulePage {
     fill(this.facts,
       ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
       ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
+      ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
       ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
       ...fact("Runs", this.runs()),
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
       h("dt", {}, "Now"), this.now);
+    say(this.rollButton, isRollingOut(rule) ? "Stop rollout" : "Roll out");
+    this.rollButton.hidden = shareOf(rule) === "100%";
     this.stances.forEach((pressed, at) => {
       const isOn = STANCE_NAMES[at] === stanceOf(rule);
       pressed.setAttribute("aria-pressed", String(isOn));
@@ -233,6 +237,16 @@ export class RulePage {
     const says = switchSays(from, to, this.lately(from), this.fleet);
     await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
       label, { method: "PATCH", body: patch });
+  }
+
+  private async roll(): Promise<void> {
+    const rule = this.rule!;
+    const isOn = isRollingOut(rule);
+    const body = isOn ? { rollout: null } : rolloutOf(rule);
+    await this.propose(`${isOn ? "Stop the rollout of" : "Roll out"} ${this.id}?`,
+      isOn ? `The rule stays at ${shareOf(rule)} of the keys.`
+        : `The rule denies ${rolloutText(body)}.`,
+      isOn ? "Stop" : "Roll out", { method: "PATCH", body });
   }
 
   private async remove(): Promise<void> {

@@ -17,10 +17,10 @@ export const STANCES: Record<Stance, Readonly<{
 }>> = {
   enforced: { label: "Enforce", question: "Enforce",
     then: "Such requests are denied from now on",
-    patch: { enabled: null, shadow: null, enforce: null } },
+    patch: { enabled: null, shadow: null, enforce: null, rollout: null } },
   shadow: { label: "Shadow", question: "Put into shadow",
     then: "Such requests pass from now on, and are still counted",
-    patch: { enabled: null, enforce: null, shadow: true } },
+    patch: { enabled: null, enforce: null, rollout: null, shadow: true } },
   off: { label: "Off", question: "Switch off",
     then: "It counts nothing and denies nobody from now on", patch: { enabled: false } },
 };
@@ -29,6 +29,32 @@ export function stanceOf({ enabled, shadow, enforce = "100%" }: json.Fields): St
   if (enabled === false) return "off";
   if (shadow === true || enforce === "0%") return "shadow";
   return enforce === "100%" ? "enforced" : "part";
+}
+
+/** Of its keys, how many it denies. */
+export function shareOf(rule: json.Fields): string {
+  return rule.shadow === true ? "0%" : json.text(rule.enforce) ?? "100%";
+}
+
+/** Which moves the rule by itself. */
+export function isRollingOut({ rollout }: json.Fields): boolean {
+  return json.isObject(rollout) && json.text(rollout.stopped) === undefined;
+}
+
+export function rolloutText(rule: json.Fields): string {
+  const { steps, every, stop_if: stopIf, stopped } = json.object(rule.rollout);
+  const where = `${shareOf(rule)} of the keys, in steps ${json.list(steps).join(", ")}`;
+  return isRollingOut(rule) ? `${where}, each ${String(every)}; stops if ${String(stopIf)}`
+    : `${where}; has stopped: ${String(stopped)}`;
+}
+
+/** The patch that starts a rollout of a rule that does not deny all of its keys. */
+export function rolloutOf(rule: json.Fields): json.Fields {
+  const from = shareOf(rule);
+  const rest = [1, 10, 50, 100].filter((step) => step > parseInt(from, 10));
+  const steps = [from, ...rest.map((step) => `${step}%`)];
+  return { shadow: null, enforce: steps[1],
+    rollout: { steps, every: "10m", stop_if: "denied_keys>0.1%", stopped: null } };
 }
 
 /** Clocks of nodes agree so well. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, pastOf, stanceOf, switchSays, whereText,
+  authorOf, elseOf, holdText, pastOf, rolloutOf, rolloutText, stanceOf, switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -28,6 +28,16 @@ test("a rule does one thing of three, or one of them in part", () => {
   assert.equal(stanceOf({ shadow: true, enabled: false }), "off");
   assert.deepEqual(["0%", "10%", "100%"].map((enforce) => stanceOf({ enforce })),
     ["shadow", "part", "enforced"]);
+});
+
+test("a rollout begins where the rule is, and says its steps", () => {
+  const begun = rolloutOf({ shadow: true });
+  assert.equal(rolloutText(begun), "1% of the keys, in steps 0%, 1%, 10%, 50%, 100%, each 10m; " +
+    "stops if denied_keys>0.1%");
+  assert.deepEqual(rolloutOf({ enforce: "10%" }).rollout.steps, ["10%", "50%", "100%"]);
+  const stopped = { enforce: "0%", rollout: { ...begun.rollout, stopped: "it denied bob" } };
+  assert.equal(stanceOf(stopped), "shadow");
+  assert.match(rolloutText(stopped), /^0% of the keys, .*; has stopped: it denied bob$/);
 });
 
 test("a change says where it holds, and where not", () => {

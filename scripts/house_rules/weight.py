@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 49_206),
+    ("server", ("src/", "include/"), 49_615),
     ("laboratory", ("lab/", "bench/"), 7_405),
-    ("console", ("console/",), 4_922),
+    ("console", ("console/",), 4_954),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 56_324
+TESTS_MAX = 56_683
 
 
 def weigh(tree):

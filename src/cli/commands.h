@@ -26,6 +26,7 @@ void add_check_command(CLI::App& app);
 void add_busiest_command(CLI::App& app);
 void add_block_commands(CLI::App& app);
 void add_denials_command(CLI::App& app);
+void add_rollout_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);

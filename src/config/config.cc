@@ -119,6 +119,7 @@ void read_config(const SectionReader& reader, Config& config) {
   auto read = read_rules(reader, context_of(settings, config.served_by));
   config.rules = std::move(read.rules);
   config.rule_places = std::move(read.places);
+  config.rollouts = std::move(read.rollouts);
 }
 
 // A pipe whose writer is silent for as long, or comes in more pieces, is given up.

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -30,6 +31,7 @@
 #include "config/fields/fields.h"
 #include "config/rules/rule_context.h"
 #include "config/setting_values.h"
+#include "rules/rollout.h"
 #include "rules/rule_set.h"
 #include "weir/result.h"
 
@@ -40,7 +42,8 @@ struct Config {
   ServedBy served_by = ServedBy::kServer;
   SettingValues settings;  // checked
   std::vector<Rule> rules;
-  std::vector<RulePlaces> rule_places;  // parallel to `rules`, as they were read
+  std::vector<RulePlaces> rule_places;      // parallel to `rules`, as they were read
+  std::map<std::string, Rollout> rollouts;  // by the id of the rule
   // For rules. parse_config() does not read files, so load_config() adds token_key and
   // country_database.
   RequestSources sources;

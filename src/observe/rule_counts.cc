@@ -99,11 +99,18 @@ LatencyFigures RuleCounts::latency(RuleNumber rule) const {
 }
 
 std::uint64_t RuleCounts::keys(RuleNumber rule, Instant now) const {
-  if (rule == kNoRuleNumber) return 0;
-  KeySketch::Registers registers{};
+  KeysSeen seen;
+  add_keys(rule, seen, now);
+  return KeySketch::estimate(seen.all);
+}
+
+void RuleCounts::add_keys(RuleNumber rule, KeysSeen& seen, Instant now) const {
+  if (rule == kNoRuleNumber) return;
   const std::scoped_lock lock(mutex_);
-  for (const CoreRuleCounts* core : cores_) core->rules_[rule].keys.merge_into(registers, now);
-  return KeySketch::estimate(registers);
+  for (const CoreRuleCounts* core : cores_) {
+    core->rules_[rule].keys.merge_into(seen.all, now);
+    core->rules_[rule].denied_keys.merge_into(seen.denied, now);
+  }
 }
 
 KeyReport RuleCounts::busiest_keys(RuleNumber rule, KeysBy by, Instant now) const {

@@ -43,7 +43,7 @@ std::uint64_t rule_hash(std::string_view id);
 // By RuleOutcome.
 using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 
-// Plain memory that begins as zeros (core_slots.h): 24 MB of addresses, of which only pages
+// Plain memory that begins as zeros (core_slots.h): 32 MB of addresses, of which only pages
 // that were counted in are memory.
 class CoreRuleCounts {
  public:
@@ -52,6 +52,10 @@ class CoreRuleCounts {
   // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber. True: the
   // caller is to sample() this answer's key.
   bool record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
+  // That answer was a denial, and not in shadow.
+  void record_denial(RuleNumber rule, std::uint64_t key_hash, Instant now) noexcept {
+    if (rule != kNoRuleNumber) rules_[rule].denied_keys.add(key_hash, now);
+  }
   // REQUIRES: record() said so
   void sample(const CoreBusiestKeys::Sample& sample, Instant now) noexcept {
     busiest_.add(sample, rules_[sample.rule].sampler, now);
@@ -71,6 +75,7 @@ class CoreRuleCounts {
     std::array<OwnCount, kRuleOutcomeCount> outcomes{};
     KeySampler sampler;
     KeySketch keys;
+    KeySketch denied_keys;
     LatencyCounts latency;
   };
 
@@ -105,6 +110,12 @@ class RuleCounts {
 
   // Different keys in this minute and the one before it, estimated (key_sketch.h).
   std::uint64_t keys(RuleNumber rule, Instant now) const;
+  // Adds them to those that were there, for who counts them for longer; and those denied.
+  struct KeysSeen {
+    KeySketch::Registers all{};
+    KeySketch::Registers denied{};
+  };
+  void add_keys(RuleNumber rule, KeysSeen& seen, Instant now) const;
 
   // Those of its keys in the same time that all cores together know of.
   KeyReport busiest_keys(RuleNumber rule, KeysBy by, Instant now) const;

@@ -68,6 +68,7 @@ class alignas(64) CoreTraffic {
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
   // One denial, for those who ask later why (denials.h).
   void record_denial(const DenialFacts& facts, const DenialTexts& texts) noexcept {
+    if (!facts.is_shadow) rules_.record_denial(facts.rule, facts.key_hash, facts.at);
     denials_.add(facts, texts);
   }
 

@@ -24,6 +24,7 @@
 #include "config/rules/rule_sources.h"
 #include "observe/rule_hold.h"
 #include "rulebook/rule_author.h"
+#include "rules/rollout.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -38,6 +39,7 @@ struct RuleView {
   std::string id;
   std::string json;  // empty of kEnvoy
   RuleOrigin origin = RuleOrigin::kFile;
+  std::optional<Rollout> rollout{};
 };
 
 struct RulesView {

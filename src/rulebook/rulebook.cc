@@ -123,16 +123,18 @@ RuleSource read_rule(const std::string& others, ServedBy served_by, const std::s
 // What others see of a version.
 std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_force,
                                            const std::vector<RuleSource>& in_file,
-                                           const std::vector<Rule>& envoy, std::uint64_t version) {
+                                           const std::vector<Rule>& envoy,
+                                           const std::map<std::string, Rollout>& rollouts,
+                                           std::uint64_t version) {
   auto view = RulesView{.version = version};
   const auto written = texts_by_id(in_file);
   const auto known = texts_by_id(in_force);
   for (const auto& rule : in_force) {
     const auto found = written.find(rule.id);
     const bool is_written = found != written.end() && found->second == rule.json;
-    view.rules.push_back({.id = rule.id,
-                          .json = rule.json,
-                          .origin = is_written ? RuleOrigin::kFile : RuleOrigin::kRequest});
+    auto& shown = view.rules.emplace_back(RuleView{.id = rule.id, .json = rule.json});
+    if (!is_written) shown.origin = RuleOrigin::kRequest;
+    if (const auto at = rollouts.find(rule.id); at != rollouts.end()) shown.rollout = at->second;
   }
   for (const auto& rule : envoy) {
     view.rules.push_back({.id = rule.id, .json = {}, .origin = RuleOrigin::kEnvoy});
@@ -158,6 +160,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.served_by = config.served_by;
   next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
+  next.rollouts = std::move(config.rollouts);
   const auto written = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
   std::ranges::copy_if(config.rules, std::back_inserter(envoy),
@@ -167,7 +170,9 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   if (!by_hand.empty()) {
     try {
       auto rules = rules_in(next, by_hand).rules;
-      config.rules = checked(next, {.rules = rules}).rules;
+      auto together = checked(next, {.rules = rules});
+      config.rules = std::move(together.rules);
+      next.rollouts = std::move(together.rollouts);
       next.in_force = std::move(rules);
       loaded.lost.clear();
     } catch (const Refusal& refusal) {
@@ -184,7 +189,9 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
                                              RuleAuthor author, Instant now) {
   auto next = state_;
   next.version = version - 1;
-  next.rules = compile_(checked(state_, {.rules = rules}).rules, next.sources);
+  auto together = checked(state_, {.rules = rules});
+  next.rules = compile_(std::move(together.rules), next.sources);
+  next.rollouts = std::move(together.rollouts);
   next.in_force = std::move(rules);
   auto changes = finish(next, RuleOrigin::kRequest, now, std::move(author));
   put_in_force(std::move(next));
@@ -225,7 +232,8 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin origin, Instan
                                {.rules = *next.rules, .sources = next.in_force});
   }
   ++next.version;
-  next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
+  next.view =
+      make_view(next.in_force, next.in_file.rules, *next.envoy, next.rollouts, next.version);
   // The reply to a change names its version, and a client may want to go back to it.
   const bool is_answered = origin == RuleOrigin::kRequest;
   if (is_answered || state_.rules == nullptr || !changes.empty() ||
@@ -293,7 +301,9 @@ Rulebook::Checked Rulebook::checked(const State& base, const Draft& draft) {
                              "rules", base.served_by);
   if (!parsed) throw Refusal{kConflict, describe_conflicts(parsed.error(), draft.rules)};
   auto& config = *parsed;
-  auto checked = Checked{.rules = {}, .warnings = warnings_about(draft, config)};
+  auto checked = Checked{.rules = {},
+                         .rollouts = std::move(config.rollouts),
+                         .warnings = warnings_about(draft, config)};
   checked.rules = std::move(config.rules);
   const auto ids = texts_by_id(draft.rules);
   for (const auto& rule : *base.envoy) {
@@ -434,6 +444,7 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   for (const auto& warning : together.warnings) draft.warnings.push_back(sentence_of(warning));
   auto next = state_;
   next.rules = compile_(std::move(together.rules), next.sources);
+  next.rollouts = std::move(together.rollouts);
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);

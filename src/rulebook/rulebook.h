@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -91,6 +92,7 @@ class Rulebook {
 
  private:
   using Sources = std::vector<RuleSource>;
+  using Rollouts = std::map<std::string, Rollout>;  // by the rule's id
 
   // One version of the rules, and what it is made of. Copied, changed and put in the place of
   // the old one.
@@ -102,6 +104,7 @@ class Rulebook {
     std::shared_ptr<const std::vector<Rule>> envoy = std::make_shared<std::vector<Rule>>();
     RequestSources sources;
     Sources in_force;
+    Rollouts rollouts;
     RuleSetPtr rules;  // the same, compiled
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
     RuleHistory history;
@@ -117,6 +120,7 @@ class Rulebook {
   };
   struct Checked {
     std::vector<Rule> rules;
+    Rollouts rollouts{};
     ConfigErrors warnings{};  // about the rule that a draft puts
   };
   // Each throws a Refusal, which change() makes a reply.

@@ -68,6 +68,19 @@ std::string text_of(const boost::json::value& value) {
   return printable(std::string_view(value.get_string()));
 }
 
+std::string text_in(const boost::json::value& from, std::string_view field) {
+  const auto* const value = from.is_object() ? from.as_object().if_contains(field) : nullptr;
+  return value == nullptr ? "" : text_of(*value);
+}
+
+std::string user_name() {
+  for (const char* const name : {"SUDO_USER", "USER"}) {
+    const char* const user = std::getenv(name);
+    if (user != nullptr && *user != 0) return std::string(user).substr(0, 64);
+  }
+  return {};
+}
+
 std::string escaped(std::string_view text) {
   return percent_encoded(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)); });
 }

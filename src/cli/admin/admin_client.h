@@ -39,6 +39,12 @@ struct AdminClient {
 // control the terminal.
 std::string text_of(const boost::json::value& value);
 
+// Empty if there is no such field, or no object.
+std::string text_in(const boost::json::value& from, std::string_view field);
+
+// The user who types a command, for those who look later.
+std::string user_name();
+
 // For a query: all but letters and digits as %XX.
 std::string escaped(std::string_view text);
 

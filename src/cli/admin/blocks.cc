@@ -4,7 +4,6 @@
 #include <boost/json.hpp>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -34,15 +33,6 @@ struct BlockOptions {
   int limit = 100;
 };
 
-// The user who types it, for those who look later.
-std::string who() {
-  for (const char* const name : {"SUDO_USER", "USER"}) {
-    const char* const user = std::getenv(name);
-    if (user != nullptr && *user != 0) return std::string(user).substr(0, 64);
-  }
-  return {};
-}
-
 // Without the fields that say nothing.
 std::string body_of(std::initializer_list<std::pair<const char*, std::string>> fields) {
   json::object body;
@@ -50,12 +40,6 @@ std::string body_of(std::initializer_list<std::pair<const char*, std::string>> f
     if (!text.empty()) body[name] = json::string_view(text.data(), text.size());
   }
   return json::serialize(body);
-}
-
-// Empty if there is no such field.
-std::string text_in(const json::value& from, const char* field) {
-  const json::value* const value = from.as_object().if_contains(field);
-  return value == nullptr ? "" : text_of(*value);
 }
 
 std::string rule_in(const json::value& block) {
@@ -73,7 +57,7 @@ void block(const BlockOptions& options) {
                                                       {"for", options.length},
                                                       {"rule", options.rule},
                                                       {"why", options.reason},
-                                                      {"by", who()}})};
+                                                      {"by", user_name()}})};
   options.client.show(question, [](const json::value& made) {
     return text_of(made.at("key")) + " is blocked for " +
            span_text(made.at("ends_in_seconds").to_number<double>()) + ", by " + rule_in(made) +
@@ -82,10 +66,10 @@ void block(const BlockOptions& options) {
 }
 
 void unblock(const BlockOptions& options) {
-  const auto question =
-      HttpQuestion{.url = kPath,
-                   .method = "DELETE",
-                   .body = body_of({{"key", options.key}, {"rule", options.rule}, {"by", who()}})};
+  const auto question = HttpQuestion{
+      .url = kPath,
+      .method = "DELETE",
+      .body = body_of({{"key", options.key}, {"rule", options.rule}, {"by", user_name()}})};
   options.client.show(question, [&](const json::value&) {
     return printable(options.key) + " is no longer blocked by " +
            (options.rule.empty() ? "any rule" : options.rule) + "\n";

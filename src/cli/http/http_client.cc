@@ -51,6 +51,7 @@ class Exchange {
       add_field("Content-Type: application/json");
       add_field("Expect:");  // sends the body at once
     }
+    if (!question.if_match.empty()) add_field(("If-Match: " + question.if_match).c_str());
     if (!question.token.empty()) add_field(("Authorization: Bearer " + question.token).c_str());
     set(CURLOPT_HTTPHEADER, fields_.get());
     set(CURLOPT_ERRORBUFFER, words_.data());

@@ -23,7 +23,8 @@ struct HttpQuestion {
   std::string url;      // http:// or https://; without a scheme it is http://
   std::string token{};  // for Authorization: Bearer; empty: none
   std::string method = "GET";
-  std::string body{};  // JSON; empty: none
+  std::string body{};      // JSON; empty: none
+  std::string if_match{};  // the ETag that must hold; empty: any
 };
 
 struct HttpReply {

@@ -367,6 +367,9 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
     if (recent_traffic_.seconds() != seconds_before) {
       show_second(parts, now);
       log_denials(now);
+      const bool is_alone = recent_traffic_.snapshot()->scope == TrafficSnapshot::Scope::kNode;
+      rollouts_.look(
+          settings_.fleet && is_alone ? Rollouts::Others::kAway : Rollouts::Others::kHear, now);
     }
     // A tick that is due still has lacked memory.
     const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);

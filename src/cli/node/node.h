@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fault.h"
+#include "cli/node/rollouts.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/settings.h"
 #include "cli/node/traffic_guard.h"
@@ -127,6 +128,10 @@ class Node {
   SharedRules shared_rules_{name_, [this](Instant now) { rule_changer_.follow_fleet(now); }};
   RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr};
   TrafficGuard traffic_guard_;
+  Rollouts rollouts_{
+      {.traffic = traffic_, .desk = rule_changer_, .tell = [this](TrafficEvent event) {
+         traffic_guard_.tell(std::move(event));
+       }}};
   Reloads reloads_{clock_.now()};
   const NodeView view_;
   const ConsoleOptions console_;

@@ -116,6 +116,11 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
   if (!began) open_.erase(found.rule);
 }
 
+void TrafficGuard::tell(TrafficEvent event) {
+  const auto told = events_.add(std::move(event));
+  if (posts(*traffic_.snapshot())) post(*told);
+}
+
 // The first node by name, among those alive, posts for all.
 bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
   if (webhook_ == nullptr) return false;

@@ -57,6 +57,9 @@ class TrafficGuard {
   // What the thread does when a second has finished.
   void look(const TrafficSnapshot& snapshot);
 
+  // An event that it has not found itself.
+  void tell(TrafficEvent event);
+
   const TrafficEvents& events() const { return events_; }
   const UnusualRules& unusual_rules() const { return unusual_rules_; }
   Webhook::Figures webhook_figures() const;

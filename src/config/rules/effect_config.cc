@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -241,6 +243,28 @@ std::vector<Quota> read_concurrency(const SectionReader& reader) {
 }
 
 }  // namespace
+
+std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule) {
+  const auto section = reader.section("rollout");
+  if (!section || !section->valid()) return std::nullopt;
+  Rollout rollout{.percent = rule.shadow ? 0 : rule.enforced_percent};
+  section->fill(rollout);
+  auto& steps = rollout.steps;
+  for (const YamlNode* step : section->texts("steps")) steps.push_back(percent_in(step->text));
+  const auto stop_if = section->get<std::string>("stop_if").value_or("");
+  rollout.denied_max = std::strtod(stop_if.c_str() + stop_if.find('>') + 1, nullptr);
+  const bool rises = std::ranges::adjacent_find(steps, std::greater_equal()) == steps.end();
+  if (!rises || steps.size() < 2) {
+    section->mistake("steps",
+                     "'steps' must rise, from the share of the keys that was denied before to the "
+                     "last one, such as [0%, 1%, 10%, 100%]");
+  } else if (steps.end() - std::ranges::find(steps, rollout.percent) < 2) {
+    reader.mistake("enforce",
+                   "'enforce' must be a step of 'rollout' before the last; the rollout moves it. "
+                   "To end the rollout, remove it");
+  }
+  return rollout;
+}
 
 void read_effects(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";

@@ -59,10 +59,14 @@ class GatewayFields {
     reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
   }
 
-  void refuse_surge() const {
-    if (served_by_ != ServedBy::kGateway || !reader_.is_set("on_surge")) return;
-    reader_.mistake("on_surge",
-                    "nothing in nginx's workers watches for unusual traffic; remove it");
+  void refuse_what_is_watched() const {
+    if (served_by_ != ServedBy::kGateway) return;
+    const auto refuse = [&](std::string_view field, std::string what) {
+      if (!reader_.is_set(field)) return;
+      reader_.mistake(field, "nothing in nginx's workers " + what + "; remove it");
+    };
+    refuse("on_surge", "watches for unusual traffic");
+    refuse("rollout", "raises 'enforce'");
   }
 
  private:
@@ -177,7 +181,7 @@ void read_gateway_effects(const SectionReader& reader, const RuleContext& contex
   const GatewayFields fields(reader, context);
   fields.read_response_count(rule);
   fields.read_concurrency(rule);
-  fields.refuse_surge();
+  fields.refuse_what_is_watched();
 }
 
 }  // namespace weir

@@ -174,7 +174,8 @@ ReadRules read_rules(const SectionReader& file, const RuleContext& context) {
   ReadRules read;
   RulesSeen seen(file);
   file.for_each("rules", [&](const SectionReader& reader) {
-    read.rules.push_back(read_rule(reader, context, seen));
+    const Rule& rule = read.rules.emplace_back(read_rule(reader, context, seen));
+    if (auto rollout = read_rollout(reader, rule)) read.rollouts.emplace(rule.id, *rollout);
     read.places.push_back(places_in(reader));
   });
   return read;

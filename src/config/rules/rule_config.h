@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "config/fields/section_reader.h"
 #include "config/rules/rule_context.h"
+#include "rules/rollout.h"
 #include "rules/rule.h"
 #include "rules/text/path_regexes.h"
 
@@ -19,7 +21,8 @@ namespace weir {
 
 struct ReadRules {
   std::vector<Rule> rules;
-  std::vector<RulePlaces> places;  // parallel to `rules`
+  std::map<std::string, Rollout> rollouts;  // by the rule's id
+  std::vector<RulePlaces> places;           // parallel to `rules`
 };
 
 // `file` reads the whole file.
@@ -36,6 +39,9 @@ DescriptorEntry read_descriptor_entry(const SectionReader& reader);
 
 // effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
 void read_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);
+
+// The rollout in which the rule is. REQUIRES: its effects have been read
+std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule);
 
 // gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
 // for those who cannot.

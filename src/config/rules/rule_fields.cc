@@ -5,6 +5,7 @@
 #include "rules/mode.h"
 #include "rules/request/key_part.h"
 #include "rules/request_match.h"
+#include "rules/rollout.h"
 #include "rules/rule.h"
 #include "rules/schedule.h"
 
@@ -235,6 +236,27 @@ constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFi
 constexpr TextForm kEnforced = {"^([1-9]?[0-9]|100)%$", "a share of the keys from 0% to 100%"};
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
+constexpr TextForm kStopIf = {"^denied_keys ?> ?[0-9]{1,2}(\\.[0-9]{1,4})?%$",
+                              "'denied_keys>' and a share below 100%, such as denied_keys>0.1%"};
+
+constexpr Field kRolloutFields[] = {
+    row::texts("steps", &kEnforced,
+               "The shares of the keys that are denied one after the other, rising; the first is "
+               "the one before the rollout.")
+        .required(),
+    row::duration<&Rollout::every>("every", {1'000'000, kWindowMax.count()},
+                                   "How long each step lasts.")
+        .required(),
+    row::text("stop_if", &kStopIf,
+              "When it stops, and goes back a step: if a node denies more of the rule's keys than "
+              "this share of those that it sees.")
+        .required(),
+    row::text<&Rollout::stopped>("stopped", kAnyText, "Why it has stopped. Weir writes it."),
+};
+
+constexpr Section kRollout = {"'rollout'", "How the rule comes to deny all of its keys.",
+                              kRolloutFields};
+
 constexpr Field kOnSurgeFields[] = {
     row::text(
         "limit", &kSurgeLimit,
@@ -330,6 +352,9 @@ constexpr Field kRuleFields[] = {
         "chooses its key can choose one "
         "that is spared.")
         .defaults_to("100%"),
+    row::section("rollout", kRollout,
+                 "Raises 'enforce' step by step, and stops when it denies too many keys: weir "
+                 "rollout starts it."),
     row::choice<&Rule::mode>(
         "mode", kModeNames,
         "How the nodes that share a store agree: local, async, leased or strict. local: each "

@@ -11,12 +11,10 @@ std::shared_ptr<const TrafficEvent> TrafficEvents::add(TrafficEvent event) {
   events_.push_back(added);
   last_ += 1;
   if (events_.size() > kEventsMax) events_.pop_front();
-  if (added->kind == TrafficEvent::Kind::kBegan) {
-    figures_.began += 1;
-    figures_.open += 1;
-  } else {
-    figures_.open -= 1;
-  }
+  const bool began = added->kind == TrafficEvent::Kind::kBegan;
+  figures_.began += began;
+  figures_.open += began;
+  figures_.open -= added->kind == TrafficEvent::Kind::kEnded;
   return added;
 }
 

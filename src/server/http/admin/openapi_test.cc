@@ -197,9 +197,15 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
   EXPECT_EQ(names_of(at("/components/schemas/BusyKey/properties")),
             names_of(busiest.at("keys").at(0)));
   door.events.add({.rule = "login", .keys = {{.hash = 1, .low = 2, .text = "alice"}}});
+  door.events.add({.kind = TrafficEvent::Kind::kRollout, .rule = "login", .text = "has ended"});
   const json::value events = json::parse(door.ask(get("/admin/events")).body);
   const json::value& event = events.at("events").at(0);
-  EXPECT_EQ(names_of(at("/components/schemas/Event/properties")), names_of(event));
+  auto named = names_of(at("/components/schemas/Event/properties"));
+  EXPECT_EQ(named.erase("text"), 1u);
+  EXPECT_EQ(named, names_of(event));
+  EXPECT_EQ(json::serialize(events.at("events").at(1)),
+            R"({"number":2,"event":"rollout","rule":"login","at":"1970-01-01T00:00:00Z",)"
+            R"("text":"has ended"})");
   EXPECT_EQ(names_of(at("/components/schemas/Event/properties/keys/items/properties")),
             names_of(event.at("keys").at(0)));
 }

@@ -126,6 +126,7 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, pages, rule, exchange.now);
+    json.field("version", view->version);
     if (const Rule* const known = core.rules().find(id); known != nullptr) {
       json.field("in_force", known->in_force(core.engine().wall_time(exchange.now)));
       write_words(json.key("words"), words_of(*known, written_rule(rule.json)));

@@ -40,9 +40,13 @@ std::string utc_text(std::int64_t second) {
 }
 
 void write_event(JsonWriter& json, const TrafficEvent& event) {
-  const bool began = event.kind == TrafficEvent::Kind::kBegan;
-  json.field("number", event.number).field("event", began ? "began" : "ended");
+  constexpr std::array<std::string_view, 3> kKinds = {"began", "ended", "rollout"};
+  json.field("number", event.number).field("event", kKinds[static_cast<std::size_t>(event.kind)]);
   json.field("rule", event.rule);
+  if (event.kind == TrafficEvent::Kind::kRollout) {
+    json.field("at", utc_text(event.at)).field("text", as_utf8(event.text));
+    return;
+  }
   json.field("since", utc_text(event.since)).field("at", utc_text(event.at));
   json.field("requests_per_second", tenths(event.rate));
   json.key("band").begin_object().field("low", tenths(event.band.low));

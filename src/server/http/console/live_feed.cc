@@ -169,7 +169,9 @@ LatencyFigures LiveFeed::recent_latency() const {
 void LiveFeed::note_events(const LivePicture& picture) {
   std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);
-  for (const auto& surge : surges.events) news.push_back(surge_event(*surge));
+  for (const auto& surge : surges.events) {
+    if (surge->kind != TrafficEvent::Kind::kRollout) news.push_back(surge_event(*surge));
+  }
   last_surge_ = surges.last;
   const NodeFigures& figures = *picture.figures;
   note_rules(picture, news);

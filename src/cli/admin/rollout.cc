@@ -1,0 +1,127 @@
+// weir rollout: shows which rules of a running server come to be enforced by degrees, starts such a
+// rollout, and ends it. The server moves it.
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/admin/admin_client.h"
+#include "cli/check_options.h"
+#include "cli/commands.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+struct RolloutOptions {
+  AdminClient client;
+  std::string rule;  // empty: all that have one
+  std::string to;    // empty: none starts
+  std::vector<std::string> steps = {"1", "10", "50"};
+  std::string every = "10m";
+  std::string stop_if = "denied_keys>0.1%";
+  std::string why;
+  bool stop = false;
+};
+
+std::string percent(const std::string& text) { return text.ends_with('%') ? text : text + "%"; }
+
+// Of its keys, how many the rule denies.
+std::string share_in(const json::value& rule) {
+  if (text_in(rule, "shadow") == "true") return "0%";
+  const std::string share = text_in(rule, "enforce");
+  return share.empty() ? "100%" : share;
+}
+
+std::string line_of(const json::value& rule) {
+  const json::value& rollout = rule.at("rollout");
+  std::string line = left(text_of(rule.at("id")), 18) + right(share_in(rule), 6) + "  of";
+  for (const json::value& step : rollout.at("steps").as_array()) line += " " + text_of(step);
+  const std::string stopped = text_in(rollout, "stopped");
+  if (!stopped.empty()) return line + ", has stopped: " + stopped + "\n";
+  return line + ", each " + text_of(rollout.at("every")) + ", stops if " +
+         text_of(rollout.at("stop_if")) + "\n";
+}
+
+// The whole answer, or the one rule.
+std::string table_of(const json::value& said) {
+  std::string table = "rule              denies  steps\n";
+  const json::array one = {said};
+  const json::value* const all = said.as_object().if_contains("rules");
+  for (const json::value& each : all == nullptr ? one : all->as_array()) {
+    if (!text_in(each.at("rule"), "rollout").empty()) table += line_of(each.at("rule"));
+  }
+  return table;
+}
+
+// The fields of a rule that begins to leave its share. An earlier rollout may have stopped.
+json::object start(const std::string& share, const RolloutOptions& options) {
+  json::array steps = {json::string(share)};
+  for (const std::string& step : options.steps) steps.emplace_back(percent(step));
+  steps.emplace_back(percent(options.to));
+  const auto first = steps[1];
+  return {{"shadow", nullptr},
+          {"enforce", first},
+          {"rollout",
+           {{"steps", std::move(steps)},
+            {"every", options.every},
+            {"stop_if", options.stop_if},
+            {"stopped", nullptr}}}};
+}
+
+// Of the rule as it was seen.
+void change(const RolloutOptions& options, const std::string& path) {
+  const json::value seen = json::parse(options.client.ask({.url = path}));
+  const json::value& rule = seen.at("rule");
+  const std::string share = share_in(rule);
+  const bool has_one = !text_in(rule, "rollout").empty();
+  if (options.stop && !has_one) options.client.fail(options.rule + " has no rollout");
+  if (!options.stop && has_one && text_in(rule.at("rollout"), "stopped").empty()) {
+    options.client.fail(options.rule + " has a rollout already, at " + share + "; --stop ends it");
+  }
+  const auto fields = options.stop ? json::object{{"rollout", nullptr}} : start(share, options);
+  options.client.show({.url = path + "?by=" + escaped(user_name()) + "&why=" + escaped(options.why),
+                       .method = "PATCH",
+                       .body = json::serialize(fields),
+                       .if_match = "\"" + text_of(seen.at("version")) + "\""},
+                      [&](const json::value&) {
+                        return options.rule + " denies " +
+                               (options.stop ? share + " of the keys, and stays there\n"
+                                             : text_in(fields, "enforce") + " of the keys\n");
+                      });
+}
+
+void roll_out(const RolloutOptions& options) {
+  const std::string path =
+      "/admin/rules" + (options.rule.empty() ? "" : "/" + escaped(options.rule));
+  if (!options.stop && options.to.empty()) return options.client.show({.url = path}, table_of);
+  if (options.rule.empty()) options.client.fail("of which rule?");
+  change(options, path);
+}
+
+}  // namespace
+
+void add_rollout_command(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "rollout", "Enforce a rule of a running server by degrees; without --to, show what is so");
+  const auto options = std::make_shared<RolloutOptions>();
+  options->client.add_options(*command);
+  command->add_option("RULE", options->rule, "The id of the rule [all]");
+  auto* const to = command->add_option("--to", options->to, "Start: the last share of the keys");
+  command->add_option("--steps", options->steps, "The shares before it, in percent")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--every", options->every, "How long each step lasts")
+      ->check(mistake_in_duration)
+      ->capture_default_str();
+  command->add_option("--stop-if", options->stop_if, "Denied keys, of those seen, that end it")
+      ->capture_default_str();
+  command->add_option("--reason", options->why, "Why, for the history");
+  command->add_flag("--stop", options->stop, "End it; the rule stays where it is")->excludes(to);
+  command->callback([options] { roll_out(*options); });
+}
+
+}  // namespace weir
