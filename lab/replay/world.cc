@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 
 #include "gate/gate.h"
 #include "replay/left_out.h"
@@ -15,20 +16,7 @@ namespace {
 // Says the country where the log does.
 constexpr std::string_view kCountryHeader = "Weir-Country-Of-The-Log";
 
-Quota exactly(const Quota& quota) {
-  return *Quota::make(
-      {.algorithm = Algorithm::kSlidingLog, .limit = quota.limit(), .window = quota.window()});
-}
-
-void make_exact(Rule& rule) {
-  const auto change_all = [](std::vector<Quota>& quotas) {
-    for (Quota& quota : quotas) quota = exactly(quota);
-  };
-  rule.quota = exactly(rule.quota);
-  change_all(rule.limits);
-  for (auto& [name, quotas] : rule.overrides) change_all(quotas);
-  for (auto& [name, quotas] : rule.tiers) change_all(quotas);
-}
+constexpr std::size_t kKeysMax = std::size_t{1} << 20;
 
 Duration longest_window(const Rule& rule) {
   return std::ranges::max(rule.own_limits(), {}, &Quota::window).window();
@@ -56,12 +44,13 @@ World::World(Config config, const LogKnows& knows, Instant start)
     : country_header_(knows.country || config.sources.country_header.empty()
                           ? std::string(kCountryHeader)
                           : config.sources.country_header),
-      court_(std::make_unique<Court>(take_rules(config, knows), start)),
+      court_(std::make_unique<Court>(take_rules(config, knows), kKeysMax, start)),
       tallies_(rules().size()),
       chart_(2 + rules().size(), std::chrono::floor<std::chrono::seconds>(start)) {
-  std::vector<Rule> exact = rules();
-  std::ranges::for_each(exact, make_exact);
-  exact_ = std::make_unique<Court>(std::make_shared<const RuleSet>(std::move(exact)), start);
+  std::vector<Rule> exact;
+  std::ranges::transform(rules(), std::back_inserter(exact), made_exact);
+  exact_ =
+      std::make_unique<Court>(std::make_shared<const RuleSet>(std::move(exact)), kKeysMax, start);
 }
 
 RuleSetPtr World::take_rules(Config& config, const LogKnows& knows) {

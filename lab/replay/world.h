@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "config/config.h"
+#include "engine/asks/court.h"
 #include "gate/described_request.h"
 #include "logs/logged_request.h"
-#include "replay/court.h"
 #include "replay/key_ledger.h"
 #include "replay/time_chart.h"
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <utility>
 
 #include "config/config.h"
@@ -44,6 +45,10 @@ Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
   if (!result) refuse(result.error(), out);
   return *std::move(result);
 }
+
+// What the file would have decided otherwise of the requests that a running server remembers of so
+// long. Tested by tests/e2e/dry_run_test.py.
+void print_dry_runs(const std::string& file, const std::string& server, const std::string& over);
 
 // Sets up the log of commands that run until they are stopped: one line an event, on standard
 // error. Tested by tests/e2e/serve_test.py.

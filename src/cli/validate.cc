@@ -25,6 +25,8 @@ struct ValidateOptions {
   bool envoy = false;
   bool gateway = false;
   bool strict = false;
+  std::string against;
+  std::string over = "5m";
 };
 
 // What passes before anybody knows what it costs, of the key that may do most.
@@ -78,9 +80,19 @@ void add_validate_command(CLI::App& app) {
   command->add_flag("--gateway", options->gateway,
                     "FILE is for weir gateway, or for nginx with Weir in it");
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
+  auto* against = command
+                      ->add_option("--against", options->against,
+                                   "A running server: what the rules that are others would have "
+                                   "decided of the requests that it remembers")
+                      ->excludes("--envoy")
+                      ->excludes("--gateway");
+  command->add_option("--over", options->over, "How much of the past to decide again")
+      ->needs(against)
+      ->capture_default_str();
   command->callback([options] {
     const auto rules = count_rules_in(*options);
     std::cout << options->file << ": ok, " << rules << '\n';
+    if (!options->against.empty()) print_dry_runs(options->file, options->against, options->over);
   });
 }
 

@@ -244,6 +244,8 @@ constexpr std::string_view kHeaderForms[] = {"none", "draft-6", "draft-7", "draf
 constexpr std::string_view kResetForms[] = {"seconds", "epoch"};
 constexpr TextForm kXHeaderName = {"^(limit|remaining|reset)$", "limit, remaining or reset"};
 
+constexpr TextForm kSize = {"^([1-9][0-9]{0,3}MiB|[1-9][0-9]?GiB)$",
+                            "a size from 1MiB to 99GiB, such as 64MiB"};
 constexpr TextForm kNodeName = {"^[!-~]([ -~]{0,62}[!-~])?$",
                                 "up to 64 printable ASCII characters"};
 constexpr TextForm kWebAddress = {
@@ -296,6 +298,11 @@ constexpr Field kConfigFields[] = {
         "How many denials a second the log names at most. /admin/denials has them in any case.")
         .defaults_to("0")
         .set_by({"--log-denials", "Denials a second that the log names at most"})
+        .needs_restart(),
+    row::text<&ServerSettings::remember>(
+        "remember", &kSize,
+        "Memory for recent requests, by hashed key, on which other limits can be tried.")
+        .set_by({"--remember", "Memory for recent requests, to try limits on, such as 64MiB"})
         .needs_restart(),
     row::choice<&ServerSettings::console>(
         "console", kConsoleUses,

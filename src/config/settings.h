@@ -99,6 +99,7 @@ struct ServerSettings {
   std::string state_file;
   bool show_keys = false;
   std::size_t log_denials = 0;
+  std::string remember;
   ConsoleUse console{};
   std::string node_name, advertise;
   bool watch = false;

@@ -30,6 +30,8 @@
 
 namespace weir {
 
+class CoreRecentAsks;
+
 // The charges of one request, with room for their decisions. Lives in its session and is reused,
 // so that deciding allocates nothing.
 class Check {
@@ -141,6 +143,10 @@ class Engine {
   void use_unusual_rules(const UnusualRules& rules) { unusual_ = &rules; }
   bool is_unusual(RuleNumber rule) const { return unusual_ != nullptr && unusual_->holds(rule); }
 
+  // From now on it hears what rules are asked; `asks` must outlive the engine.
+  void remember_in(CoreRecentAsks& asks) { recent_asks_ = &asks; }
+  CoreRecentAsks* recent_asks() { return recent_asks_; }  // may be null
+
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
   // `now` by the wall clock: for dates that others have written, and for those they read.
@@ -176,6 +182,7 @@ class Engine {
   const ActiveAlgorithms* active_ = nullptr;
   RuleNumber ruleless_ = kNoRuleNumber;
   const UnusualRules* unusual_ = nullptr;  // null: nobody watches the traffic
+  CoreRecentAsks* recent_asks_ = nullptr;
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came

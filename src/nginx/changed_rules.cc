@@ -103,7 +103,7 @@ RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
   return reply;
 }
 
-void ChangedRules::judge(RuleTrial, Judged done) {
+void ChangedRules::judge(RuleTrial, Judged done, Instant) {
   done({.outcome = kConflict, .detail = "nginx does not judge rules here: use nginx -t"});
 }
 

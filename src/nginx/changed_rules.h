@@ -49,7 +49,7 @@ class ChangedRules final : public RuleDesk {
   std::shared_ptr<const RulesView> view() const override { return book_.view(); }
   RuleHistory history() const override { return book_.history(); }
   void change(RuleChange change, Done done, Instant now) override;
-  void judge(RuleTrial trial, Judged done) override;
+  void judge(RuleTrial trial, Judged done, Instant now) override;
 
  private:
   RuleSetPtr compile(std::vector<Rule> rules);

@@ -23,6 +23,7 @@
 
 #include "config/rules/rule_sources.h"
 #include "observe/rule_hold.h"
+#include "rulebook/dry_run.h"
 #include "rulebook/rule_author.h"
 #include "rules/rollout.h"
 #include "weir/time.h"
@@ -94,6 +95,8 @@ struct RuleReply {
 struct RuleTrial {
   std::string id;    // of the rule; empty: a file
   std::string text;  // as YAML or JSON
+  // So much of the past is decided again; zero: nothing is.
+  Duration over{0};
 };
 
 // A mistake in it, or something suspicious.
@@ -112,6 +115,7 @@ struct RuleVerdict {
   std::vector<RuleFinding> findings{};
   std::vector<std::string> changes{};  // what it would change, a line each
   std::string json{};                  // of a rule without mistakes
+  std::vector<DryRun> dry_runs{};      // of the rule, or those of a file that are others
 
   bool is_ok() const {
     const auto is_mistake = [](const RuleFinding& finding) {
@@ -152,9 +156,9 @@ class RuleDesk {
   // new rules, unless one has been busy for a second.
   virtual void change(RuleChange change, Done done, Instant now) = 0;
 
-  // The same, but changes nothing: what would become of it now.
+  // The same, but changes nothing: what would become of it now. One dry run at a time.
   using Judged = std::function<void(RuleVerdict)>;
-  virtual void judge(RuleTrial trial, Judged done) = 0;
+  virtual void judge(RuleTrial trial, Judged done, Instant now) = 0;
 };
 
 }  // namespace weir

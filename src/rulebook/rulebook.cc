@@ -12,6 +12,7 @@
 #include "rulebook/rule_replacement.h"
 #include "rulebook/rule_text.h"
 #include "rulebook/rules_by_hand.h"
+#include "rulebook/tried_rules.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -382,11 +383,12 @@ std::vector<std::string> Rulebook::changes_by(const Sources& rules,
                           {.rules = RuleSet(std::move(parsed), state_.sources), .sources = rules});
 }
 
-void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
+std::optional<TriedRules> Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   const RuleProbe probe(state_.in_file.others, trial.text);
   const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
   if (!parsed) {
-    return add_findings(probe.as_written(parsed.error()), RuleFinding::Weight::kMistake, verdict);
+    add_findings(probe.as_written(parsed.error()), RuleFinding::Weight::kMistake, verdict);
+    return std::nullopt;
   }
   auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
   draft.places = parsed->rule_places.front();
@@ -398,27 +400,36 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
                verdict);
   add_findings(probe.as_written(spelling_notes(*parsed, "rule")), RuleFinding::Weight::kWarning,
                verdict);
-  verdict.changes = changes_by(draft.rules, std::move(together.rules));
   verdict.json = *draft.edit.json;
+  return TriedRules{std::move(draft.rules), std::move(together.rules)};
 }
 
 // Files that the file names are not read.
-void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
+std::optional<TriedRules> Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
   auto parsed = parse_config(trial.text, "file", state_.served_by);
-  if (!parsed) return add_findings(parsed.error(), RuleFinding::Weight::kMistake, verdict);
+  if (!parsed) {
+    add_findings(parsed.error(), RuleFinding::Weight::kMistake, verdict);
+    return std::nullopt;
+  }
   auto& config = *parsed;
   add_findings(config_warnings(config, "file"), RuleFinding::Weight::kWarning, verdict);
   add_findings(spelling_notes(config, "file"), RuleFinding::Weight::kWarning, verdict);
   auto rules = std::move(config.rules);
   rules.insert(rules.end(), state_.envoy->begin(), state_.envoy->end());
   if (auto conflict = descriptor_conflict(rules)) throw Refusal{kConflict, *std::move(conflict)};
-  verdict.changes = changes_by(config_sources(trial.text).rules, std::move(rules));
+  return TriedRules{config_sources(trial.text).rules, std::move(rules)};
 }
 
-RuleVerdict Rulebook::judge(const RuleTrial& trial) const {
+RuleVerdict Rulebook::judge(const RuleTrial& trial, const RecentAsks* memory, Instant now) const {
   auto verdict = RuleVerdict();
   try {
-    trial.id.empty() ? judge_file(trial, verdict) : judge_rule(trial, verdict);
+    auto tried = trial.id.empty() ? judge_file(trial, verdict) : judge_rule(trial, verdict);
+    if (!tried) return verdict;
+    if (trial.over > Duration{0}) {
+      const RulesBefore before{*state_.rules, state_.in_force, state_.history};
+      verdict.dry_runs = dry_runs_of(*tried, before, trial, memory, now);
+    }
+    verdict.changes = changes_by(tried->sources, std::move(tried->rules));
   } catch (const Refusal& refusal) {
     verdict.findings.push_back({.text = refusal.detail});
   }

@@ -29,6 +29,7 @@
 #include "config/rules/rule_sources.h"
 #include "rulebook/rule_desk.h"
 #include "rulebook/rules_by_hand.h"
+#include "rulebook/tried_rules.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -80,7 +81,8 @@ class Rulebook {
   void number_from(std::uint64_t version) { state_.version = version - 1; }
 
   // What would become of it. Changes nothing.
-  RuleVerdict judge(const RuleTrial& trial) const;
+  // `memory`: of what rules were asked; null: there is none.
+  RuleVerdict judge(const RuleTrial& trial, const RecentAsks* memory, Instant now) const;
 
   // Whether the file says something else than when it was last read or written.
   bool file_has_changed() const;
@@ -130,8 +132,9 @@ class Rulebook {
   RuleSource wanted_rule(const RuleChange& change) const;
   static RulesByHand rules_in(const State& base, std::string_view by_hand);
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
-  void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
-  void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
+  // All rules as the trial wants them; nothing if it has mistakes.
+  std::optional<TriedRules> judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
+  std::optional<TriedRules> judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
   static Checked checked(const State& base, const Draft& draft);
   static ConfigErrors warnings_about(const Draft& draft, Config& config);
   void edit_file_in(State& next, const RuleEdit& edit) const;

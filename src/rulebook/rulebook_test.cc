@@ -328,8 +328,8 @@ TEST_F(RulebookTest, APutThatForgetsTheMatchOfItsRuleIsRefused) {
             kConflict)
       << "as serializers write a field that is not set";
   EXPECT_EQ(json_of("login"), kMatching);
-  const auto verdict =
-      book_.judge({.id = "login", .text = R"({"id":"login","limit":6,"window":"1m"})"});
+  const auto verdict = book_.judge(
+      {.id = "login", .text = R"({"id":"login","limit":6,"window":"1m"})"}, nullptr, kNow);
   EXPECT_FALSE(verdict.is_ok());
   EXPECT_EQ(patch("login", R"({"match":null})").outcome, kDone);
   EXPECT_EQ(json_of("login"), R"({"id":"login","limit":5,"window":"1m"})");
@@ -341,7 +341,7 @@ TEST_F(RulebookTest, APutThatForgetsTheKeyOfItsRuleWarns) {
     return R"({"id":"login","window":"1m","match":{"path":"/"},)" + std::string(fields) + "}";
   };
   EXPECT_THAT(put("login", text(R"("limit":500,"key":"client")")).warnings, IsEmpty());
-  EXPECT_THAT(book_.judge({.id = "login", .text = text(R"("limit":500)")}).findings,
+  EXPECT_THAT(book_.judge({.id = "login", .text = text(R"("limit":500)")}, nullptr, kNow).findings,
               ElementsAre(testing::Field(&RuleFinding::text, HasSubstr("share one counter"))));
   EXPECT_THAT(put("login", text(R"("limit":500)")).warnings,
               ElementsAre(HasSubstr("the rule had a 'key' and has none now")));
@@ -364,7 +364,7 @@ TEST_F(RulebookTest, AChangeIsAnsweredWithWhatValidateWarnsOf) {
   EXPECT_THAT(put("x", after).warnings,
               ElementsAre("the rule never applies: 'all' comes first and matches all that it "
                           "matches; put it before that one, or into another group"));
-  EXPECT_THAT(said(book_.judge({.id = "x", .text = after})),
+  EXPECT_THAT(said(book_.judge({.id = "x", .text = after}, nullptr, kNow)),
               ElementsAre(testing::StartsWith("4:8: the rule never applies: 'all' comes first"),
                           testing::StartsWith("4:8: a request for '/B' and '/b/' passes")));
 }
@@ -422,14 +422,16 @@ TEST_F(RulebookTest, SaysWhatBecomesOfARule) {
   const auto version = book_.view()->version;
   for (const std::string text : {"id: login\nlimit: 7\nwindow: 1m\n",
                                  "{\n \"id\": \"login\",\n \"limit\": 7, \"window\": \"1m\"}"}) {
-    const auto verdict = book_.judge({.id = "login", .text = text});
+    const auto verdict = book_.judge({.id = "login", .text = text}, nullptr, kNow);
     EXPECT_TRUE(verdict.is_ok()) << testing::PrintToString(said(verdict));
     EXPECT_THAT(verdict.changes, ElementsAre(HasSubstr("changed login: ")));
     EXPECT_EQ(verdict.json, R"({"id":"login","limit":7,"window":"1m"})");
   }
-  EXPECT_THAT(book_.judge({.id = "new", .text = "id: new\nlimit: 7\nwindow: 1m"}).changes,
-              ElementsAre(HasSubstr("added new: ")));
-  EXPECT_THAT(book_.judge({.id = "login", .text = "id: login\nlimit: 5\nwindow: 1m"}).changes,
+  EXPECT_THAT(
+      book_.judge({.id = "new", .text = "id: new\nlimit: 7\nwindow: 1m"}, nullptr, kNow).changes,
+      ElementsAre(HasSubstr("added new: ")));
+  EXPECT_THAT(book_.judge({.id = "login", .text = "id: login\nlimit: 5\nwindow: 1m"}, nullptr, kNow)
+                  .changes,
               IsEmpty());
   EXPECT_EQ(book_.view()->version, version);
   EXPECT_EQ(limit_of("login"), 5);
@@ -450,23 +452,25 @@ TEST_F(RulebookTest, SaysWhatIsWrongWithARuleAtItsPlace) {
            Case{"id: other\nlimit: 5\nwindow: 1m", "1:1: The rule's id must be"},
            Case{"- id: login", "1:1: "},
        }) {
-    const auto verdict = book_.judge({.id = "login", .text = c.text});
+    const auto verdict = book_.judge({.id = "login", .text = c.text}, nullptr, kNow);
     EXPECT_FALSE(verdict.is_ok()) << c.text;
     EXPECT_TRUE(verdict.json.empty());
     EXPECT_THAT(said(verdict), testing::Contains(HasSubstr(c.said))) << c.text;
   }
-  EXPECT_THAT(
-      said(book_.judge({.id = "envoy:edge", .text = "id: envoy:edge\nlimit: 1\nwindow: 1m"})),
-      ElementsAre(HasSubstr("Envoy")));
+  EXPECT_THAT(said(book_.judge({.id = "envoy:edge", .text = "id: envoy:edge\nlimit: 1\nwindow: 1m"},
+                               nullptr, kNow)),
+              ElementsAre(HasSubstr("Envoy")));
 }
 
 TEST_F(RulebookTest, SaysWhatBecomesOfAFile) {
   const auto verdict = book_.judge(
-      {.id = "", .text = std::string(kFile) + "  - id: third\n    limit: 1\n    window: 1m\n"});
+      {.id = "", .text = std::string(kFile) + "  - id: third\n    limit: 1\n    window: 1m\n"},
+      nullptr, kNow);
   EXPECT_TRUE(verdict.is_ok());
   EXPECT_THAT(verdict.changes, ElementsAre(HasSubstr("added third: ")));
   EXPECT_TRUE(verdict.json.empty());
-  const auto wrong = book_.judge({.id = "", .text = "rules:\n  - id: login\n    limit: x\n"});
+  const auto wrong =
+      book_.judge({.id = "", .text = "rules:\n  - id: login\n    limit: x\n"}, nullptr, kNow);
   EXPECT_FALSE(wrong.is_ok());
   EXPECT_THAT(said(wrong), testing::Contains(HasSubstr("3:12: ")));
 }

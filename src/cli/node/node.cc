@@ -211,7 +211,7 @@ Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
     return node;
   } catch (const std::bad_alloc&) {
     return Fault{"there is not enough memory for " + std::to_string(settings.values->max_keys) +
-                 " keys; lower --max-keys"};
+                 " keys; lower --max-keys, or --remember"};
   }
 }
 
@@ -267,6 +267,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
              .logins = &logins_},
             traffic_) {
   if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
+  if (const auto bytes = settings.remember_bytes; bytes > 0) {
+    rule_changer_.remember_in(recent_asks_.emplace(bytes, settings.threads, clock_.now()));
+  }
   switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
   traffic_guard_.start();
 }
@@ -282,6 +285,7 @@ std::optional<Fault> Node::listen() {
   const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now()));
   for (std::size_t i = 0; i < settings_.threads; ++i) {
     cores_.push_back(std::make_unique<CoreParts>(*this, rulebook_.rules(), seed + i));
+    if (recent_asks_) cores_.back()->engine.remember_in(recent_asks_->core(i));
   }
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {

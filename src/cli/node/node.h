@@ -31,6 +31,7 @@
 #include "net/server.h"
 #include "observe/detailed_counts.h"
 #include "observe/keys/fleet_keys.h"
+#include "observe/keys/recent_asks.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rulebook/rulebook.h"
@@ -120,6 +121,7 @@ class Node {
   BlockList blocks_;
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
+  std::optional<RecentAsks> recent_asks_;  // none: nothing is remembered
   FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;
   RuleSwitches switches_;

@@ -102,14 +102,33 @@ Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
   return loaded;
 }
 
-void RuleChanger::judge(RuleTrial trial, Judged done) {
+// What a fleet counts together, one node alone does not know.
+RuleVerdict RuleChanger::verdict_on(const RuleTrial& trial, Instant now) const {
+  RuleVerdict verdict = book_.judge(trial, memory_, now);
+  if (fleet_ == nullptr || fleet_->hold().nodes.size() < 2) return verdict;
+  const RuleSetPtr rules = book_.rules();
+  for (DryRun& run : verdict.dry_runs) {
+    const Rule* const rule = rules->find(run.rule);
+    if (!run.unknown.empty() || (rule != nullptr && rule->mode == Mode::kLocal)) continue;
+    run = {.rule = run.rule,
+           .unknown = "Several nodes count this rule together; this one has its own requests."};
+  }
+  return verdict;
+}
+
+void RuleChanger::judge(RuleTrial trial, Judged done, Instant now) {
+  const bool is_dry_run = trial.over > Duration{0};
+  if (is_dry_run && has_dry_run_.test_and_set()) {
+    return done({.outcome = ChangeOutcome::kNotNow, .detail = "Another dry run is under way."});
+  }
   const auto verdict = std::make_shared<RuleVerdict>();
   run(
-      [this, verdict, trial = std::move(trial)] {
-        *verdict = book_.judge(trial);
+      [this, verdict, trial = std::move(trial), now] {
+        *verdict = verdict_on(trial, now);
         return RuleReply();
       },
-      [verdict, done = std::move(done)](const RuleReply& reply) {
+      [this, is_dry_run, verdict, done = std::move(done)](const RuleReply& reply) {
+        if (is_dry_run) has_dry_run_.clear();
         verdict->outcome = reply.outcome;
         verdict->detail = reply.detail;
         done(std::move(*verdict));

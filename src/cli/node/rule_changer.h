@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -44,6 +45,8 @@ class RuleChanger final : public RuleDesk {
   // outlive this; from the first change() or run() on it is this thread's. `fleet`: null if the
   // node is alone; it outlives the thread.
   RuleChanger(Rulebook& book, SharedRules* fleet);
+  // Before the first trial: what rules were asked of late. It outlives the thread.
+  void remember_in(const RecentAsks& memory) { memory_ = &memory; }
   ~RuleChanger() override { stop(); }
   RuleChanger(const RuleChanger&) = delete;
   RuleChanger& operator=(const RuleChanger&) = delete;
@@ -52,7 +55,7 @@ class RuleChanger final : public RuleDesk {
   RuleHistory history() const override { return book_.history(); }
   std::optional<RuleHold> hold() const override;
   void change(RuleChange change, Done done, Instant now) override;
-  void judge(RuleTrial trial, Judged done) override;
+  void judge(RuleTrial trial, Judged done, Instant now) override;
 
   // The same for work on the book that no request wants, such as a reload. `done` receives
   // the reply of `work`, or why it was not done.
@@ -79,10 +82,13 @@ class RuleChanger final : public RuleDesk {
   RuleReply make(const RuleChange& change, Instant now);
   SharedRules::Version offer(std::string by_hand);
   void follow(Instant now);
+  RuleVerdict verdict_on(const RuleTrial& trial, Instant now) const;
 
   Rulebook& book_;
   SharedRules* const fleet_;
-  std::mutex mutex_;  // guards waiting_
+  const RecentAsks* memory_ = nullptr;  // null: there is none
+  std::atomic_flag has_dry_run_;        // one waits, or is under way
+  std::mutex mutex_;                    // guards waiting_
   std::condition_variable_any wake_;
   std::deque<Job> waiting_;
   std::jthread thread_;

@@ -193,5 +193,25 @@ TEST_F(RuleChangerTest, SurvivesAChangeThatFailsInAnUnknownWay) {
   EXPECT_EQ(replies_.front().detail, "too many links");
 }
 
+TEST_F(RuleChangerTest, MakesOneDryRunAtATime) {
+  const auto judge = [&] {
+    auto verdict = std::make_shared<std::promise<RuleVerdict>>();
+    changer_.judge(
+        {.id = "login", .text = login(1), .over = std::chrono::minutes(5)},
+        [verdict](RuleVerdict done) { verdict->set_value(std::move(done)); }, kNow);
+    return verdict->get_future();
+  };
+  hold();
+  put(1);
+  wait_until_it_compiles();
+  auto first = judge();
+  const RuleVerdict second = judge().get();  // at once
+  EXPECT_EQ(second.outcome, kNotNow);
+  EXPECT_EQ(second.detail, "Another dry run is under way.");
+  go_on();
+  EXPECT_THAT(first.get().dry_runs, SizeIs(1));
+  EXPECT_THAT(judge().get().dry_runs, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace weir

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/decimal.h"
 #include "base/ip_address.h"
 #include "config/config.h"
 #include "config/fields/field_value.h"
@@ -177,6 +178,13 @@ std::string address_in(const Settings& settings, std::string_view name) {
   return "off";
 }
 
+// 0 of an empty text. REQUIRES: it has the form of its row
+std::size_t bytes_in(std::string_view size) {
+  const auto number =
+      read_decimal<std::size_t>(size.substr(0, std::max<std::size_t>(3, size.size()) - 3));
+  return number.value_or(0) << (size.ends_with("GiB") ? 30 : 20);
+}
+
 // As a sentence may repeat it.
 std::string shown(const Settings& settings, const Setting& setting) {
   if (setting.field.type == FieldType::kListenAddress) {
@@ -297,6 +305,7 @@ Result<Settings, SettingMistake> settle(const SettingValues& values) {
   settings.threads = values->threads ? *values->threads : available_cores();
   settings.max_buffered =
       values->max_buffered ? *values->max_buffered : default_buffered_max(memory_limit());
+  settings.remember_bytes = bytes_in(values->remember);
   return settings;
 }
 

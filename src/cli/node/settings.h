@@ -91,6 +91,7 @@ struct Settings {
   std::optional<HttpUrl> webhook;          // of events of unusual traffic
   std::size_t threads = 1;
   std::uint64_t max_buffered = 0;
+  std::size_t remember_bytes = 0;
 
   bool needs_tls() const;
   // A client that reaches one address may try the admin routes, so the most exposed one

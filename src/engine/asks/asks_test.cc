@@ -2,12 +2,14 @@
 
 #include "engine/asks/asks.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "engine/testing/asks_fixture.h"
+#include "observe/keys/recent_asks.h"
 
 namespace weir {
 namespace {
@@ -188,6 +190,70 @@ TEST_F(AsksTest, AnOutageIsNoAnswer) {
   asks.add({.rule = &rule, .key = "a"});
   EXPECT_EQ(asks.decide(now_), Asks::Progress::kUnavailable);
   EXPECT_EQ(traffic_.summary(now_).store_errors, 1u);
+}
+
+class RememberedAsksTest : public AsksTest {
+ protected:
+  RememberedAsksTest() { engine_.remember_in(recent_.core(0)); }
+
+  // The costs that are remembered of the rule since the last time.
+  std::vector<std::int64_t> remembered(const Rule& rule) {
+    std::vector<std::int64_t> costs;
+    const auto found = recent_.of(rule.number, kStart, 100, now_);
+    for (const RecentAsk& ask : found.asks) costs.push_back(ask.cost);
+    costs.erase(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(seen_[rule.number]));
+    seen_[rule.number] += costs.size();
+    return costs;
+  }
+  using Costs = std::vector<std::int64_t>;
+
+  RecentAsks recent_{RecentAsks::kBytesMin, 1, kStart};
+  std::array<std::size_t, 2> seen_{};
+};
+
+TEST_F(RememberedAsksTest, AreThoseThatALimitDecides) {
+  Rule rule{.id = "r", .quota = quota(10), .number = 1};
+  rule.overrides["special"] = {quota(1)};
+  rule.allow.keys.insert("friend");
+  rule.deny.keys.insert("foe");
+  hit(rule, "a", 3);
+  hit(rule, "a", 8);
+  EXPECT_EQ(remembered(rule), (Costs{3, 8})) << "denied or not";
+  for (const char* key : {"special", "friend", "foe"}) hit(rule, key);
+  decide(Operation::kLook, {{.rule = &rule, .key = "a"}});
+  decide(Operation::kReset, {{.rule = &rule, .key = "a"}});
+  hit({.id = "nameless", .quota = quota(10)});
+  EXPECT_EQ(remembered(rule), Costs());
+  decide(Operation::kCharge, {{.rule = &rule, .key = "b", .cost = 7}});
+  hit(rule, "b", -2);
+  EXPECT_EQ(remembered(rule), (Costs{7, -2}));
+}
+
+TEST_F(RememberedAsksTest, AreNoneOfARequestThatAnotherRuleDenies) {
+  const Rule one{.id = "one", .quota = quota(10), .number = 0};
+  Rule other{.id = "other", .quota = quota(1), .number = 1};
+  const auto both = [&] {
+    decide(Operation::kSpendAll, {{.rule = &one, .key = "a"}, {.rule = &other, .key = "a"}});
+  };
+  both();
+  EXPECT_EQ(remembered(one), Costs{1});
+  EXPECT_EQ(remembered(other), Costs{1});
+  both();
+  EXPECT_EQ(remembered(one), Costs());
+  EXPECT_EQ(remembered(other), Costs{1}) << "it is the one that denies";
+  other.shadow = true;
+  both();
+  EXPECT_EQ(remembered(one), Costs{1});
+}
+
+TEST_F(RememberedAsksTest, AreNoneOfWhoIsBlockedByHand) {
+  Rule rule{.id = "r", .quota = quota(1), .number = 1};
+  blocks_.add({.rule = "r", .key = "a", .since = now_, .until = now_ + 1h}, now_);
+  hit(rule);
+  EXPECT_EQ(remembered(rule), Costs());
+  rule.denial.blocks = {1min};
+  hit(rule);
+  EXPECT_EQ(remembered(rule), Costs{1}) << "its own denials may have blocked the key";
 }
 
 }  // namespace

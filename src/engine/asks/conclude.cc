@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/asks/settle.h"
+#include "observe/keys/recent_asks.h"
 
 namespace weir {
 namespace {
@@ -99,6 +100,7 @@ class Conclusion {
       if (operation_ != Operation::kCharge) record(item);
     }
     if (engine_.fleet() != nullptr) report_counted_alone();
+    if (auto* const asks = engine_.recent_asks()) remember_asks(*asks);
   }
 
  private:
@@ -109,6 +111,8 @@ class Conclusion {
   void remember_denial(const Item& item);
   void record_ruleless(const Item& item);
   bool has_charged() const;
+  bool is_for_limits(const Item& item) const;
+  void remember_asks(CoreRecentAsks& asks);
   void report_counted_alone();
   void report(const Item& item);
 
@@ -224,6 +228,36 @@ void Conclusion::report(const Item& item) {
   }
   for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
     fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now_);
+  }
+}
+
+// Whether another limit might have decided otherwise. It might not of a request that another rule
+// denies, of a key with limits of its own, nor of who was blocked by hand.
+bool Conclusion::is_for_limits(const Item& item) const {
+  const Rule* const rule = item.ask.rule;
+  if (rule == nullptr || rule->number == kNoRuleNumber || item.own == Operation::kLook)
+    return false;
+  const Answer::Cause cause = item.answer.cause;
+  const bool blocks_itself = cause == Answer::Cause::kBlocked && !rule->denial.blocks.empty();
+  if (cause != Answer::Cause::kCounted && !blocks_itself) return false;
+  if (!rule->overrides.empty() && rule->overrides.contains(item.ask.key)) return false;
+  if (operation_ != Operation::kSpendAll || item.is_apart()) return true;
+  return std::ranges::none_of(round_.items(), [&](const auto& other) {
+    return other.get() != &item && other->answer.over && !other->is_shadow();
+  });
+}
+
+void Conclusion::remember_asks(CoreRecentAsks& asks) {
+  if (!spends(operation_)) return;
+  for (const auto& item : round_.items()) {
+    const std::uint64_t key = item->name.key.low + item->name.bucket.low;
+    if (!asks.wants(key) || !is_for_limits(*item)) continue;
+    asks.add({.key = key,
+              .tier = RecentAsk::tier_named(item->ask.tier),
+              .rule = static_cast<std::uint16_t>(item->ask.rule->number),
+              .operation = operation_ == Operation::kCharge ? operation_ : item->own,
+              .cost = item->ask.cost,
+              .at = now_});
   }
 }
 

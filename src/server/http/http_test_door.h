@@ -85,7 +85,7 @@ class FakeDesk final : public RuleDesk {
     done(outcome);
   }
 
-  void judge(RuleTrial trial, Judged done) override {
+  void judge(RuleTrial trial, Judged done, Instant) override {
     last_trial = std::move(trial);
     done(verdict);
   }

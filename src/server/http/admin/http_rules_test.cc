@@ -106,6 +106,21 @@ TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
   EXPECT_EQ(door.ask(get("/admin/rules/validate")).status, 404) << "a rule may have this id";
 }
 
+TEST(HttpRules, ADryRunIsOfOneSecondToOneDay) {
+  TestDoor door;
+  door.desk.verdict.dry_runs = {{.rule = "login", .unknown = "Nobody knows."}};
+  for (const char* over : {"", "0s", "999ms", "25h", "-5m", "x"}) {
+    const auto path = std::string("/admin/rules/validate?dry_run=") + over;
+    const TestReply reply = door.ask(post(path.c_str(), ""));
+    EXPECT_EQ(reply.status, 400) << over;
+    EXPECT_NE(reply.body.find("a duration from 1s to 1d"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(door.ask(post("/admin/rules/validate?dry_run=90s", "")).body,
+            R"({"ok":true,"problems":[],"changes":[],"json":null,)"
+            R"("dry_runs":[{"rule":"login","unknown":"Nobody knows."}]})");
+  EXPECT_EQ(door.desk.last_trial.over, std::chrono::seconds(90));
+}
+
 TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history/6")).body,

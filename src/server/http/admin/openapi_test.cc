@@ -173,7 +173,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RuleHistory", get("/admin/history?rule=login")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})"), {"fleet"}},
            Case{"Events", get("/admin/events")},
-           Case{"Verdict", post("/admin/rules/validate", "rules: []")},
+           Case{"Verdict", post("/admin/rules/validate?dry_run=5m", "rules: []")},
            Case{"RulesOfVersion", get("/admin/history/7")},
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks")},
@@ -184,6 +184,21 @@ TEST(OpenApi, NamesWhatIsAnswered) {
     for (const std::string& field : c.sometimes) EXPECT_EQ(named.erase(field), 1u) << field;
     EXPECT_EQ(named, fields_of(door, c.request)) << c.schema;
   }
+}
+
+TEST(OpenApi, NamesWhatADryRunSays) {
+  TestDoor door;
+  door.desk.verdict.dry_runs = {{.rule = "login", .curve = {{.limit = 5}}}};
+  const auto said = json::parse(door.ask(post("/admin/rules/validate?dry_run=5m", "")).body);
+  const json::value& run = said.at("dry_runs").at(0);
+  auto named = names_of(at("/components/schemas/DryRun/properties"));
+  EXPECT_EQ(named.erase("unknown"), 1u);
+  EXPECT_EQ(named, names_of(run));
+  EXPECT_EQ(names_of(at("/components/schemas/DryRunCount/properties")), names_of(run.at("asked")));
+  EXPECT_EQ(names_of(at("/components/schemas/DryRunOutcome/properties")),
+            names_of(run.at("wanted")));
+  EXPECT_EQ(names_of(at("/components/schemas/DryRun/properties/curve/items/properties")),
+            names_of(run.at("curve").at(0)));
 }
 
 TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/decimal.h"
+#include "base/duration_text.h"
 #include "base/late_reply.h"
 #include "base/name_value.h"
 #include "config/rules/rule_words.h"
@@ -81,6 +82,9 @@ void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
 }
 
 using enum ChangeOutcome;
+
+constexpr Duration kDryRunMin = std::chrono::seconds(1);
+constexpr Duration kDryRunMax = std::chrono::hours(24);
 
 constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
 
@@ -291,18 +295,50 @@ void show_history(const Pages& pages, const Exchange& exchange) {
   pages.core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
-void write_verdict(JsonWriter& json, const RuleVerdict& verdict) {
+void write_count(JsonWriter& json, std::string_view name, const DryRun::Count& count) {
+  json.key(name).begin_object().field("requests", count.requests).field("keys", count.keys);
+  json.end_object();
+}
+
+void write_dry_run(JsonWriter& json, const DryRun& run) {
+  json.begin_object().field("rule", run.rule);
+  if (!run.unknown.empty()) {
+    json.field("unknown", run.unknown).end_object();
+    return;
+  }
+  json.field("seconds", run.over).field("one_key_of", run.one_key_of);
+  for (const auto& [name, outcome] :
+       {std::pair("in_force", &run.in_force), {"wanted", &run.wanted}}) {
+    json.key(name).begin_object().field("limit", outcome->limit);
+    write_count(json, "denied", outcome->denied);
+    json.field("too_early", outcome->too_early).end_object();
+  }
+  write_count(json, "asked", run.asked);
+  write_count(json, "newly_denied", run.newly_denied);
+  write_count(json, "newly_allowed", run.newly_allowed);
+  json.key("curve").begin_array();
+  for (const DryRun::Outcome& point : run.curve) {
+    json.begin_object().field("limit", point.limit);
+    write_count(json, "denied", point.denied);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_verdict(JsonWriter& json, const RuleTrial& trial, const RuleVerdict& verdict) {
   json.begin_object().field("ok", verdict.is_ok()).key("problems").begin_array();
   for (const RuleFinding& finding : verdict.findings) {
     json.begin_object().field("line", finding.line).field("column", finding.column);
     json.field("text", finding.text);
     json.field("warning", finding.weight == RuleFinding::Weight::kWarning).end_object();
   }
-  json.end_array()
-      .field("changes", verdict.changes)
-      .key("json")
-      .raw(raw_or_null(verdict.json))
-      .end_object();
+  json.end_array().field("changes", verdict.changes).key("json").raw(raw_or_null(verdict.json));
+  if (trial.over > Duration{0}) {
+    json.key("dry_runs").begin_array();
+    for (const DryRun& run : verdict.dry_runs) write_dry_run(json, run);
+    json.end_array();
+  }
+  json.end_object();
 }
 
 void show_rules(const Pages& pages, const Exchange& exchange) {
@@ -335,16 +371,22 @@ void try_rule(const Pages& pages, const Exchange& exchange) {
   HttpCore& core = pages.core;
   RuleTrial trial{.id = query_value(exchange.query, "id").value_or(""),
                   .text = std::string(exchange.body.view())};
+  if (const auto text = query_value(exchange.query, "dry_run")) {
+    trial.over = parse_duration(*text).value_or(Duration{0});
+    if (trial.over < kDryRunMin || trial.over > kDryRunMax) {
+      return core.reply_problem(exchange, invalid_field("dry_run", "a duration from 1s to 1d"));
+    }
+  }
   answer_later<RuleVerdict>(
       core, exchange,
-      [&](RuleDesk::Judged done) { pages.desk.judge(std::move(trial), std::move(done)); },
-      [&core](const Recipient& to, const RuleVerdict& verdict) {
+      [&](RuleDesk::Judged done) { pages.desk.judge(trial, std::move(done), exchange.now); },
+      [&core, trial](const Recipient& to, const RuleVerdict& verdict) {
         if (is_refusal(verdict.outcome)) {
           const int status = status_of(verdict.outcome);
           return core.write_problem(to, http_problem(status, as_utf8(verdict.detail)));
         }
         JsonWriter json;
-        write_verdict(json, verdict);
+        write_verdict(json, trial, verdict);
         core.write(to, {.fields = kNoStore, .body = json.text()});
       });
 }
@@ -374,7 +416,7 @@ void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches
         make_change(here, exchange, {});
       },
       {.of_get = "rule", .of_others = "persist by why"});
-  add({kPost}, "/admin/rules/validate", try_rule, {.of_others = "id"});
+  add({kPost}, "/admin/rules/validate", try_rule, {.of_others = "id dry_run"});
   add({kGet}, "/admin/history/{version}", show_version);
 }
 

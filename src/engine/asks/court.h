@@ -1,13 +1,16 @@
-// Court: rules at work, as on one node that counts in its own memory.
+// Court: rules at work, as on one node that counts in its own memory; and exact rules, to know what
+// others misjudge.
 //
-// Thread rule: one thread. Tested by tests/lab/replay_test.py.
+// Thread rule: one thread. Tested by tests/lab/replay_test.py and src/rulebook/dry_run_test.cc.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine/asks/asks.h"
 #include "engine/asks/asks_pool.h"
@@ -18,14 +21,13 @@
 #include "weir/key.h"
 #include "weir/memory_store.h"
 
-namespace weir::lab {
+namespace weir {
 
 class Court {
  public:
-  static constexpr std::size_t kKeysMax = std::size_t{1} << 20;
-
-  Court(RuleSetPtr rules, Instant start)
-      : store_(make_memory_store({.max_keys = kKeysMax}, start)),
+  // No request is earlier than `start`.
+  Court(RuleSetPtr rules, std::size_t max_keys, Instant start)
+      : store_(make_memory_store({.max_keys = max_keys}, start)),
         pool_(engine_, blocks_, std::move(rules), DenialDoor::kNginx) {}
   Court(const Court&) = delete;
   Court& operator=(const Court&) = delete;
@@ -61,4 +63,20 @@ class Court {
   AsksPtr asks_;
 };
 
-}  // namespace weir::lab
+// The rule with an exact log in place of each of its algorithms.
+inline Rule made_exact(Rule rule) {
+  const auto change = [](Quota& quota) {
+    quota = *Quota::make(
+        {.algorithm = Algorithm::kSlidingLog, .limit = quota.limit(), .window = quota.window()});
+  };
+  const auto change_all = [&](std::vector<Quota>& quotas) {
+    std::ranges::for_each(quotas, change);
+  };
+  change(rule.quota);
+  change_all(rule.limits);
+  for (auto& [name, quotas] : rule.overrides) change_all(quotas);
+  for (auto& [name, quotas] : rule.tiers) change_all(quotas);
+  return rule;
+}
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// weir validate --against: what a file of rules would have decided otherwise, by what a running
+// server remembers.
+
+#include <boost/json.hpp>
+#include <iostream>
+#include <string>
+
+#include "cli/admin/admin_client.h"
+#include "cli/check_options.h"
+#include "cli/commands.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+std::string counts_of(const json::value& counts) {
+  return text_of(counts.at("requests")) + " requests of " + text_of(counts.at("keys")) + " keys";
+}
+
+std::string lines_of(const json::value& run) {
+  const auto line = "rule '" + text_of(run.at("rule")) + "': ";
+  if (const auto* why = run.as_object().if_contains("unknown")) {
+    return line + "not known. " + text_of(*why) + "\n";
+  }
+  const auto& wanted = run.at("wanted");
+  return line + "would have denied " + counts_of(wanted.at("denied")) + " out of " +
+         counts_of(run.at("asked")) + ", in the last " +
+         in_words(run.at("seconds").to_number<double>()) + " (1 of " +
+         text_of(run.at("one_key_of")) +
+         " keys remembered)\n  newly denied: " + counts_of(run.at("newly_denied")) +
+         "; newly allowed: " + counts_of(run.at("newly_allowed")) +
+         "\n  an exact log would have allowed " + text_of(wanted.at("too_early")) +
+         " of those denied\n";
+}
+
+std::string text_of_verdict(const json::value& said) {
+  std::string lines;
+  for (const auto& found : said.at("problems").as_array()) {
+    if (!found.at("warning").as_bool()) lines += text_of(found.at("text")) + "\n";
+  }
+  for (const auto& run : said.at("dry_runs").as_array()) lines += lines_of(run);
+  return lines.empty() ? "no rule is another than those in force\n" : lines;
+}
+
+}  // namespace
+
+void print_dry_runs(const std::string& file, const std::string& server, const std::string& over) {
+  const auto text = value_or_refuse(read_config_file(file), std::cout);
+  const AdminClient client{.command = "validate", .server = server};
+  client.show(
+      {.url = "/admin/rules/validate?dry_run=" + escaped(over), .method = "POST", .body = text},
+      text_of_verdict);
+}
+
+}  // namespace weir

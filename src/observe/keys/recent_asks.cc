@@ -1,0 +1,84 @@
+#include "observe/keys/recent_asks.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kParts = 8;  // of a ring: after each, its pace is looked at
+constexpr Duration kPartSpan = RecentAsks::kSpan / kParts;
+constexpr Duration kSlow = 4 * kPartSpan;
+constexpr std::uint8_t kShiftMax = 40;
+// After a part: a burst costs few keys, and 4,096 times the traffic fills 6 parts of 8 at most.
+constexpr std::uint8_t kRiseMax = 2;
+
+constexpr std::uint64_t low_bits(unsigned count) { return (std::uint64_t{1} << count) - 1; }
+
+}  // namespace
+
+void CoreRecentAsks::add(RecentAsk ask) noexcept {
+  ask.shift = shift_.load(kRelaxed);
+  const auto words = std::bit_cast<Words>(ask);
+  const std::uint64_t number = written_.load(kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // pairs with the one in each()
+  Place& place = places_[next_];
+  for (std::size_t w = 0; w < words.size(); ++w) place[w].store(words[w], kRelaxed);
+  written_.store(number + 1, std::memory_order_release);
+  if (++next_ == places_.size()) next_ = 0;
+  ++measured_;
+  const bool is_part_full = measured_ * kParts >= places_.size();
+  if (is_part_full || ask.at - measured_since_ > kSlow) set_shift(ask.at);
+}
+
+// Asks that are left out lie before one that is kept under the same shift, or under the ring's own.
+void CoreRecentAsks::set_shift(Instant now) noexcept {
+  const Duration took = std::max(now - measured_since_, Duration{1});
+  std::uint8_t shift = shift_.load(kRelaxed);
+  if (took > kSlow) {
+    if (shift > 0) --shift;
+  } else {
+    const auto most = std::min<std::uint8_t>(shift + kRiseMax, kShiftMax);
+    for (Duration lasts = took; lasts < kPartSpan && shift < most; lasts *= 2) ++shift;
+  }
+  shift_.store(shift, kRelaxed);
+  mask_ = low_bits(shift);
+  measured_ = 0;
+  measured_since_ = now;
+}
+
+RecentAsks::RecentAsks(std::size_t bytes, std::size_t cores, Instant now) : began_(now) {
+  const std::size_t places = bytes / cores / sizeof(CoreRecentAsks::Place);
+  for (std::size_t i = 0; i < cores; ++i) cores_.emplace_back(std::max(places, kParts), now);
+}
+
+RecentAsks::Found RecentAsks::of(RuleNumber rule, Instant from, std::size_t most,
+                                 Instant now) const {
+  Found found{.asks = {}, .since = began_};
+  std::array<std::size_t, 65> by_zeros{};  // asks whose keys end in so many zeros
+  for (const CoreRecentAsks& core : cores_) {
+    found.shift = std::max<unsigned>(found.shift, core.shift_.load(CoreRecentAsks::kRelaxed));
+    core.each([&](const RecentAsk& ask, bool) {
+      if (ask.at >= from) found.shift = std::max<unsigned>(found.shift, ask.shift);
+      if (ask.rule == rule) ++by_zeros[static_cast<std::size_t>(std::countr_zero(ask.key))];
+    });
+  }
+  auto count = std::accumulate(by_zeros.begin() + found.shift, by_zeros.end(), std::size_t{0});
+  for (; count > most && found.shift < kShiftMax; ++found.shift) count -= by_zeros[found.shift];
+  found.asks.reserve(count);
+  for (const CoreRecentAsks& core : cores_) {
+    core.each([&](const RecentAsk& ask, bool are_lost) {
+      if (are_lost || ask.shift > found.shift) found.since = std::max(found.since, ask.at);
+      const bool is_wanted = ask.rule == rule && ask.at <= now;
+      if (is_wanted && (ask.key & low_bits(found.shift)) == 0) found.asks.push_back(ask);
+    });
+  }
+  found.are_all = found.since == began_;
+  if (!found.are_all) {
+    std::erase_if(found.asks, [&](const RecentAsk& ask) { return ask.at <= found.since; });
+  }
+  std::ranges::stable_sort(found.asks, {}, &RecentAsk::at);
+  return found;
+}
+
+}  // namespace weir
