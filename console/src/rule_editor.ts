@@ -2,6 +2,7 @@
 
 import { ask, query } from "./api";
 import { button, fill, h, icon, say, tell, unique } from "./dom";
+import { DryRun } from "./dry_run";
 import { plural } from "./format";
 import * as json from "./json";
 import { Author, changeRule } from "./rule_change";
@@ -24,6 +25,7 @@ export class RuleEditor {
   private readonly gutter = h("div", { class: "gutter", "aria-hidden": "true" });
   private readonly problems = h("ul", { class: "problems", "aria-live": "polite" });
   private readonly changes = h("ul", { class: "changes" });
+  private readonly dryRun = new DryRun((limit) => this.setLimit(limit));
   private readonly author = new Author();
   private readonly toFile = h("input", { type: "checkbox", id: "to-file" });
   private readonly save = button("Save", () => this.put(), { class: "primary", id: "save-rule" });
@@ -43,7 +45,8 @@ export class RuleEditor {
       h("div", { class: "head" }, this.title,
         button("Close", () => this.close(), { class: "quiet" }, "cross")),
       h("div", { class: "code" }, this.gutter, this.area), this.verdict, this.problems,
-      h("h3", {}, "What would change"), this.changes, this.author.element,
+      h("h3", {}, "What would change"), this.changes,
+      this.dryRun.element, this.author.element,
       h("div", { class: "actions" },
         h("div", { class: "check" }, this.toFile,
           h("label", { for: "to-file" }, "Write it to the configuration file, too")), this.save));
@@ -84,6 +87,11 @@ export class RuleEditor {
     this.timer = window.setTimeout(() => void this.validate(), PAUSE_MS);
   }
 
+  private setLimit(limit: number): void {
+    this.area.value = this.area.value.replace(/^(limit\s*:\s*)\d+/m, `$1${limit}`);
+    this.typed();
+  }
+
   /** The id that the text says; validated is what would be put there. */
   private target(): string {
     if (this.id) return this.id;
@@ -98,6 +106,7 @@ export class RuleEditor {
     if (!reply.ok) {
       this.show([]);
       this.preview(false, []);
+      this.dryRun.none();
       return tell(this.verdict, "bad", reply.problem);
     }
     const problems = json.objects(reply.body.problems).map(readProblem);
@@ -109,6 +118,8 @@ export class RuleEditor {
     tell(this.verdict, ok ? "good" : "bad",
       ok ? "The rule is valid." : plural(mistakes, "mistake"));
     this.preview(ok, json.list(reply.body.changes).map(String));
+    if (ok) void this.dryRun.of(this.target(), this.area.value);
+    else this.dryRun.none();
   }
 
   private preview(ok: boolean, changes: readonly string[]): void {

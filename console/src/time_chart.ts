@@ -31,6 +31,8 @@ export interface ChartOptions<T> {
   readonly least: number;
   readonly most?: number;
   readonly step?: number;
+  /** What a `t` is called, where it is no time. */
+  readonly says?: (t: number) => string;
   /** What else there is to say of a second. */
   readonly note?: (second: T) => string;
   /** Somebody has chosen a time by dragging over it. */
@@ -126,7 +128,8 @@ export class TimeChart<T extends { readonly t: number }> {
   mark(marks: readonly Mark[]): void {
     const seen = marks.filter(({ t }) => t > this.now - this.spanS && t <= this.now);
     fill(this.marks, ...seen.map(({ t, level, text }) => {
-      const line = h("i", { class: `mark ${level}`, title: `${clock(t)} ${text}` });
+      const title = `${(this.options.says ?? clock)(t)} ${text}`;
+      const line = h("i", { class: `mark ${level}`, title });
       line.style.left = this.place(t);
       return line;
     }));
@@ -181,9 +184,9 @@ export class TimeChart<T extends { readonly t: number }> {
     this.line.hidden = !isHere;
     if (isHere) this.line.style.left = this.place(t);
     const second = isHere ? nearest(this.shown, t, this.stepS) : this.shown[this.shown.length - 1];
-    const { series, format, note } = this.options;
+    const { series, format, note, says = clock } = this.options;
     series.forEach((each, at) => say(this.figures[at]!, format(second && each.value(second))));
-    say(this.when, isHere ? `${clock(second?.t ?? t)} ${second && note?.(second) || ""}` : "");
+    say(this.when, isHere ? `${says(second?.t ?? t)} ${second && note?.(second) || ""}` : "");
   }
 
   private describe(shown: readonly T[]): void {
@@ -252,6 +255,8 @@ export class TimeChart<T extends { readonly t: number }> {
 
   /** How long ago, if the chart ends now; else by the clock. */
   private tick(value: number): string {
+    const { says } = this.options;
+    if (says) return says(this.now + value);
     const isNow = !feed.isOld() && this.now >= (feed.last?.fleetT ?? this.now) - 1;
     if (isNow && (this.spanS <= AGO_MAX_S || value === 0)) return ago(value);
     const time = clock(this.now + value);

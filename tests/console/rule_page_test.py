@@ -22,6 +22,7 @@ rules:
   - {id: some, limit: 2, window: 1m, enforce: 10%}
   - {id: office, limit: 2, window: 1m, on_full: deny, active: {days: mon}, match: {}}
 """
+LIMITED = "rules: [{id: demo, algorithm: fixed_window, limit: 100, window: 1h}]"
 PAGE = "?rule=login"
 
 
@@ -213,6 +214,36 @@ class RulePage(PageTest):
             page.find("#rule-page .facts", "6 per 1m")
             page.driver.get(f"{server.url}/#/rules?rule=nobody")
             page.find("#rule-page .message.bad", "There is no rule with this id")
+
+    def test_80_instead_of_100_on_the_last_minutes(self):
+        page = self.page
+        with Weir("--threads", "1", "--remember", "1MiB", config=LIMITED) as server:
+            with server.connect() as connection:
+                for key, times in (("a", 70), ("b", 95), ("c", 103)):
+                    for _ in range(times):
+                        connection.check(rule="demo", key=key)
+            page.open(server.url, "rules", "?rule=demo")
+            page.click("#rule-page .buttons button", "Edit")
+            page.find(".dry-run p", "Limit 100 would have denied 3 of 268 requests, 1 key, in the")
+            page.find(".dry-run p", "Of them an exact log would have allowed 0.")
+            page.run("arguments[0].focus()", page.find(".dry-run input[type=range]"))
+            page.press("ARROW_LEFT", "ARROW_LEFT")
+            said = page.find(".dry-run p", "Limit 80 would have denied 38 of 268 requests, 2 keys")
+            self.assertIn("(1 of 1 keys remembered). The rule in force: 3.", said.text)
+            page.find(".editor .changes", "now fixed_window 80 per 1h")
+            self.assertIn("limit: 80\n", page.value(".editor textarea"))
+            self.pictures("dry-run")
+            page.type(".editor textarea", "id: demo\nlimit: 80\nwindow: 1h\ncost: 2\nmatch: {}\n")
+            page.find(".dry-run p", "It differs in more than its limits")
+            page.gone(".dry-run canvas")
+            page.type(".editor textarea", "id: demo\nlimit: x\n")
+            page.find(".dry-run p", "Nothing, as long as it has mistakes.")
+
+    def test_a_node_without_a_memory_says_so(self):
+        with Weir("--threads", "1", config=LIMITED) as server:
+            self.page.open(server.url, "rules", "?rule=demo")
+            self.page.click("#rule-page .buttons button", "Edit")
+            self.page.find(".dry-run p", "This node remembers no requests; see --remember.")
 
     def test_ten_thousand_rules_stay_usable(self):
         page = self.page
