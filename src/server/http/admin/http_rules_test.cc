@@ -20,7 +20,7 @@ TEST(HttpRules, AreShownWithTheirVersion) {
                       R"("rule":{"id":"login"}}],"removed":["old"]})");
   TestReply one = door.ask(get(kPath));
   EXPECT_EQ(one.fields["etag"], "\"7\"");
-  EXPECT_EQ(one.body, R"({"id":"login","origin":"file","rule":{"id":"login"}})");
+  EXPECT_EQ(one.body, R"({"id":"login","origin":"file","rule":{"id":"login"},"version":7})");
   EXPECT_EQ(door.ask(get("/admin/rules/log%69n")).status, 200);
   EXPECT_EQ(door.ask(get("/admin/rules/none")).status, 404);
   EXPECT_EQ(door.ask(get("/admin/rules/")).status, 404);
@@ -32,12 +32,13 @@ TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
       {.rules = {{.id = "login",
                   .quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)})}}});
   door.desk.holds = {.version = 3, .nodes = {{.name = "a"}, {.name = "b", .why_not = "no"}}};
-  EXPECT_EQ(door.ask(get(kPath)).body,
-            R"({"id":"login","origin":"file","rule":{"id":"login"},"in_force":true,"words":)"
-            R"({"requests":"checks that name the rule","key":"the key that they name",)"
-            R"("limits":"5 per 1m","denial":""},"fleet":{"version":3,"told":true,"runs":1,"nodes":)"
-            R"([{"node":"a","runs":true,"why_not":null},)"
-            R"({"node":"b","runs":false,"why_not":"no"}]}})");
+  EXPECT_EQ(
+      door.ask(get(kPath)).body,
+      R"({"id":"login","origin":"file","rule":{"id":"login"},"version":7,"in_force":true,"words":)"
+      R"({"requests":"checks that name the rule","key":"the key that they name",)"
+      R"("limits":"5 per 1m","denial":""},"fleet":{"version":3,"told":true,"runs":1,"nodes":)"
+      R"([{"node":"a","runs":true,"why_not":null},)"
+      R"({"node":"b","runs":false,"why_not":"no"}]}})");
 }
 
 TEST(HttpRules, AreChangedByMethod) {
