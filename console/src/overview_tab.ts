@@ -71,6 +71,7 @@ export class OverviewTab extends Tab {
   private marks: Mark[] = [];
   private lastEvent = -1;
   private silentT = 0;
+  private uptime = 0;
 
   protected build(): void {
     this.events.append(h("li", { class: "empty" }, "Not known yet."));
@@ -111,8 +112,10 @@ export class OverviewTab extends Tab {
     for (const each of this.spans.querySelectorAll<HTMLElement>("[data-span]")) {
       each.setAttribute("aria-pressed", String(each.dataset.span === this.chosen.name));
     }
-    const begin = last.t - (last.uptime ?? Infinity);
-    say(this.young, begin > last.t - this.chosen.seconds ? `known since ${moment(begin)}` : "");
+    if (last.uptime! < this.uptime) this.forget();
+    this.uptime = last.uptime ?? 0;
+    const begin = startWithin(this.chosen, last);
+    say(this.young, begin ? `known since ${moment(begin)}` : "");
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
@@ -126,6 +129,12 @@ export class OverviewTab extends Tab {
   }
 
   // ---- what the server remembers -------------------------------------------------------
+
+  /** What a node told before it started again, or another node told. */
+  private forget(): void {
+    this.histories.clear();
+    this.askedMs.clear();
+  }
 
   private history({ name }: Span): History {
     return this.histories.get(name) ?? NOTHING;
@@ -193,7 +202,7 @@ export class OverviewTab extends Tab {
     renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
-      denying.length === 0 ? h("li", {}, this.nobody()) : null)));
+      denying.length === 0 ? h("li", {}, this.nobody(last)) : null)));
   }
 
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
@@ -209,13 +218,15 @@ export class OverviewTab extends Tab {
       h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 
-  private nobody(): string {
+  private nobody(live: Live): string {
     if (!this.histories.has(MINUTE.name)) return "Not known yet.";
     const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, last }) =>
       denied && last ? [{ by: rule || "a check without a rule", last }] : []);
     const [newest] = lasts.sort((one, other) => other.last - one.last);
     if (newest) return `Nobody. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
-    return `Nobody, and nobody in the last ${this.chosen.words}.`;
+    const begin = startWithin(this.chosen, live);
+    return `Nobody, and nobody ${begin ? `since ${moment(begin)}, when the node started`
+      : `in the last ${this.chosen.words}`}.`;
   }
 
   // ---- figures and charts --------------------------------------------------------------
@@ -225,12 +236,13 @@ export class OverviewTab extends Tab {
     const { fleet, here, redis, t } = last;
     const nodes = shownNodes(last.nodes);
     const isPart = nodes.some((node) => node.gone !== undefined);
-    const points = this.points(this.chosen);
+    const begin = startWithin(this.chosen, last);
+    const points = this.points(this.chosen).filter(({ t: ended }) => ended > (begin ?? 0));
     const sums = sumOf(points);
     const state = deniedState(sums);
     tiles.denied.set(share(sums.denyRate), sums.requests
       ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level,
-    `last ${this.chosen.words}`);
+    begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`);
     tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
     const p99 = latencyState(here.p99);
     tiles.p99.set(latency(here.p99), here.p50 === undefined ? p99.text
@@ -312,6 +324,11 @@ export class OverviewTab extends Tab {
     this.events.prepend(...fresh.map(eventItem));
     while (this.events.children.length > EVENTS_SHOWN) this.events.lastElementChild!.remove();
   }
+}
+
+/** When the node started, if it is younger than the span: it knows nothing of what was before. */
+function startWithin({ seconds }: Span, { t, uptime = Infinity }: Live): number | undefined {
+  return uptime < seconds ? t - uptime : undefined;
 }
 
 const KINDS: Record<string, [string, string]> = {

@@ -119,6 +119,7 @@ class Truth(PageTest):
             page.open(server.url)
             page.click("#overview [data-run=burst]")
             page.find("#overview .sums", "100 of 100 sent")
+            page.find("#overview .tile", "0 of 100")
             for tab in ("overview", "rules", "fleet"):
                 page.go(tab)
                 page.wait(lambda _: self.green() > 0, f"{tab} is alive")
@@ -147,6 +148,8 @@ class Truth(PageTest):
                 page.find("#overview .events .badge.bad", "not heard")
                 away = page.find("#overview .events li", "and has begun again").text
                 self.assertLess(abs(seen_at(away[away.index("from"):]) - began % 86400), 3, away)
+                page.find("#overview .tile:first-child", "no traffic")  # which it has forgotten
+                page.find("#overview .now", "nobody since")
                 self.pictures("overview-back")
                 page.driver.get("about:blank")
 
@@ -216,7 +219,7 @@ class Truth(PageTest):
                     client.read_reply()
             page.open(server.url)
             page.find("#overview .tile", "about 1")
-            page.find("#overview .tile", "last minute")
+            page.find("#overview .tile", "since ")
             page.go("keys")
             page.find("#keys h2", "in this minute and the one before")
             page.find("#keys td", "about ")
