@@ -46,12 +46,14 @@ export class BusiestKeys {
   }
 }
 
-/** "about 100, 63 to 155"; a number alone is one that was counted. */
-function estimate({ count: amount, at_least: low, at_most: high }: json.Fields): HTMLElement {
-  const [least, most] = [json.number(low) ?? 0, json.number(high) ?? 0];
-  if (least >= most) return h("span", {}, count(json.number(amount)));
-  return h("span", {}, about(json.number(amount)),
-    h("small", {}, ` ${exact(least)} to ${exact(most)}`));
+/** "about 100, 63 to 155", or "at least 12, at most 57"; a number alone was counted. */
+function estimate(entry: json.Fields): HTMLElement {
+  const [amount, least, most] = [entry.count, entry.at_least, entry.at_most]
+    .map((each) => json.number(each) ?? 0) as [number, number, number];
+  if (least >= most) return h("span", {}, count(amount));
+  return least === amount
+    ? h("span", {}, `at least ${count(amount)}`, h("small", {}, ` at most ${exact(most)}`))
+    : h("span", {}, about(amount), h("small", {}, ` ${exact(least)} to ${exact(most)}`));
 }
 
 /** Why a key cannot be chosen. */

@@ -24,11 +24,26 @@ export function nameOf(denial: json.Fields): string {
 
 /** Its key, or the key's hash. */
 export function keyText({ key, hash }: json.Fields): string {
-  return json.text(key) ?? json.text(hash) ?? "";
+  return partsOf(json.text(key)) ?? json.text(hash) ?? "";
 }
 
 /** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */
 const WHOLE_MAX = 60;
+
+/** "192.0.2.44, /search" of "10:192.0.2.447:/search", whose parts stand behind their lengths. */
+function partsOf(key: string | undefined): string | undefined {
+  const parts: string[] = [];
+  const bytes = new TextEncoder().encode(key);
+  for (let at = 0; at < bytes.length;) {
+    const colon = bytes.indexOf(":".charCodeAt(0), at);
+    const begin = colon + 1;
+    const length = new TextDecoder().decode(bytes.subarray(at, Math.max(at, colon)));
+    at = begin + Number(length);
+    if (!/^\d+$/.test(length) || at > bytes.length && bytes.length <= WHOLE_MAX) return key;
+    parts.push(new TextDecoder().decode(bytes.subarray(begin, at)));
+  }
+  return parts.length > 1 ? parts.join(", ") : key;
+}
 
 /** A key that somebody may act on. */
 export function wholeKey({ key }: json.Fields): string | undefined {
@@ -44,7 +59,9 @@ export function curlOf(denial: json.Fields, origin: string): string | undefined 
   if (path) {
     const url = path.split("/").map(encodeURIComponent).join("/");
     const from = client ? ` -H ${quoted(`X-Forwarded-For: ${client}`)}` : "";
-    return `curl ${quoted(`https://host.invalid${url}`)}${from}`;
+    const { method = "METHOD" } = json.texts(denial, "method");
+    const how = method === "HEAD" ? " -I" : method === "GET" ? "" : ` -X ${method}`;
+    return `curl${how} ${quoted(`https://host.invalid${url}`)}${from}`;
   }
   const rule = json.text(denial.rule);
   if (!rule || !key) return undefined;

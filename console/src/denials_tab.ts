@@ -177,7 +177,7 @@ export class DenialsTab extends Tab {
   private async copy(curl: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(curl);
-      tell(this.message, "good", "Copied. The record knows no method, no query and no header.");
+      tell(this.message, "good", "Copied. The record knows no query and no header.");
     } catch {
       tell(this.message, "bad", curl);
     }

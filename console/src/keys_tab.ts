@@ -3,6 +3,7 @@
 import { type Ask, UNASKED, ask } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
+import { keyText } from "./denials";
 import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
 import { algorithm, count, span, wait } from "./format";
 import * as json from "./json";
@@ -29,8 +30,7 @@ export class KeysTab extends Tab {
     columns: [
       { title: "Rule", cell: (entry) => json.text(entry.rule) ?? "all rules",
         by: (entry) => json.text(entry.rule) ?? "" },
-      { title: "Key", cell: (entry) => verbatim(json.text(entry.key) ?? ""),
-        by: (entry) => json.text(entry.key) },
+      { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
       { title: "Reason", cell: (entry) => badge(why(entry), why(entry) === BY_HAND ? "" : "warn"),
         by: why },
       { title: "Ends in", cell: (entry) => span(json.number(entry.ends_in_seconds)),

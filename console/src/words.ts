@@ -1,5 +1,6 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
+import { keyText } from "./denials";
 import { algorithm, count, exact, plural, ratio, share, span, wait } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
@@ -136,7 +137,7 @@ function counter(rule: json.Fields): string {
     ? `${exact(remaining)} of ${exact(limit)} per ${span(window)} left`
     : `${exact(remaining)} of a burst of ${exact(limit)} left and gets ${exact(refill)} per ` +
       span(window);
-  const key = json.text(rule.key);
+  const key = keyText({ key: rule.key });
   const name = key ? `The counter of key '${key}'` : "The one counter of the rule";
   if (rule.would !== "deny" && rule.over !== true) {
     return `${name} has ${left}, so a cost of ${exact(cost)} fits.`;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { parseCurl } from "../src/curl.ts";
-import { curlOf, filtersOf, nameOf, wholeKey } from "../src/denials.ts";
+import { curlOf, filtersOf, keyText, nameOf, wholeKey } from "../src/denials.ts";
 
 const HOSTILE = ["'; rm -rf ~'", "=1+1", "\u202egnp.exe", "<img src=x onerror=alert(1)>", "a\0b",
   "line\r\nbreak", "$(id)`id`", "%2e%2e?q#f", "é🙂שלום", "\\\\'\"", "-rf"];
@@ -25,17 +25,31 @@ test("a key that may have been cut is nobody's to act on", () => {
   assert.equal(wholeKey({ hash: "9f" }), undefined);
 });
 
+test("a key of parts shows them without their lengths, and all else is as it is", () => {
+  const texts = { "10:192.0.2.447:/search": "192.0.2.44, /search", "2:é0:1:x": "é, , x",
+    [`3:abc90:${"y".repeat(58)}`]: `abc, ${"y".repeat(58)}` };
+  const plain = ["alice", "5:alice", "2001:db8::1", "3:abc9:/sear", "3:abcd", "a:b:c", ":", "1:a:b",
+    "3:abc-1:x", "9".repeat(64), "192.0.2.7"];
+  for (const key of plain) texts[key] = key;
+  for (const [key, text] of Object.entries(texts)) assert.equal(keyText({ key }), text);
+  assert.equal(keyText({ hash: "9f" }), "9f");
+  assert.equal(keyText({}), "");
+});
+
 test("a copied command is one request, whatever the path and the key say", () => {
   for (const text of HOSTILE) {
-    const { request } = parseCurl(curlOf({ path: `/${text}`, client: "2001:db8::1" }, ""));
+    const { request } = parseCurl(curlOf(
+      { method: "PATCH", path: `/${text}`, client: "2001:db8::1" }, ""));
     assert.equal(request.path, `/${encodeURIComponent(text)}`, text);
     assert.deepEqual(request.headers, { "X-Forwarded-For": "2001:db8::1" });
-    assert.equal(request.method, "GET");
+    assert.equal(request.method, "PATCH");
     const asked = parseCurl(curlOf({ rule: "login", key: text }, "http://localhost:8080"));
     assert.equal(asked.request.path, "/v1/explain", text);
     assert.equal(asked.request.method, "POST");
   }
   assert.equal(curlOf({ rule: "login", hash: "9f" }, ""), undefined);
+  const begins = (method) => curlOf({ method, path: "/" }, "").split(" 'https")[0];
+  assert.deepEqual([undefined, "GET", "HEAD"].map(begins), ["curl -X METHOD", "curl", "curl -I"]);
 });
 
 test("denials of a second that differ in anything are rows of their own", () => {

@@ -22,6 +22,14 @@ std::uint64_t name_of(const DenialFacts& facts) noexcept {
   return Prng(which ^ facts.key_hash).next();
 }
 
+constexpr std::array<std::string_view, 8> kMethods = {"",    "GET",   "HEAD",   "POST",
+                                                      "PUT", "PATCH", "DELETE", "OPTIONS"};
+
+std::uint8_t method_of(std::string_view text) noexcept {
+  const auto found = std::ranges::find(kMethods, text);
+  return found == kMethods.end() ? 0 : static_cast<std::uint8_t>(found - kMethods.begin());
+}
+
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
@@ -57,6 +65,8 @@ void read_text(const Words& words, std::size_t size, std::string& text) {
 }
 
 }  // namespace
+
+std::string_view method_name(std::uint8_t method) { return kMethods[method % kMethods.size()]; }
 
 std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
   const auto place = [](const DenialRecord& one) {
@@ -129,6 +139,7 @@ void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
     size_ = std::max(size_, index + 1);
     own_[index] = entry;
     facts.country = country_of(texts.country);
+    facts.method = method_of(texts.method);
     if (keeps_texts_.load(std::memory_order_relaxed) == 0) {
       facts.client = {};
       texts = {};

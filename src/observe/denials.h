@@ -4,10 +4,10 @@
 // A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
 // while every second has as many, and longer else. Denials of one second that are alike in rule,
 // key, reason, status and door are one entry, so a client that hammers takes one place. It counts
-// them, and shows path, client and country of the first. The first denial of each rule in a second
-// has a place, whatever floods others, while there are no more rules than places. Chance decides
-// which of further ones stay (Vitter's reservoir), so that each has the same chance to be there as
-// another of its second. A denial that finds no place is counted.
+// them, and shows method, path, client and country of the first. The first denial of each rule
+// in a second has a place, whatever floods others, while there are no more rules than places.
+// Chance decides which of further ones stay (Vitter's reservoir), so that each has the same chance
+// to be there as another of its second. A denial that finds no place is counted.
 //
 // A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
 // second.
@@ -54,6 +54,9 @@ inline std::string_view door_name(DenialDoor door) {
   return kDenialDoors[static_cast<std::size_t>(door)];
 }
 
+// "GET", ..., "OPTIONS"; empty: another, or unknown.
+std::string_view method_name(std::uint8_t method);
+
 // One denial, and how many more like it came in its second.
 struct DenialFacts {
   Instant at{};
@@ -70,10 +73,12 @@ struct DenialFacts {
   Duration retry_after{};  // the longest; zero: waiting does not help
   IpAddress client{};      // ::, if it is unknown or texts are not kept
   DenialDoor door = DenialDoor::kHttp;
+  std::uint8_t method = 0;        // method_name()
   std::array<char, 2> country{};  // in capitals; zeros: unknown
 };
 // What the request said.
 struct DenialTexts {
+  std::string_view method{};
   std::string_view key{};
   std::string_view path{};
   std::string_view country{};

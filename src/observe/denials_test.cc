@@ -51,7 +51,7 @@ TEST_F(DenialsTest, AreReadAsTheyWere) {
               .retry_after = 7s,
               .client = *IpAddress::parse("192.0.2.1"),
               .door = DenialDoor::kNginx},
-             {.key = "alice", .path = "/login", .country = "nl"});
+             {.method = "OPTIONS", .key = "alice", .path = "/login", .country = "nl"});
   const auto all = read();
   ASSERT_EQ(all.size(), 1u);
   const DenialRecord& one = all.front();
@@ -68,6 +68,7 @@ TEST_F(DenialsTest, AreReadAsTheyWere) {
   EXPECT_EQ(one.retry_after, 7s);
   EXPECT_EQ(door_name(one.door), "nginx");
   EXPECT_EQ(one.country, (std::array{'N', 'L'}));
+  EXPECT_EQ(method_name(one.method), "OPTIONS");
   EXPECT_EQ(one.key, "") << "nobody asked for keys";
   EXPECT_EQ(one.path, "") << "nor for paths";
   EXPECT_EQ(one.client, IpAddress()) << "nor for clients";
@@ -98,7 +99,8 @@ TEST_F(DenialsTest, KeepNoPartOfACharacter) {
 // A header of the client's own choice may name it.
 TEST_F(DenialsTest, ACountryIsTwoLettersOrUnknown) {
   for (const std::string_view text : {"", "n", "n1", "<b", "nld", "\xc3\xa9"}) {
-    core_->add(denial(1, kNow), {.country = text});
+    core_->add(denial(1, kNow), {.method = text, .country = text});
+    EXPECT_EQ(method_name(read().back().method), "") << text;
     EXPECT_EQ(read().back().country, (std::array{'\0', '\0'})) << text;
   }
 }

@@ -145,7 +145,12 @@ class Console(unittest.TestCase):
           close() {}
         };""")
         page.open(self.server.url)
-        page.find("#status", "Polling")
+        text = page.find("#status-text", "Polling")
+        page.width(390, 844)
+        cut = page.run("return arguments[0].scrollWidth - arguments[0].clientWidth", text)
+        self.assertLessEqual(cut, 0)
+        page.screenshot("phone-polling")
+        page.width(0)
         self.server.check(key="x", rule="busy")
         page.find("#overview td", "busy")
         end()

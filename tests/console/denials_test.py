@@ -49,7 +49,7 @@ class Denials(PageTest):
         for client, path, country, times in (("203.0.113.7", "/login/a?token=secret", "NL", 5),
                                              ("203.0.113.8", "/login/b", "NL", 3),
                                              ("2001:db8::1", "/api", "de", 1)):
-            fields = (f"X-Forwarded-Method: GET\r\nX-Forwarded-Uri: {path}\r\n"
+            fields = (f"X-Forwarded-Method: PUT\r\nX-Forwarded-Uri: {path}\r\n"
                       f"X-Forwarded-For: {client}\r\nCF-IPCountry: {country}\r\n")
             with self.server.connect() as connection:
                 connection.send(times * get("/auth", fields))  # in one second, so in one row
@@ -154,9 +154,9 @@ class Denials(PageTest):
         page.open(self.server.url, "denials", "?rule=login&path=/login/a")
         self.wait_for_rows(1)
         page.click("#denials td button", "curl")
-        page.find("#denials .message.good", "no method, no query and no header")
-        self.assertEqual(page.run("return window.copied"),
-                         "curl 'https://host.invalid/login/a' -H 'X-Forwarded-For: 203.0.113.7'")
+        page.find("#denials .message.good", "no query and no header")
+        self.assertEqual(page.run("return window.copied"), "curl -X PUT "
+                         "'https://host.invalid/login/a' -H 'X-Forwarded-For: 203.0.113.7'")
         page.click("#denials td button", "Block")
         page.find("dialog p", "The rule login denies everything to this key for 5m")
         page.screenshot("denials-block")

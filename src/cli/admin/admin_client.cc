@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/percent.h"
 #include "cli/check_options.h"
 #include "config/yaml/yaml_text.h"
@@ -18,6 +19,7 @@ namespace weir {
 namespace {
 
 constexpr int kExitError = 2;
+constexpr std::size_t kWholeMax = 60;  // bytes of a key that has not been cut for sure
 constexpr Duration kPatience = std::chrono::seconds(5);
 
 }  // namespace
@@ -79,6 +81,23 @@ std::string user_name() {
     if (user != nullptr && *user != 0) return std::string(user).substr(0, 64);
   }
   return {};
+}
+
+std::string key_in(const boost::json::object& entry) {
+  if (!entry.contains("key")) return text_of(entry.at("hash"));
+  const std::string_view key = entry.at("key").as_string();
+  std::string shown;
+  int parts = 0;
+  for (std::string_view rest = key; !rest.empty();) {
+    const auto colon = rest.find(':');
+    const auto size = read_decimal<std::uint32_t>(rest.substr(0, colon));
+    if (colon == std::string_view::npos || !size) return printable(key);
+    rest.remove_prefix(colon + 1);
+    if (*size > rest.size() && key.size() <= kWholeMax) return printable(key);
+    shown.append(parts++ == 0 ? "" : ", ").append(rest.substr(0, *size));
+    rest.remove_prefix(std::min<std::size_t>(*size, rest.size()));
+  }
+  return printable(parts > 1 ? shown : key);
 }
 
 std::string escaped(std::string_view text) {

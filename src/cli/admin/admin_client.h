@@ -45,6 +45,9 @@ std::string text_in(const boost::json::value& from, std::string_view field);
 // The user who types a command, for those who look later.
 std::string user_name();
 
+// The key of an entry, its parts without their lengths; else the key's hash.
+std::string key_in(const boost::json::object& entry);
+
 // For a query: all but letters and digits as %XX.
 std::string escaped(std::string_view text);
 

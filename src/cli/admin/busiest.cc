@@ -29,7 +29,7 @@ std::string table_of(const json::value& said) {
     const auto count = std::to_string(key.at("count").to_number<std::uint64_t>());
     const auto share = std::to_string(std::lround(100 * key.at("share").to_number<double>()));
     table += right(count, 11) + right(share, 5) + " %  ";
-    table += text_of(key.at(key.contains("key") ? "key" : "hash")) + '\n';
+    table += key_in(key) + '\n';
   }
   if (const json::value* const trouble = said.as_object().if_contains("trouble")) {
     table += "of this node only: " + text_of(*trouble) + '\n';

@@ -51,7 +51,7 @@ std::string line_of(const json::object& denial) {
   const auto field = [&](const char* name) { return text_of(denial.at(name)); };
   auto line =
       field("at") + "  " + left(denial.at("rule").is_null() ? "no rule" : field("rule"), 16);
-  line += "  " + left(field(denial.contains("key") ? "key" : "hash"), 18) + "  " + field("cause");
+  line += "  " + left(key_in(denial), 18) + "  " + field("cause");
   line += ", " + field("remaining") + " of " + field("limit") + " left, cost " + field("cost");
   const auto& wait = denial.at("retry_after");
   if (!wait.is_null()) line += ", again in " + in_words(wait.to_number<double>());
@@ -69,7 +69,7 @@ std::string group_line_of(const json::object& group, const std::string& by) {
   const bool is_of_key = by == "key";
   return left(field("times") + " times", 14) + "  " +
          (is_of_key ? left(field("rule"), 16) + "  " : "") +
-         field(is_of_key && !group.contains("key") ? "hash" : by) +
+         (is_of_key ? key_in(group) : field(by)) +
          (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";
 }
 

@@ -185,8 +185,10 @@ void Conclusion::remember_denial(const Item& item) {
   facts.remaining = answer.decision.remaining;
   if (answer.decision.verdict != Verdict::kNever) facts.retry_after = answer.decision.retry_after;
   facts.client = ask.client.value_or(IpAddress());
-  engine_.traffic().record_denial(
-      facts, {.key = ask.key, .path = round_.path(), .country = round_.country()});
+  engine_.traffic().record_denial(facts, {.method = round_.method(),
+                                          .key = ask.key,
+                                          .path = round_.path(),
+                                          .country = round_.country()});
 }
 
 // Charges without a rule switch together, by what they have in common.

@@ -16,6 +16,7 @@ void Round::begin(Operation operation) {
   WEIR_ASSERT(operation != Operation::kDrain);  // an ask says so
   operation_ = operation;
   size_ = 0;
+  method_ = {};
   path_ = {};
   country_ = {};
   joint_limits_ = 0;
@@ -27,6 +28,7 @@ void Round::keep_texts() noexcept {
   const auto keep = [](std::string_view& text, auto& room) {
     text = {room.data(), text.substr(0, room.size()).copy(room.data(), room.size())};
   };
+  keep(method_, kept_method_);
   keep(path_, kept_path_);
   keep(country_, kept_country_);
 }

@@ -64,11 +64,13 @@ class Round {
   // What the record of denials tells of the request. Its texts are needed until this is decided, or
   // until keep_texts().
   void describe(const Request& request) {
+    method_ = request.method;
     path_ = request.path;
     country_ = request.country;
   }
   void keep_texts() noexcept;
   DenialDoor door() const { return door_; }
+  std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }
   std::string_view country() const { return country_; }
 
@@ -107,8 +109,10 @@ class Round {
   RuleHashes* const hashes_;
   const DenialDoor door_;
   Operation operation_ = Operation::kSpendEach;
+  std::string_view method_;
   std::string_view path_;
   std::string_view country_;
+  std::array<char, 8> kept_method_;  // those that denials know have 7
   std::array<char, CoreDenials::kTextMax> kept_path_;
   std::array<char, 2> kept_country_;
   std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind

@@ -223,6 +223,9 @@ struct RowWriter {
     out.begin_object().field("at", utc_text(second_of(denial.at)));
     out.field("seconds_ago", now - denial.at);
     write_key(denial);
+    if (const auto method = method_name(denial.method); !method.empty()) {
+      out.field("method", method);
+    }
     if (!denial.path.empty()) out.field("path", denial.path);
     if (const auto client = client_of(denial); !client.empty()) out.field("client", client);
     if (const auto country = country_of(denial); !country.empty()) out.field("country", country);
@@ -255,8 +258,9 @@ std::vector<std::string_view> columns_of(By by) {
   if (by != By::kNothing) {
     return {kByNames[static_cast<std::size_t>(by)], "shadow", "times", "first", "last"};
   }
-  return {"at",    "rule",   "key",   "hash", "path",  "client",    "country",     "door",
-          "cause", "shadow", "times", "cost", "limit", "remaining", "retry_after", "status"};
+  return {"at",      "rule",      "key",         "hash",   "path",  "client",
+          "country", "door",      "cause",       "shadow", "times", "cost",
+          "limit",   "remaining", "retry_after", "status", "method"};
 }
 
 struct Found {
