@@ -16,7 +16,7 @@ import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
   STANCES, type Stance, type State, elseOf, holdText, isRollingOut, lastsText, pastOf, rolloutOf,
-  rolloutText, shareOf, stanceOf, switchSays, whereNot, whereText,
+  rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -172,7 +172,7 @@ export class RulePage {
       ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
       ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
-      ...fact("Runs", this.runs()),
+      ...fact("Runs", this.runs(origin)),
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
       h("dt", {}, "Now"), this.now);
     say(this.rollButton, isRollingOut(rule) ? "Stop rollout" : "Roll out");
@@ -185,9 +185,9 @@ export class RulePage {
     this.showNow();
   }
 
-  private runs(): Child[] {
+  private runs(origin: string): Child[] {
     const { told, version } = json.object(this.fleet);
-    return [whereText(this.fleet), version === 0 ? ", each by its file" : null,
+    return [runsText(this.fleet, origin), version === 0 ? ", each by its file" : null,
       told === false ? "; Redis is away, so others hear of the last change later" : null,
       isRedisAway() ? h("p", { class: "problem" }, AS_TOLD_LAST) : null,
       ...whereNot(this.fleet).map((text) => h("p", { class: "problem" }, text))];

@@ -100,6 +100,13 @@ export function whereText(fleet: unknown): string {
   return `on ${all}${plural(nodes.length, "node")}${names}`;
 }
 
+/** Where a rule runs: one of the file also where changes do not reach. */
+export function runsText(fleet: unknown, origin: string): string {
+  const where = whereText(fleet);
+  if (origin === "request" || whereNot(fleet).length === 0) return where;
+  return `on each node as its file says; changes by hand hold ${where}`;
+}
+
 /** How long a change holds there. */
 export function lastsText(fleet: unknown): string {
   return json.isObject(fleet) ? "until a reload of other rules" : "until the next reload";
@@ -108,7 +115,8 @@ export function lastsText(fleet: unknown): string {
 /** Those that do not, each with its reason. */
 export function whereNot(fleet: unknown): string[] {
   return json.objects(json.object(fleet).nodes).filter((node) => node.runs !== true)
-    .map((node) => `Not on ${json.text(node.node) ?? "a node"}: ${json.text(node.why_not) ?? ""}.`);
+    .map((node) => `Changes by hand do not reach ${json.text(node.node) ?? "a node"}: ` +
+      `${json.text(node.why_not) ?? ""}.`);
 }
 
 /** Where a change holds that was made; `isInFile`: this node's file has it, too. */

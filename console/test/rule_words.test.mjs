@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, pastOf, rolloutOf, rolloutText, stanceOf, switchSays, whereText,
+  authorOf, elseOf, holdText, pastOf, rolloutOf, rolloutText, runsText, stanceOf, switchSays,
+  whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -16,7 +17,7 @@ test("a switch says what it does before it does it", () => {
   assert.equal(switchSays("enforced", "off", PAST, FLEET),
     "512 of 4,000 requests of the last 1 h were denied. It counts nothing and denies nobody from " +
     "now on, on 1 of 2 nodes (a), until a reload of other rules. " +
-    "Not on b: its file has other rules.");
+    "Changes by hand do not reach b: its file has other rules.");
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
   assert.match(switchSays("part", "enforced", PAST, FLEET), /the last 1 h were over its limit\./);
@@ -41,10 +42,14 @@ test("a rollout begins where the rule is, and says its steps", () => {
 });
 
 test("a change says where it holds, and where not", () => {
+  assert.equal(runsText(FLEET, "request"), "on 1 of 2 nodes (a)");
+  assert.equal(runsText(FLEET, "file"),
+    "on each node as its file says; changes by hand hold on 1 of 2 nodes (a)");
+  assert.equal(runsText({ nodes: [FLEET.nodes[0]] }, "file"), "on 1 node (a)");
   assert.equal(whereText({ nodes: Array.from({ length: 5 }, () => ({ runs: true })) }),
     "on 5 nodes");
   assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes (a), until a reload of other rules. " +
-    "Not on b: its file has other rules.");
+    "Changes by hand do not reach b: its file has other rules.");
   assert.match(holdText(FLEET, true), /\(a\), on all but this node until a reload of other/);
   assert.equal(holdText(undefined, true), "It holds on this node.");
 });

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 50_361),
     ("laboratory", ("lab/", "bench/"), 7_347),
-    ("console", ("console/",), 5_084),
+    ("console", ("console/",), 5_090),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 57_399
+TESTS_MAX = 57_404
 
 
 def weigh(tree):

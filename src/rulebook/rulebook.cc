@@ -209,7 +209,7 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   auto read = rules_by_hand_in(by_hand);
   if (!read) throw Refusal{kMalformed, "it cannot read them"};
   if (read->file != hash_of(base.in_file.rules)) {
-    throw Refusal{kConflict, "its file has other rules than the one they were made on"};
+    throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
   for (auto& rule : read->rules) {
     if (!rule.json.empty()) {

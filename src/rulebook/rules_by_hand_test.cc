@@ -89,7 +89,7 @@ class Node {
 };
 
 constexpr const char* kSix = R"({"id":"login","limit":6,"window":"1m"})";
-constexpr const char* kOtherFile = "its file has other rules than the one they were made on";
+constexpr const char* kOtherFile = "its file has other rules than the file they were made on";
 
 TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
   Node first;

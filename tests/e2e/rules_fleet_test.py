@@ -19,7 +19,7 @@ rules:
   - {id: other, limit: 5, window: 1m}
 """
 KEY = "weir:{fleet}:rules"
-OTHER_FILE = "its file has other rules than the one they were made on"
+OTHER_FILE = "its file has other rules than the file they were made on"
 UNHEARD = "it has not heard of them: Redis is away, or does not take them"
 
 
