@@ -1,6 +1,7 @@
 // Denials as pages tell them: which are asked for, and what is known of one. Pure.
 // Tested by test/denials.test.mjs.
 
+import { visible } from "./format";
 import * as json from "./json";
 
 export const FILTERS = ["rule", "key", "path", "country", "door", "since", "until", "by"] as const;
@@ -22,9 +23,9 @@ export function nameOf(denial: json.Fields): string {
     .map((name) => String(denial[name])).join(" ");
 }
 
-/** Its key, or the key's hash. */
+/** Its key, or the key's hash, as people see it everywhere. */
 export function keyText({ key, hash }: json.Fields): string {
-  return partsOf(json.text(key)) ?? json.text(hash) ?? "";
+  return visible(partsOf(json.text(key)) ?? json.text(hash) ?? "");
 }
 
 /** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */

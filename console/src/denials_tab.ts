@@ -4,7 +4,7 @@ import { type Ask, UNASKED, ask, query } from "./api";
 import { type Column, DataTable } from "./data_table";
 import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey } from "./denials";
 import { badge, button, field, fill, h, option, say, tell, unique, verbatim } from "./dom";
-import { about, clock, exact, moment, plural, visible, wait } from "./format";
+import { about, clock, exact, moment, plural, wait } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import { confirmed } from "./sign_in";
@@ -155,7 +155,7 @@ export class DenialsTab extends Tab {
     const key = wholeKey(denial);
     const curl = curlOf(denial, location.origin);
     const about = (what: string) => ({ class: "quiet small",
-      "aria-label": `${what} ${visible(key ?? json.text(denial.path) ?? "")}` });
+      "aria-label": `${what} ${keyText({ key: key ?? denial.path })}` });
     return h("span", { class: "buttons" },
       key && rule ? h("a", { class: "button small", href: address("explain", { rule, key }) },
         "Explain") : null,
@@ -165,13 +165,14 @@ export class DenialsTab extends Tab {
 
   private async block(rule: string | undefined, key: string): Promise<void> {
     const whom = rule ? `The rule ${rule} denies` : "All rules deny";
-    const yes = await confirmed(`Block ${visible(key)}?`, `${whom} everything to this key for ` +
+    const shown = keyText({ key });
+    const yes = await confirmed(`Block ${shown}?`, `${whom} everything to this key for ` +
       `${BLOCK_FOR}, on all nodes of the fleet. The tab Keys lifts the block.`, "Block");
     if (!yes) return;
     const { ok, problem } = await ask("/admin/blocks",
       { body: { ...(rule ? { rule } : {}), key, for: BLOCK_FOR } });
     tell(this.message, ok ? "good" : "bad",
-      ok ? `${visible(key)} is blocked for ${BLOCK_FOR}.` : problem);
+      ok ? `${shown} is blocked for ${BLOCK_FOR}.` : problem);
   }
 
   private async copy(curl: string): Promise<void> {

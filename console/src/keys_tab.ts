@@ -90,12 +90,12 @@ export class KeysTab extends Tab {
   private liftButton(entry: json.Fields): HTMLElement {
     const key = json.text(entry.key) ?? "";
     return button("Lift", () => this.lift(json.text(entry.rule), key),
-      { class: "quiet small", "aria-label": `Lift ${key}` });
+      { class: "quiet small", "aria-label": `Lift ${keyText(entry)}` });
   }
 
   private chooser(key: string): HTMLElement {
     return button("Choose", () => this.choose(key),
-      { class: "quiet small", "aria-label": `Choose ${key}` });
+      { class: "quiet small", "aria-label": `Choose ${keyText({ key })}` });
   }
 
   private choose(key: string): void {
@@ -118,22 +118,23 @@ export class KeysTab extends Tab {
     const after = json.number(body.retry_after);
     const again = after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
     tell(this.state, body.allowed === true ? "good" : "bad", body.allowed === true
-      ? `${chosen.key} would be allowed: ${left}, ${by}.`
-      : `${chosen.key} would be denied: ${left}, ${by}; ${again}.`);
+      ? `${keyText(chosen)} would be allowed: ${left}, ${by}.`
+      : `${keyText(chosen)} would be denied: ${left}, ${by}; ${again}.`);
   }
 
   private async reset(chosen: Chosen): Promise<void> {
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
-    tell(this.state, ok ? "good" : "bad", ok ? `${chosen.key} starts at 0.` : problem);
+    tell(this.state, ok ? "good" : "bad", ok ? `${keyText(chosen)} starts at 0.` : problem);
   }
 
   private async block(chosen: Chosen): Promise<void> {
-    const yes = await confirmed(`Block ${chosen.key}?`,
-      `The rule ${chosen.rule} denies everything to this key for ${this.span.value}.`, "Block");
+    const what = NETWORK.test(chosen.key) ? "network" : "key";
+    const yes = await confirmed(`Block ${keyText(chosen)}?`,
+      `The rule ${chosen.rule} denies everything to this ${what} for ${this.span.value}.`, "Block");
     if (!yes) return;
     const { ok, problem } = await ask("/admin/blocks",
       { body: { ...chosen, for: this.span.value.trim() } });
-    const done = `${chosen.key} is blocked for ${this.span.value}.`;
+    const done = `${keyText(chosen)} is blocked for ${this.span.value}.`;
     tell(this.state, ok ? "good" : "bad", ok ? done : problem);
     await this.loadBlocks();
   }
@@ -141,12 +142,15 @@ export class KeysTab extends Tab {
   private async lift(rule: string | undefined, key: string): Promise<void> {
     const body = rule === undefined ? { key } : { rule, key };
     const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body });
-    tell(this.state, ok ? "good" : "bad", ok ? `The block of ${key} is lifted.` : problem);
+    tell(this.state, ok ? "good" : "bad",
+      ok ? `The block of ${keyText({ key })} is lifted.` : problem);
     await this.loadBlocks();
   }
 }
 
 const BY_HAND = "by hand";
+/** As the server has it, which refuses what merely looks so. */
+const NETWORK = /^[\da-f]*[.:].*\/\d+$/i;
 
 function why({ reason }: json.Fields): string {
   return reason === "manual" ? BY_HAND : json.text(reason) ?? "";

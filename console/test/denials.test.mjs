@@ -23,6 +23,7 @@ test("a key that may have been cut is nobody's to act on", () => {
   assert.equal(wholeKey({ key: "x".repeat(64) }), undefined);
   assert.equal(wholeKey({ key: "é".repeat(31) }), undefined);
   assert.equal(wholeKey({ hash: "9f" }), undefined);
+  assert.equal(keyText({ key: "\u202egnp.exe" }), "\\u{202e}gnp.exe");
 });
 
 test("a key of parts shows them without their lengths, and all else is as it is", () => {

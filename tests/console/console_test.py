@@ -302,6 +302,13 @@ class Console(unittest.TestCase):
         page.find("#keys .data", "Nobody is blocked")
         page.click("#keys button", "Choose")
         page.find("#keys .message.good", "would be allowed: 5 of 5 left")
+        for key, shown in (("192.0.2.0/24", "192.0.2.0/24"), ("ab\u202ecd", "ab\\u{202e}cd")):
+            page.run("document.querySelector('#keys input').value = arguments[0]", key)
+            page.click("#block")
+            page.find("dialog h2", shown)
+            page.find("dialog p", "this network" if "/" in key else "this key")
+            page.click("dialog button", "Cancel")
+            page.gone("dialog")
 
     # ---- who may -----------------------------------------------------------------------
 

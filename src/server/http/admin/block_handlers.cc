@@ -110,10 +110,12 @@ using Tell = std::function<void(const BlockNotice&)>;
 void announce(const Tell& tell, const Exchange& exchange, const Block& block,
               const std::string& done) {
   if (!tell) return;
-  const std::string whom = BlockedNetwork::parse(block.key) ? block.key : quoted(block.key);
+  const bool is_plain = BlockedNetwork::parse(block.key).has_value();
+  const std::string whom = is_plain ? block.key : quoted(block.key);
+  const auto* const kind = is_plain && block.key.find('/') != std::string::npos ? "network" : "key";
   tell({.line = "blocks: " + whom + " is " + done + " " + circumstances(exchange, block),
         .rule = block.rule,
-        .text = "a key is " + done});
+        .text = std::string("a ") + kind + " is " + done});
 }
 
 std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes_max) {

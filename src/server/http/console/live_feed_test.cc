@@ -205,6 +205,9 @@ TEST(LiveFeed, SaysThatAKeyIsBlockedAndNotWhich) {
   const LiveMessagePtr said = world.feed.message();
   EXPECT_NE(said->json().find("a key is blocked for 5m"), std::string_view::npos);
   EXPECT_EQ(said->json().find("private"), std::string_view::npos);
+  world.door.ask(post("/admin/blocks", R"({"key":"192.0.2.0/24","for":"5m"})"));
+  world.pass(1);
+  EXPECT_NE(world.feed.message()->json().find("a network is blocked"), std::string_view::npos);
 }
 
 TEST(LiveFeed, KeepsTheNewestEvents) {
