@@ -96,7 +96,6 @@ export function because(rule: json.Fields): string[] {
       ? "The rule is in shadow: it would deny this, and lets it pass."
       : "The rule is in shadow: it denies nothing.");
   }
-  if (rule.enabled === false) said.push("The rule is disabled.");
   const surge = json.object(rule.on_surge);
   if (surge.active === true) {
     const percent = String(surge.limit_percent);
@@ -113,8 +112,7 @@ function decision(rule: json.Fields): string {
     case "blocked": return `The key is blocked, ${again(rule)}.`;
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
-    case "not_counted": return "The rule does not count this: it is disabled, or the key is on " +
-      "its allow list.";
+    case "not_counted": return `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
     case "store_failure": return "Redis is away, and the rule says what happens then.";
     default: return counter(rule);
   }

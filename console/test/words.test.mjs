@@ -47,7 +47,8 @@ test("other reasons than the counter", () => {
   const said = (fields) => because({ ...DENIED, ...fields }).join(" ");
   assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
   assert.match(said({ decided_by: "deny_list" }), /deny list/);
-  assert.match(said({ decided_by: "not_counted" }), /does not count/);
+  assert.match(said({ decided_by: "not_counted", because: "it is outside its hours" }),
+    /does not count this: it is outside its hours\./);
   assert.match(said({ decided_by: "missing_key" }), /lacks a part of the key/);
   const expired = "the token does not count: it has expired";
   assert.match(said({ missing: [{ part: "jwt:sub", because: expired }] }),

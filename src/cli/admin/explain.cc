@@ -76,13 +76,14 @@ std::string window_of(const json::object& counter) {
   return format_duration(std::chrono::round<Duration>(seconds));
 }
 
-std::string_view remedy_of(std::string_view decided_by) {
+std::string_view remedy_of(std::string_view decided_by, bool waits) {
   if (decided_by == "blocked") {
     return "lift the block (weir unblock); what it has spent counts until POST /v1/reset";
   }
   if (decided_by == "deny_list") return "take the key off the rule's deny list";
   if (decided_by == "store_failure") return "let the Redis answer again";
-  return "forget what it has spent (POST /v1/reset), or raise the limit";
+  return waits ? "forget what it has spent (POST /v1/reset), or raise the limit"
+               : "raise the limit";
 }
 
 // What the counter says, until when, and what would let the key pass.
@@ -90,7 +91,10 @@ std::string counter_text(const json::object& counter) {
   const std::string_view decided_by = counter.at("decided_by").as_string();
   const bool denies = counter.at("would").as_string() == "deny";
   auto text = text_of(counter.at("rule")) + (denies ? ": denied now" : ": allowed now");
-  if (decided_by != "counter") text += " (" + std::string(decided_by) + ")";
+  const auto* const because = counter.if_contains("because");
+  if (decided_by != "counter") {
+    text += " (" + std::string(decided_by) + (because ? ": " + text_of(*because) : "") + ")";
+  }
   text += ", " + text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit")) +
           " left by " + text_of(counter.at("algorithm")) + " of " + window_of(counter) + ", mode " +
           text_of(counter.at("mode")) + "\n";
@@ -98,8 +102,9 @@ std::string counter_text(const json::object& counter) {
   const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
   const auto reset = counter.at("reset_after").to_number<double>();
   if (denies) {
-    text += wait > 0 ? "  passes again in " + in_words(wait) : "  waiting does not help";
-    text += "; to let it pass before: " + std::string(remedy_of(decided_by)) + "\n";
+    text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
+                     : "  waiting does not help; to let it pass: ";
+    text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
   }
   if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
   return text;

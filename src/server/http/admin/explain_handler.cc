@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "base/pool.h"
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
-#include "proto/http/rate_limit_headers.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
@@ -43,6 +43,23 @@ std::string_view cause_name(const Answer& answer) {
     case Answer::Cause::kStoreFailed: return "store_failure";
   }
   return "";
+}
+
+// Why the rule counts nothing.
+std::string_view why_uncounted(const Ask& ask, Instant wall_time) {
+  const Rule& rule = *ask.rule;
+  if (rule.effect == Rule::Effect::kConcurrency) return "only nginx counts requests under way";
+  if (!rule.enabled) return "it is disabled";
+  if (!rule.in_force(wall_time)) return "it is outside its hours";
+  return rule.effect == Rule::Effect::kLimit ? "the key is on its allow list" : "it limits nothing";
+}
+
+// Until the ask fits, also where shadow lets it pass; nothing if it never fits.
+std::optional<Duration> wait_to_fit(const Answer& answer) {
+  if (!answer.over) return Duration{0};
+  const Decision& decision = answer.decision;
+  if (decision.retry_after <= Duration{0}) return std::nullopt;
+  return std::max(decision.retry_after, decision.more_after);
 }
 
 // What the answers are shown with.
@@ -113,7 +130,11 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("cost", ask.cost);
   json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
-  json.field("decided_by", cause_name(answer)).field("would", answer.allowed() ? "allow" : "deny");
+  json.field("decided_by", cause_name(answer));
+  if (answer.cause == Answer::Cause::kNotCounted) {
+    json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
+  }
+  json.field("would", answer.allowed() ? "allow" : "deny");
   json.field("over", answer.over).field("mode", mode_name(answer.mode));
   json.field("algorithm", algorithm_name(answer.quota.algorithm()));
   if (answer.quota.switches()) {
@@ -124,7 +145,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
     json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
   }
   json.field("remaining", answer.decision.remaining);
-  json.field("retry_after", wait_of(answer.decision));
+  json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
