@@ -123,6 +123,9 @@ export class KeysTab extends Tab {
   }
 
   private async reset(chosen: Chosen): Promise<void> {
+    const yes = await confirmed(`Reset ${keyText(chosen)}?`,
+      `The rule ${chosen.rule} forgets what it has spent. A reset cannot be undone.`, "Reset");
+    if (!yes) return;
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
     tell(this.state, ok ? "good" : "bad", ok ? `${keyText(chosen)} starts at 0.` : problem);
   }

@@ -15,8 +15,8 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, elseOf, holdText, isRollingOut, lastsText, pastOf, rolloutOf,
-  rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
+  STANCES, type Stance, type State, before, elseOf, holdText, isRollingOut, lastsText, pastOf,
+  rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -250,9 +250,10 @@ export class RulePage {
   }
 
   private async remove(): Promise<void> {
-    await this.propose(`Remove the rule ${this.id}?`,
-      `Checks by its name get an error then, ${whereText(this.fleet)}. The history brings it back.`,
-      "Remove", { method: "DELETE" });
+    const from = stanceOf(this.rule!);
+    await this.propose(`Remove the rule ${this.id}?`, `${before(from, this.lately(from))} ` +
+      `It limits no request then, and checks by its name get an error, ${whereText(this.fleet)}. ` +
+      "The history brings it back.", "Remove", { method: "DELETE" });
   }
 
   /** What people agree to is a change of what they have seen, so of this version. */

@@ -80,7 +80,8 @@ export function switchSays(
   return [before(from, past), then, ...whereNot(fleet)].join(" ");
 }
 
-function before(from: State, past: string | undefined): string {
+/** What the rule did to requests lately: what people should know before they change it. */
+export function before(from: State, past: string | undefined): string {
   if (from === "off") return "It counts nothing now, so nobody knows what is over its limit.";
   if (!past) return "How many requests are over its limit is not known yet.";
   if (from === "part") return `${past} were over its limit.`;

@@ -289,6 +289,7 @@ class Console(unittest.TestCase):
         page.click("#look")
         page.find("#keys .message.bad", "would be denied: 0 of 5 left")
         page.click("#reset")
+        page.click("dialog button.danger")
         page.find("#keys .message.good", "starts at 0")
         page.click("#block")
         page.click("dialog button.danger")
