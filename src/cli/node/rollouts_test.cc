@@ -36,7 +36,7 @@ class Desk final : public RuleDesk {
     if (before_change) std::exchange(before_change, {})();
     done(book_.change(change, now));
   }
-  void judge(RuleTrial, Judged) override {}
+  void judge(RuleTrial, Judged, Instant) override {}
 
   std::function<void()> before_change;  // of another node
 
