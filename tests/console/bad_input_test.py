@@ -230,7 +230,7 @@ def pretend(redis, done):
         redis.ask("ZADD", "weir:{fleet}:nodes", *(word for name in names for word in (now, name)))
         second = f"weir:{{fleet}}:traffic:{now - 1}"
         redis.ask("HSET", second, *(word for name in names for word in (
-            name, b"1" + packed(100) + packed(7) + packed(7) + b"\0\0")))
+            name, b"2" + packed(100) + packed(7) + packed(0) + packed(7) + b"\0\0")))
         redis.ask("EXPIRE", second, 20)
         redis.ask("HSET", "weir:{fleet}:about", *(word for number, name in enumerate(names)
                                                   for word in (name, about(now, number))))

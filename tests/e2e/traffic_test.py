@@ -45,7 +45,7 @@ def rule_hash(rule):
 
 def read_word(word):
     """What a node has written of a second: (requests, denied) of all and of each rule."""
-    assert word[:1] == b"1", word
+    assert word[:1] == b"2", word
     at = 1
 
     def number():
@@ -59,7 +59,11 @@ def read_word(word):
             if byte < 128:
                 return value
 
-    everything = (number(), number())
+    def counts():
+        requests, denied, _would_be = number(), number(), number()
+        return requests, denied
+
+    everything = counts()
     number()  # denied since the start
     for _ in range(number()):
         number()  # decisions of an algorithm
@@ -67,7 +71,7 @@ def read_word(word):
     for _ in range(number()):
         name = int.from_bytes(word[at:at + 8], "little")
         at += 8
-        rules[name] = (number(), number())
+        rules[name] = counts()
     assert at == len(word)
     return everything, rules
 
