@@ -41,16 +41,16 @@ std::ptrdiff_t first_marked(Marks marks) {
 template <typename Kind>
 [[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
   if (at == end) return end;
-  if (end - at >= 8) {  // its first eight and its last eight, which may overlap
-    std::array<char, sizeof(ByteGroup)> halves;
-    std::memcpy(halves.data(), at, 8);
-    std::memcpy(halves.data() + 8, end - 8, 8);
-    const std::ptrdiff_t first = first_marked(kind(std::bit_cast<ByteGroup>(halves)));
-    return first < 8 ? at + first : end - (16 - first);
+  std::array<char, sizeof(ByteGroup)> rest{};
+  const bool is_long = end - at >= 8;
+  if (is_long) {  // its first eight and its last eight, which may overlap
+    std::memcpy(rest.data(), at, 8);
+    std::memcpy(rest.data() + 8, end - 8, 8);
+  } else {
+    std::copy(at, end, rest.data());
   }
-  ByteGroup rest{};
-  std::copy(at, end, reinterpret_cast<char*>(&rest));
-  return at + std::min(first_marked(kind(rest)), end - at);
+  const std::ptrdiff_t first = first_marked(kind(std::bit_cast<ByteGroup>(rest)));
+  return is_long && first >= 8 ? end - (16 - first) : at + std::min(first, end - at);
 }
 
 // `end` if there is none.

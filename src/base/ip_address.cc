@@ -91,13 +91,6 @@ char* write_v6(char* end, const IpAddress::Bytes& bytes) {
   return end;
 }
 
-// Its bits as a number, the first of them highest.
-__extension__ typedef unsigned __int128 Number;
-Number number_of(const IpAddress& address) {
-  const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(address.bytes());
-  return Number{__builtin_bswap64(words[0])} << 64 | __builtin_bswap64(words[1]);
-}
-
 bool starts_with(const IpAddress::Bytes& bytes, std::span<const std::uint8_t, kV4Offset> prefix) {
   return std::equal(prefix.begin(), prefix.end(), bytes.begin());
 }
@@ -203,7 +196,11 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
 bool IpPrefix::contains(const IpAddress& address) const {
   if (address.is_v4() != network_.is_v4()) return false;
   const unsigned bits = bits_ + (network_.is_v4() ? kV4Offset * 8 : 0);
-  return bits == 0 || (number_of(address) ^ number_of(network_)) >> (128 - bits) == 0;
+  const auto& ours = network_.bytes();
+  const auto& theirs = address.bytes();
+  const std::size_t whole = bits / 8;
+  if (std::memcmp(ours.data(), theirs.data(), whole) != 0) return false;
+  return bits % 8 == 0 || (ours[whole] ^ theirs[whole]) >> (8 - bits % 8) == 0;
 }
 
 bool contain(std::span<const IpPrefix> networks, const IpAddress& address) {
