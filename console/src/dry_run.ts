@@ -1,4 +1,4 @@
-// What another limit would have decided of late: a curve over the limit, and a slider along it.
+// The dry run of a limit: a curve of what each limit would have denied lately, and a slider.
 
 import { type Reply, ask, query } from "./api";
 import { field, h, say } from "./dom";

@@ -61,10 +61,10 @@ class Replay {
     }
   }
 
-  // Which asks the rule denies.
+  // For each ask, whether the rule denies it.
   std::vector<bool> denials_of(const Rule& rule) const;
 
-  // Of the asks that cost something those for which `is_one` holds.
+  // Counts the asks that cost something and for which `is_one` holds.
   template <typename IsOne>
   DryRun::Count count(IsOne is_one) const {
     DryRun::Count count;

@@ -24,7 +24,7 @@ struct TriedRules {
   std::vector<RuleSource> sources;
   std::vector<Rule> rules;
 };
-// Those in force.
+// The rules in force.
 struct RulesBefore {
   const RuleSet& rules;
   const std::vector<RuleSource>& sources;
