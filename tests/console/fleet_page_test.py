@@ -20,6 +20,7 @@ class FleetPage(PageTest):
     def fleet(self, *arguments):
         """A node for each list of arguments; the page on the first."""
         with Redis() as redis, contextlib.ExitStack() as stack:
+            self.redis_url = redis.url
             yield [stack.enter_context(Weir("--threads", "1", "--max-keys", "1024", "--redis",
                                             redis.url, *each)) for each in arguments]
 
@@ -51,6 +52,12 @@ class FleetPage(PageTest):
             gone = page.find("#fleet .node:first-child.bad", "gone")
             self.assertIn("web-1", gone.text)
             self.assertIn(nodes[0].url.removeprefix("http://"), gone.text)
+            with Weir("--node-name", "web-1", "--redis", self.redis_url,
+                      http=f"127.0.0.1:{nodes[0].port}"):
+                page.gone("#fleet .node.bad")
+                page.wait(lambda _: len(page.all("#fleet .node.good")) == 4, "it is there again")
+                page.go("overview")
+                page.find("#overview .events", "has started again")
 
     def test_many_nodes_are_a_table_with_those_in_trouble_first(self):
         page = self.page

@@ -2,30 +2,44 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <utility>
 
 namespace weir {
 
 using Scope = TrafficSnapshot::Scope;
 
 std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
-                                                 std::span<const NodeAbout> others,
+                                                 std::span<const NodeAbout> abouts,
                                                  std::int64_t alive, Instant now) {
   std::vector<News> news;
   if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
   for (auto& [name, known] : nodes_) ++known.silent;
   hear(traffic, alive, now, news);
-  for (const NodeAbout& about : others) {
+  for (const NodeAbout& about : abouts) {
     if (const auto entry = nodes_.find(about.id); entry != nodes_.end()) {
       entry->second.about = about;
     }
   }
   for (News& one : news) one.title = nodes_[one.node].about.title;
+  std::set<std::pair<std::string, std::string>> talking;
+  std::set<std::pair<std::string, std::string>> silent;
+  for (const auto& [name, known] : nodes_) {
+    if (known.about.address.empty()) continue;
+    (known.silent == 0 ? talking : silent).emplace(known.about.title, known.about.address);
+  }
   for (auto entry = nodes_.begin(); entry != nodes_.end();) {
     auto& [name, known] = *entry;
+    const std::pair place(known.about.title, known.about.address);
+    if (known.silent >= kGoneSeconds && talking.contains(place)) {
+      entry = nodes_.erase(entry);
+      continue;
+    }
     if (known.untold > 0 && (--known.untold == 0 || !known.about.title.empty())) {
       known.untold = 0;
-      news.push_back({.change = Change::kJoined, .node = name, .title = known.about.title});
+      const Change change = silent.contains(place) ? Change::kRestarted : Change::kJoined;
+      news.push_back({.change = change, .node = name, .title = known.about.title});
     }
     const bool is_news = known.silent > kGoneSeconds && !known.is_gone;
     known.is_gone = known.silent > kGoneSeconds;

@@ -3,7 +3,8 @@
 // A node that is silent for kGoneSeconds of the fleet's is gone, and stays in the roster: it has
 // died, or has lost its way to Redis. One that said goodbye is struck off. While Redis is away
 // nobody knows how the others are, and no time passes for them. One that joins is told of when it
-// has said its name, or kGoneSeconds later.
+// has said its name, or kGoneSeconds later. One that talks under the title and the address of
+// another that is silent is that node, started again, and replaces it.
 //
 // Thread rule: one owner. Tested by fleet_roster_test.cc.
 
@@ -28,15 +29,15 @@ class FleetRoster {
   static constexpr std::int64_t kGoneSeconds = RecentTraffic::kGoneSeconds;
   static constexpr std::size_t kGoneMax = 64;  // the longest gone are forgotten
 
-  enum class Change : std::uint8_t { kJoined, kReturned, kLeft, kGone };
+  enum class Change : std::uint8_t { kJoined, kRestarted, kReturned, kLeft, kGone };
   struct News {
     Change change;
     std::string node;
     std::string title{};  // empty: unknown
   };
   // Takes in the fleet's last second, if it is a new one. `alive`: how many nodes Redis counts as
-  // alive; a node that has died is one of them for some seconds. `others`: what they say.
-  std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> others,
+  // alive; a node that has died is one of them for some seconds. `abouts`: what nodes say.
+  std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> abouts,
                          std::int64_t alive, Instant now);
 
   // One that the last seconds have nothing of.

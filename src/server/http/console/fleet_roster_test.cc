@@ -81,6 +81,32 @@ TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeDoesNot) {
   EXPECT_EQ(news_, (News{{Change::kJoined, "third"}}));
 }
 
+TEST_F(FleetRosterTest, ANodeThatStartedAgainReplacesItself) {
+  const auto about = [](const char* id, const char* address = "http://10.0.0.2:8080") {
+    return NodeAbout{.id = id, .title = "web-2", .address = address};
+  };
+  others_ = {about("other")};
+  pass({{"me", 0}, {"other", 0}}, 2);
+  fall_silent(2);
+  EXPECT_EQ(news_, (News{{Change::kGone, "other"}}));
+  others_ = {about("reborn"), about("third", "http://10.0.0.3:8080")};
+  pass({{"me", 0}, {"reborn", 0}, {"third", 0}}, 3);
+  EXPECT_EQ(news_, (News{{Change::kRestarted, "reborn"}, {Change::kJoined, "third"}}));
+  EXPECT_TRUE(absent().empty());
+  pass({{"me", 0}, {"reborn", 1}, {"third", 0}}, 3);
+  others_ = {about("fast"), about("third", "http://10.0.0.3:8080")};
+  pass({{"me", 0}, {"reborn", 2}, {"third", 0}, {"fast", 0}}, 3);
+  EXPECT_EQ(news_, (News{{Change::kRestarted, "fast"}})) << "before anybody missed it";
+  for (int silent = 3; silent < FleetRoster::kGoneSeconds; ++silent) {
+    pass({{"me", 0}, {"reborn", silent}, {"third", 0}, {"fast", 0}}, 3);
+  }
+  for (int second = 0; second < 10; ++second) {
+    pass({{"me", 0}, {"third", 0}, {"fast", 0}}, 3);
+    EXPECT_TRUE(news_.empty()) << "it did not die";
+    EXPECT_TRUE(absent().empty());
+  }
+}
+
 TEST_F(FleetRosterTest, WhileRedisIsAwayNobodyDies) {
   pass({{"me", 0}, {"other", 0}}, 2);
   for (int second = 0; second < 100; ++second) {

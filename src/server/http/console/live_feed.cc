@@ -50,6 +50,7 @@ LiveEvent node_event(const FleetRoster::News& news) {
       "node " + (news.title.empty() ? news.node : news.title + " (" + news.node + ")");
   switch (news.change) {
     case kJoined: return {.kind = "node", .text = node + " has joined"};
+    case kRestarted: return {.kind = "node", .text = node + " has started again"};
     case kReturned: return {.kind = "node", .text = node + " is back"};
     case kLeft: return {.kind = "node", .text = node + " has stopped"};
     case kGone: break;
@@ -177,9 +178,10 @@ void LiveFeed::note_events(const LivePicture& picture) {
   note_rules(picture, news);
   if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
   const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
-  const auto others = figures.shared ? std::span<const NodeAbout>(figures.shared->others)
-                                     : std::span<const NodeAbout>();
-  for (const auto& change : roster_.look(*picture.traffic, others, alive, picture.now)) {
+  auto abouts = figures.shared ? figures.shared->others : std::vector<NodeAbout>();
+  abouts.push_back(figures.about);
+  abouts.back().id = view_.info.node;
+  for (const auto& change : roster_.look(*picture.traffic, abouts, alive, picture.now)) {
     news.push_back(node_event(change));
   }
   const std::scoped_lock lock(mutex_);
