@@ -62,7 +62,9 @@ function type(how: Ask): Record<string, string> {
 
 function answer({ status, ok, headers }: Response, text: string): Reply {
   const body = json.object(json.parse(text));
-  const problem = json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
+  // The server's words on it are meant for programs.
+  const problem = status === 401 ? "Sign in to see this."
+    : json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
   const etag = (headers.get("ETag") ?? "").replace(/"/g, "");
   return { status, ok, body, text, problem: ok ? "" : problem, etag };
 }

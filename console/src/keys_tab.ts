@@ -5,11 +5,12 @@ import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
 import { keyText } from "./denials";
 import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
-import { algorithm, count, span, wait } from "./format";
+import { algorithm, exact, span } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
+import { again } from "./words";
 import { ruleNames } from "./written";
 
 /** The busiest keys are counted by minutes, so that is often enough. */
@@ -113,13 +114,12 @@ export class KeysTab extends Tab {
   private async look(chosen: Chosen): Promise<void> {
     const { ok, problem, body } = await ask("/v1/look", { body: chosen });
     if (!ok) return tell(this.state, "bad", problem);
-    const left = `${count(json.number(body.remaining))} of ${count(json.number(body.limit))} left`;
-    const by = `by ${algorithm(json.text(body.algorithm))}`;
-    const after = json.number(body.retry_after);
-    const again = after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
+    const [left, limit] = [json.number(body.remaining), json.number(body.limit)];
+    const said = `${exact(left ?? 0)} of ${exact(limit ?? 0)} left, ` +
+      `by ${algorithm(json.text(body.algorithm))}`;
     tell(this.state, body.allowed === true ? "good" : "bad", body.allowed === true
-      ? `${keyText(chosen)} would be allowed: ${left}, ${by}.`
-      : `${keyText(chosen)} would be denied: ${left}, ${by}; ${again}.`);
+      ? `${keyText(chosen)} would be allowed: ${said}.`
+      : `${keyText(chosen)} would be denied: ${said}; ${again(body)}.`);
   }
 
   private async reset(chosen: Chosen): Promise<void> {

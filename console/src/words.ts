@@ -90,7 +90,8 @@ function needed(explained: json.Fields): string[] {
 
 /** Why one rule answers as it does, a sentence each. */
 export function because(rule: json.Fields): string[] {
-  const said = [decision(rule), ...fields(rule), ...missing(rule), ...following(rule)];
+  const said = [decision(rule), ...limits(rule), ...fields(rule), ...missing(rule),
+    ...following(rule)];
   if (rule.shadow === true) {
     said.push(rule.over === true
       ? "The rule is in shadow: it would deny this, and lets it pass."
@@ -101,10 +102,18 @@ export function because(rule: json.Fields): string[] {
     const percent = String(surge.limit_percent);
     said.push(`Traffic is unusual now, so the limit is ${percent} % of itself.`);
   }
-  if (rule.mode !== undefined && rule.mode !== "local") {
-    said.push(`The fleet shares the counter, in mode ${String(rule.mode)}.`);
-  }
-  return said;
+  return [...said, ...scope(rule)];
+}
+
+/** Of which nodes the counter is. */
+function scope(rule: json.Fields): string[] {
+  if (rule.scope === undefined) return [];
+  const mode = String(rule.mode);
+  if (rule.scope === "fleet") return [`The fleet shares the counter, in mode ${mode}.`];
+  return [rule.on_store_failure === undefined
+    ? "This node alone counts here: each node of the fleet has a counter of its own."
+    : "Redis is away, so this node counts alone, by its share of the limit " +
+      `(on_store_failure: ${String(rule.on_store_failure)}).`];
 }
 
 function decision(rule: json.Fields): string {
@@ -113,7 +122,9 @@ function decision(rule: json.Fields): string {
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
     case "not_counted": return `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
-    case "store_failure": return "Redis is away, and the rule says what happens then.";
+    case "store_failure": return "Redis is away. Until it answers again the rule " +
+      `${rule.on_store_failure === "deny" ? "denies" : "allows"} everything ` +
+      `(on_store_failure: ${String(rule.on_store_failure)}).`;
     default: return counter(rule);
   }
 }
@@ -146,7 +157,14 @@ function counter(rule: json.Fields): string {
   return `${name} has ${left}.${which}; ${again(rule)}.`;
 }
 
-function again(rule: json.Fields): string {
+/** Where there are several, all of them. */
+function limits(rule: json.Fields): string[] {
+  const all = json.objects(rule.limits).map(({ remaining, limit, window_seconds: window }) =>
+    `${exact(json.number(remaining) ?? 0)} of ${limitOf({ limit, window })}`);
+  return all.length > 0 ? [`All of its limits hold: ${all.join(" and ")} left.`] : [];
+}
+
+export function again(rule: json.Fields): string {
   const after = json.number(rule.retry_after);
   return after === undefined ? "waiting does not help" : `it fits again in ${wait(after)}`;
 }

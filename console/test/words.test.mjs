@@ -53,10 +53,20 @@ test("other reasons than the counter", () => {
   const expired = "the token does not count: it has expired";
   assert.match(said({ missing: [{ part: "jwt:sub", because: expired }] }),
                /It lacks jwt:sub of the key: the token does not count: it has expired\./);
-  assert.match(said({ decided_by: "store_failure" }), /Redis is away/);
+  const away = { on_store_failure: "deny", mode: "strict" };
+  assert.match(said({ decided_by: "store_failure", ...away }),
+    /^Redis is away\. Until it answers again the rule denies everything .*: deny\)/);
+  assert.match(said({ ...away, on_store_failure: "local", scope: "node" }),
+    /Redis is away, so this node counts alone, by its share .*: local\)\.$/);
   assert.match(said({ retry_after: null }), /waiting does not help/);
   assert.match(said({ shadow: true, would: "allow" }), /in shadow: it would deny/);
-  assert.match(said({ mode: "strict" }), /in mode strict/);
+  assert.match(said({ mode: "strict", scope: "fleet" }), /fleet shares .* in mode strict/);
+  assert.match(said({ mode: "local", scope: "node" }), /This node alone counts here/);
+  assert.doesNotMatch(said({ mode: "local" }), /node/);
+  const limits = [{ remaining: 0, limit: 10, window_seconds: 60 },
+    { remaining: 990, limit: 1000, window_seconds: 3600 }];
+  assert.match(said({ limits }),
+    /All of its limits hold: 0 of 10 per 1 min and 990 of 1,000 per 1 h left\./);
   assert.match(said({ on_surge: { active: true, limit_percent: 50 } }), /50 % of itself/);
   assert.match(said({ following: { algorithm: "sliding_window" } }), /never switched/);
   assert.doesNotThrow(() => because({}));

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 50_400),
+    ("server", ("src/", "include/"), 50_435),
     ("laboratory", ("lab/", "bench/"), 7_347),
-    ("console", ("console/",), 5_097),
+    ("console", ("console/",), 5_112),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 57_456
+TESTS_MAX = 57_492
 
 
 def weigh(tree):

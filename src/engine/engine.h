@@ -120,7 +120,7 @@ class Engine {
     on_answered_ = std::move(on_answered);
   }
   // Null: this node is alone.
-  Fleet* fleet() { return fleet_; }
+  Fleet* fleet() const { return fleet_; }
   // How a key is decided, if a rule or a call wants it so.
   Mode mode_for(std::optional<Mode> wanted) const {
     if (fleet_ == nullptr) return Mode::kLocal;

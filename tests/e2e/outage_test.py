@@ -6,6 +6,7 @@ import functools
 import json
 import unittest
 
+from admin_commands_test import command
 from fleet import KEY, Fleet, health, is_shared
 from redis_world import Behaviour, Proxy, Redis
 from weir_server import main, post, wait_until
@@ -18,6 +19,13 @@ LONG_S = 366 * 24 * 3600
 CHECK = {"key": KEY, "limit": LIMIT, "window": LONG_S, "algorithm": "token_bucket"}
 # A test machine may be busy: here only a lost connection is an outage.
 PATIENT = ("--redis-deadline", "2s")
+RULES = """
+rules:
+  - {id: own, limit: 9, window: 1h, mode: local}
+  - {id: denies, limit: 9, window: 1h, on_store_failure: deny}
+  - {id: lets, limit: 9, window: 1h, on_store_failure: allow}
+  - {id: counts, limit: 9, window: 1h, more_limits: [{limit: 5, window: 1m}]}
+"""
 # What a node admits alone, rounded down.
 SHARE = LIMIT // NODES
 
@@ -127,6 +135,25 @@ class Outage(unittest.TestCase):
             self.assertEqual(alone.json()["mode"], "local")
             self.assertIn("X-Weir-Mode: local", alone.head)
             self.assertEqual(node.metric("weir_store_fallbacks_total"), fallbacks + 1)
+
+    def test_an_explanation_says_what_the_rule_does_without_redis(self):
+        with Redis() as redis, Proxy(redis.port) as proxy, \
+                Fleet([proxy.url], *PATIENT, config=RULES) as fleet:
+            fleet.wait_until_shared()
+            said = lambda rule: command(fleet.nodes[0], "explain", KEY, "--rule", rule).out
+            self.assertRegex(said("own"), "mode local, on this node alone\n$")
+            self.assertEqual(said("denies"), "denies: allowed now, 9 of 9 left by sliding_window "
+                             "of 1h, mode strict\n")
+            self.assertIn("9 of 9 left by sliding_window of 1h and 5 of 5 left by sliding_window "
+                          "of 1m, mode strict\n", said("counts"))
+            cut(fleet, proxy)
+            away = "Redis is away and on_store_failure is "
+            self.assertEqual(said("denies"), "denies: denied now (store_failure), "
+                             f"{away}deny until it answers again\n")
+            self.assertEqual(said("lets"), "lets: allowed now (store_failure), "
+                             f"{away}allow until it answers again\n")
+            self.assertRegex(said("counts"), f"now, {away}local, 9 of 9 .* 5 of 5 .* mode strict, "
+                             "on this node alone\n$")
 
 
 if __name__ == "__main__":

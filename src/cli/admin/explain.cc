@@ -70,10 +70,20 @@ Explanation explanation(const ExplainOptions& options, std::string_view rule) {
           .denials = denials.at("denials").as_array()};
 }
 
-std::string window_of(const json::object& counter) {
+// What is left of each limit.
+std::string left_text(const json::object& counter) {
+  if (const auto* const limits = counter.if_contains("limits")) {
+    std::string text;
+    for (const auto& limit : limits->as_array()) {
+      text += (text.empty() ? "" : " and ") + left_text(limit.as_object());
+    }
+    return text;
+  }
   const auto seconds =
       std::chrono::duration<double>(counter.at("window_seconds").to_number<double>());
-  return format_duration(std::chrono::round<Duration>(seconds));
+  return text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit")) + " left by " +
+         text_of(counter.at("algorithm")) + " of " +
+         format_duration(std::chrono::round<Duration>(seconds));
 }
 
 std::string_view remedy_of(std::string_view decided_by, bool waits) {
@@ -81,7 +91,6 @@ std::string_view remedy_of(std::string_view decided_by, bool waits) {
     return "lift the block (weir unblock); what it has spent counts until POST /v1/reset";
   }
   if (decided_by == "deny_list") return "take the key off the rule's deny list";
-  if (decided_by == "store_failure") return "let the Redis answer again";
   return waits ? "forget what it has spent (POST /v1/reset), or raise the limit"
                : "raise the limit";
 }
@@ -95,9 +104,13 @@ std::string counter_text(const json::object& counter) {
   if (decided_by != "counter") {
     text += " (" + std::string(decided_by) + (because ? ": " + text_of(*because) : "") + ")";
   }
-  text += ", " + text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit")) +
-          " left by " + text_of(counter.at("algorithm")) + " of " + window_of(counter) + ", mode " +
-          text_of(counter.at("mode")) + "\n";
+  if (const auto* const choice = counter.if_contains("on_store_failure")) {
+    text += ", Redis is away and on_store_failure is " + text_of(*choice);
+  }
+  if (decided_by == "store_failure") return text + " until it answers again\n";
+  text += ", " + left_text(counter) + ", mode " + text_of(counter.at("mode"));
+  const auto* const scope = counter.if_contains("scope");
+  text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
   const auto& retry = counter.at("retry_after");
   const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
   const auto reset = counter.at("reset_after").to_number<double>();

@@ -120,6 +120,31 @@ void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
   json.field("active", limit_percent(rule, engine) < 100).end_object();
 }
 
+// Where the counter is, on a node of a fleet, and what stands in for it while Redis is away.
+void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const Engine& engine) {
+  const Mode mode = engine.mode_for(ask.rule->mode);
+  json.field("mode", mode_name(mode));
+  if (engine.fleet() != nullptr && answer.cause == Answer::Cause::kCounted) {
+    json.field("scope", answer.is_alone || mode == Mode::kLocal ? "node" : "fleet");
+  }
+  if (!answer.is_alone) return;
+  const auto choice = static_cast<std::size_t>(ask.rule->on_store_failure);
+  json.field("on_store_failure", kOnStoreFailureNames[choice]);
+}
+
+// Of several limits each; the other fields are about the one that presses most.
+void write_limits(JsonWriter& json, const Asks::Limits& limits) {
+  if (limits.quotas.empty()) return;
+  json.key("limits").begin_array();
+  for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
+    const Quota& quota = limits.quotas[i];
+    json.begin_object().field("algorithm", algorithm_name(quota.algorithm()));
+    json.field("limit", limits.decisions[i].limit).field("window_seconds", quota.window());
+    json.field("remaining", limits.decisions[i].remaining).end_object();
+  }
+  json.end_array();
+}
+
 void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const Shown& with) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);
@@ -135,7 +160,8 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
     json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
   }
   json.field("would", answer.allowed() ? "allow" : "deny");
-  json.field("over", answer.over).field("mode", mode_name(answer.mode));
+  json.field("over", answer.over);
+  write_scope(json, ask, answer, with.engine);
   json.field("algorithm", algorithm_name(answer.quota.algorithm()));
   if (answer.quota.switches()) {
     write_following(json.key("following"), with.switches, ask.rule->id, with.now);
@@ -147,6 +173,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
+  write_limits(json, asks.limits(index));
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
 }
