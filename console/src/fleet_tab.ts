@@ -103,9 +103,12 @@ export class FleetTab extends Tab {
 
   /** What is wrong, and what to do. */
   private trouble(node: NodeLine): HTMLElement | null {
-    const { name, gone, degraded } = node;
+    const { name, gone, degraded, apart } = node;
     if (gone === false) return h("p", { class: "note" }, "Redis was away: nobody knows how it is.");
-    if (gone !== true) return degraded ? h("p", { class: "problem" }, why(node)) : null;
+    if (gone !== true) {
+      const why = degraded ? since(node) : apart && `Changes by hand do not reach it: ${apart}.`;
+      return why ? h("p", { class: "problem" }, why) : null;
+    }
     return h("div", {}, h("p", { class: "problem" }, "It died, or does not reach Redis."),
       button("Dismiss", () => this.dismiss(name),
         { class: "small", "aria-label": `Dismiss ${nameOf(node)}` }));
@@ -127,7 +130,7 @@ function named(node: NodeLine): HTMLElement {
     node.here ? badge("this page's node", "adaptive") : null);
 }
 
-function nameOf({ title, name }: NodeLine): string {
+export function nameOf({ title, name }: NodeLine): string {
   return title ?? name;
 }
 
@@ -163,9 +166,10 @@ function dismissed(): string[] {
 
 /** The worse, the higher its rank. */
 function stateOf(node: NodeLine): { rank: number; level: Level; word: string } {
-  if (node.gone === true) return { rank: 4, level: "bad", word: "gone" };
-  if (node.degraded) return { rank: 3, level: "bad", word: "degraded" };
-  if (node.gone === false) return { rank: 2, level: "warn", word: "not heard" };
+  if (node.gone === true) return { rank: 5, level: "bad", word: "gone" };
+  if (node.degraded) return { rank: 4, level: "bad", word: "degraded" };
+  if (node.gone === false) return { rank: 3, level: "warn", word: "not heard" };
+  if (node.apart) return { rank: 2, level: "warn", word: "other rules" };
   return (ageOf(node) ?? 0) > SILENT_S ? { rank: 1, level: "warn", word: "silent" }
     : { rank: 0, level: "good", word: "healthy" };
 }
@@ -179,6 +183,6 @@ export function whose({ alone, nodeCount }: Live, nodes: readonly NodeLine[]): s
   return (amount === 1 ? "One node" : `${amount} nodes`) + (gone > 0 ? `, and ${gone} gone` : "");
 }
 
-function why({ degraded, since }: NodeLine): string {
-  return since ? `${degraded}, for ${span((feed.last?.t ?? since) - since)}` : degraded ?? "";
+function since({ degraded, since: then }: NodeLine): string {
+  return then ? `${degraded}, for ${span((feed.last?.t ?? then) - then)}` : degraded ?? "";
 }

@@ -117,7 +117,8 @@ function readNode(from: json.Fields) {
   const redisMs = json.number(from.redis_ms);
   return [{
     name,
-    ...json.texts(from, "title", "address", "version", "mode", "degraded"),
+    /** apart: why changes of rules by hand do not reach it. */
+    ...json.texts(from, "title", "address", "version", "mode", "degraded", "apart"),
     /** Leases: how many it has requested of Redis since its start. Memory: in bytes. */
     ...json.numbers(from, "age", "requests", "denied", "leases", "memory", "since"),
     here: from.here === true,

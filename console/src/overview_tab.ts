@@ -306,8 +306,6 @@ export class OverviewTab extends Tab {
 
   /** Also while another tab is shown, so that events have no holes. */
   private keepLines(live: Live): void {
-    const none = this.events.querySelector(".empty");
-    if (none) say(none, "Nothing unusual so far.");
     const { silences } = feed;
     this.marks = [...live.events, ...silences].map((event) => ({
       t: event.t ?? 0, level: kindOf(event)[1],
@@ -333,7 +331,8 @@ function startWithin({ seconds }: Span, { t, uptime = Infinity }: Live): number 
 
 const KINDS: Record<string, [string, string]> = {
   surge: ["surge", "bad"], surge_end: ["surge over", "good"], switch: ["switch", "adaptive"],
-  block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""],
+  block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""], start: ["start", ""],
+  rules_apart: ["other rules", "warn"],
   reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
   redis_back: ["Redis back", "good"], node: ["node", ""], node_gone: ["node gone", "bad"],
   away: ["not heard", "bad"],

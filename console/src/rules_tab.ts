@@ -2,6 +2,7 @@
 
 import { type Ask, UNASKED, ask, query } from "./api";
 import { button, h, say } from "./dom";
+import { nameOf } from "./fleet_tab";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { History } from "./message";
@@ -22,6 +23,7 @@ export class RulesTab extends Tab {
   /** The version that the figures have named last. */
   private heard = "";
   private readonly message = h("p", { class: "message", role: "status" });
+  private readonly apart = h("p", { class: "problem" });
   private readonly heading = h("span", {}, "Rules in force");
   private readonly table = new RuleTable("There is no rule yet. Add one.");
   private readonly editor = new RuleEditor(() => this.load());
@@ -36,7 +38,7 @@ export class RulesTab extends Tab {
         h("div", { class: "head" },
           h("h2", {}, this.heading, h("small", {}, " and what they denied in the last minute")),
           button("New rule", () => this.addRule(), { id: "new-rule" }, "plus")),
-        this.message, this.table.element),
+        this.message, this.apart, this.table.element),
       this.past.element);
     this.append(this.list, this.page.element);
   }
@@ -58,6 +60,9 @@ export class RulesTab extends Tab {
     this.heard = version;
     if (this.list.hidden) return this.page.refresh(isOther);
     if (isOther && version !== written.version) void this.load(UNASKED);
+    const apart = (feed.last?.nodes ?? []).filter((node) => node.apart);
+    say(this.apart, apart.length === 0 ? "" : "Changes by hand do not reach " +
+      `${apart.map(nameOf).join(", ")}; the tab Fleet says why.`);
     this.showRows();
   }
 

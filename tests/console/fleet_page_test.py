@@ -2,12 +2,15 @@
 in build/console."""
 
 import contextlib
+import signal
 
 import browser
 from browser import PageTest
 from redis_world import Redis
+from rules_test import ask, request
 from weir_server import Weir
 
+CONFIG = "rules: [{id: api, limit: 5, window: 1h}]"
 
 
 class FleetPage(PageTest):
@@ -79,6 +82,33 @@ class FleetPage(PageTest):
                      page.find("#fleet input[type=search]"))
             page.click("#fleet tbody button", "Dismiss")
             page.wait(lambda _: len(page.all("#fleet tbody tr")) == 13, "it is dismissed")
+
+    def test_a_node_with_other_rules_is_marked_wherever_people_look(self):
+        page = self.page
+        with Redis() as redis, contextlib.ExitStack() as stack:
+            first, second = [stack.enter_context(Weir(
+                "--node-name", name, "--redis", redis.url, config=CONFIG))
+                for name in ("web-1", "web-2")]
+            page.open(first.url, "fleet")
+            page.wait(lambda _: len(page.all("#fleet .node.good")) == 2, "both are well")
+            reply = ask(first, request("PATCH", "/admin/rules/api", {"limit": 7}))
+            self.assertEqual(reply.json()["fleet"]["runs"], 2)
+            second.write_config(CONFIG.replace("5", "6"))
+            second.signal(signal.SIGHUP)
+            card = page.find("#fleet .node.warn", "other rules")
+            self.assertIn("web-2", card.text)
+            self.assertIn("Changes by hand do not reach it: its file has other rules", card.text)
+            page.go("overview")
+            page.find("#overview .events .badge.warn", "other rules")
+            page.find("#overview .events li", "changes by hand do not reach node web-2")
+            page.find("#overview .events li", "the node has started")
+            page.go("rules")
+            page.find("#rules .problem", "Changes by hand do not reach web-2")
+            second.write_config(CONFIG)
+            second.signal(signal.SIGHUP)
+            page.gone("#rules .problem")
+            page.go("overview")
+            page.find("#overview .events li", "changes by hand reach node web-2")
 
     def test_a_node_alone_says_what_a_fleet_takes(self):
         with Weir("--node-name", "lonely") as node:

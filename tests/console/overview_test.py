@@ -116,8 +116,9 @@ class Overview(PageTest):
             page.find("#overview .now.bad", "login")
             server.process.send_signal(signal.SIGHUP)
             page.find("#overview .events .badge", "reload")
-            page.wait(lambda _: len(page.all("#overview .mark")) == 3, "each chart has its mark")
-            mark = page.all("#overview .mark")[0].get_attribute("title")
+            marks = "#overview .mark[title*=' reload: ']"
+            page.wait(lambda _: len(page.all(marks)) == 3, "each chart has its mark")
+            mark = page.all(marks)[0].get_attribute("title")
             self.assertRegex(mark, r"\d\d:\d\d:\d\d reload")
             chart = page.find("#overview .over")
             edge = chart.size["width"] // 2

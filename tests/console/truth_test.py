@@ -150,6 +150,8 @@ class Truth(PageTest):
                 self.assertLess(abs(seen_at(away[away.index("from"):]) - began % 86400), 3, away)
                 page.find("#overview .tile:first-child", "no traffic")  # which it has forgotten
                 page.find("#overview .now", "nobody since")
+                page.open(server.url)
+                page.find("#overview .events li", "the node has started; counters and changes")
                 self.pictures("overview-back")
                 page.driver.get("about:blank")
 

@@ -1,6 +1,7 @@
 #include "server/http/console/live_feed.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "proto/websocket/frames.h"
@@ -11,7 +12,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kEventTextMax = 300;  // of an event
+constexpr std::size_t kNamedMax = 5;        // things of one kind that an event names
 constexpr std::size_t kLatencySeconds = 10;
+constexpr int kTakingSeconds = 3;  // that a node may need to take what others have changed
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
 
 LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& before) {
@@ -38,16 +41,31 @@ LiveEvent surge_event(const TrafficEvent& event) {
                         : "as usual again, after up to " + rate};
 }
 
-std::string lines(const std::vector<std::string>& changes) {
+std::string lines(const std::vector<std::string>& all) {
   std::string text;
-  for (const std::string& line : changes) text += (text.empty() ? "" : "; ") + line;
-  return text;
+  for (const std::string& line : std::span(all).first(std::min(all.size(), kNamedMax))) {
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  if (all.size() <= kNamedMax) return text;
+  return text + "; and " + std::to_string(all.size() - kNamedMax) + " more";
+}
+
+std::string node_text(const std::string& id, const std::string& title) {
+  return "node " + (title.empty() ? id : title + " (" + id + ")");
+}
+
+// What nodes share stays in Redis.
+LiveEvent start_event(const LivePicture& picture, Instant started) {
+  const bool is_alone = !picture.figures->shared;
+  const std::string text = "the node has started";
+  return {.at = picture.wall(started),
+          .kind = "start",
+          .text = is_alone ? text + "; counters and changes of rules by hand are forgotten" : text};
 }
 
 LiveEvent node_event(const FleetRoster::News& news) {
   using enum FleetRoster::Change;
-  const std::string node =
-      "node " + (news.title.empty() ? news.node : news.title + " (" + news.node + ")");
+  const std::string node = node_text(news.node, news.title);
   switch (news.change) {
     case kJoined: return {.kind = "node", .text = node + " has joined"};
     case kRestarted: return {.kind = "node", .text = node + " has started again"};
@@ -135,8 +153,10 @@ void LiveFeed::tell(std::string_view kind, std::string rule, std::string text) {
 
 // With the lock held.
 void LiveFeed::add(LiveEvent event) {
-  if (event.text.size() > kEventTextMax)
-    event.text.replace(kEventTextMax, std::string::npos, "...");
+  if (event.text.size() > kEventTextMax) {
+    const auto end = event.text.rfind(' ', kEventTextMax);
+    event.text.replace(std::min(end, kEventTextMax), std::string::npos, " ...");
+  }
   event.id = ++last_event_;
   events_.push_back(std::move(event));
   if (events_.size() > kEventsMax) events_.pop_front();
@@ -167,7 +187,7 @@ LatencyFigures LiveFeed::recent_latency() const {
 }
 
 // The news since the last second, as far as nobody tells it.
-void LiveFeed::note_events(const LivePicture& picture) {
+void LiveFeed::note_events(LivePicture& picture) {
   std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);
   for (const auto& surge : surges.events) {
@@ -184,10 +204,43 @@ void LiveFeed::note_events(const LivePicture& picture) {
   for (const auto& change : roster_.look(*picture.traffic, abouts, alive, picture.now)) {
     news.push_back(node_event(change));
   }
+  note_apart(picture, abouts, news);
   const std::scoped_lock lock(mutex_);
   for (LiveEvent& event : news) {
     if (event.at == 0) event.at = picture.at;
     add(std::move(event));
+  }
+}
+
+// Of nodes, as they say. While Redis is away nobody knows.
+void LiveFeed::note_apart(LivePicture& picture, const std::vector<NodeAbout>& abouts,
+                          std::vector<LiveEvent>& news) {
+  const auto& shared = picture.figures->shared;
+  if (!shared || !shared->rules) return;
+  const auto before = std::exchange(apart_, {});
+  std::map<std::string, std::vector<std::string>> told;  // by the reason; none: they reach it again
+  for (const auto& [name, why_not] : shared->rules->nodes) {
+    const auto found = before.find(name);
+    int seconds = found == before.end() ? 0 : found->second;
+    const bool was_apart = seconds == kTakingSeconds;
+    if (why_not.empty()) {
+      seconds = 0;
+    } else if (shared->is_healthy) {
+      seconds = std::min(seconds + 1, kTakingSeconds);
+    }
+    const bool is_apart = seconds == kTakingSeconds;
+    if (is_apart) picture.apart[name] = why_not;
+    if (seconds > 0) apart_[name] = seconds;
+    if (is_apart == was_apart) continue;
+    const auto about = std::ranges::find(abouts, name, &NodeAbout::id);
+    told[why_not].push_back(node_text(name, about == abouts.end() ? "" : about->title));
+  }
+  for (const auto& [why_not, nodes] : told) {
+    const std::string whom = lines(nodes);
+    news.push_back({.kind = why_not.empty() ? "rules" : "rules_apart",
+                    .text = why_not.empty()
+                                ? "changes by hand reach " + whom + " again"
+                                : "changes by hand do not reach " + whom + ": " + why_not});
   }
 }
 
@@ -201,6 +254,7 @@ void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& ne
   }
   const std::uint64_t version = desk_.view()->version;
   const std::uint64_t before = std::exchange(rules_version_, version);
+  if (before == 0) news.push_back(start_event(picture, view_.info.started));
   if (before == 0 || version == before) return;
   std::uint64_t told = before;
   for (const auto& one : desk_.history()) {

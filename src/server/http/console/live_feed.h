@@ -71,6 +71,7 @@ struct LivePicture {
   std::shared_ptr<const NodeFigures> figures{};
   LatencyFigures latency{};  // of the last ten seconds
   std::vector<FleetRoster::Absent> absent{};
+  std::map<std::string, std::string> apart{};  // nodes that changes by hand do not reach, and why
 
   // To the millisecond: the same instant is the same a second later.
   double wall(Instant then) const {
@@ -132,10 +133,12 @@ class LiveFeed {
   void leave(const std::optional<Caller>& stranger) noexcept;
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
-  void note_events(const LivePicture& picture);
+  void note_events(LivePicture& picture);
   void note_rules(const LivePicture& picture, std::vector<LiveEvent>& news);
   LiveEvent event_of(const RuleVersion& version) const;
   std::optional<LiveEvent> news_of_redis(const NodeFigures& figures);
+  void note_apart(LivePicture& picture, const std::vector<NodeAbout>& abouts,
+                  std::vector<LiveEvent>& news);
   void add(LiveEvent event);
 
   const NodeView& view_;
@@ -156,6 +159,7 @@ class LiveFeed {
   bool is_reload_fine_ = true;
   std::optional<bool> redis_up_;  // since it first was
   FleetRoster roster_;
+  std::map<std::string, int> apart_;  // seconds for which changes by hand have not reached a node
 
   mutable std::mutex mutex_;  // guards what follows
   LivePicture picture_;

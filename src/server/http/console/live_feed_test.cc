@@ -164,13 +164,64 @@ TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
   EXPECT_NEAR(number(world.message().at("fleet").at("t")), number(all.back().at("t")), 0.01);
 }
 
+TEST(LiveFeed, TellsWhenTheNodeStarted) {
+  World world;
+  world.pass(3);
+  const json::array events = world.message().at("events").as_array();
+  ASSERT_EQ(events.size(), 1u) << "once";
+  EXPECT_EQ(events[0].at("kind"), "start");
+  EXPECT_EQ(number(events[0].at("t")),
+            static_cast<double>(epoch_us(world.door.view.info.started)) / 1e6 + 2);
+  EXPECT_EQ(events[0].at("text"),
+            "the node has started; counters and changes of rules by hand are forgotten");
+}
+
 TEST(LiveFeed, TellsThatAReloadFailed) {
   World world;
   world.door.reloads.failed(world.door.now);
   world.pass(3);
   const json::array events = world.message().at("events").as_array();
-  ASSERT_EQ(events.size(), 1u) << "once";
-  EXPECT_EQ(events[0].at("kind"), "reload_failed");
+  ASSERT_EQ(events.size(), 2u) << "once, after the start";
+  EXPECT_EQ(events[1].at("kind"), "reload_failed");
+}
+
+TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
+  World world;
+  RuleHold hold{.version = 1, .nodes = {{.name = "here"}, {.name = "other"}, {.name = "third"}}};
+  NodeView view = world.door.view;
+  view.figures = [&hold] {
+    SharedStoreFigures shared{.is_healthy = true, .rules = hold};
+    shared.others = {{.id = "other", .title = "web-2"}};
+    return NodeFigures{.shared = shared, .about = {.title = "web-1"}};
+  };
+  LiveFeed feed(view, world.door.events, world.door.desk);
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      world.pass(1);
+      feed.tick({.traffic = world.recent.snapshot(), .rules = world.rules}, world.door.now);
+    }
+    return json::parse(feed.message()->json()).as_object();
+  };
+  EXPECT_EQ(pass(9).at("events").at(0).at("text"), "the node has started") << "Redis has the rest";
+  for (RuleHold::Node& node : hold.nodes) node.why_not = "its file has other rules";
+  hold.nodes[2].why_not = "it is of another version";
+  EXPECT_EQ(pass(2).at("events").as_array().size(), 1u) << "they may be about to take them";
+  json::object said = pass(9);
+  ASSERT_EQ(said.at("events").as_array().size(), 3u) << "once";
+  EXPECT_EQ(said.at("events").at(1).at("text"),
+            "changes by hand do not reach node third: it is of another version");
+  EXPECT_EQ(
+      said.at("events").at(2).at("text"),
+      "changes by hand do not reach node web-1 (here); node web-2 (other): its file has other "
+      "rules");
+  EXPECT_EQ(said.at("nodes").at(0).at("apart"), "its file has other rules");
+  hold.nodes.pop_back();
+  for (RuleHold::Node& node : hold.nodes) node.why_not.clear();
+  said = pass(9);
+  ASSERT_EQ(said.at("events").as_array().size(), 4u);
+  EXPECT_EQ(said.at("events").at(3).at("text"),
+            "changes by hand reach node web-1 (here); node web-2 (other) again");
+  EXPECT_FALSE(said.at("nodes").at(0).as_object().contains("apart"));
 }
 
 TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
@@ -186,14 +237,14 @@ TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
       {.kind = TrafficEvent::Kind::kEnded, .rule = "login", .at = 784'111'910, .rate = 50});
   world.pass(1);
   const json::array events = world.message().at("events").as_array();
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(json::serialize(events[0]), R"({"id":1,"t":784111900,"kind":"surge","rule":"login",)"
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(json::serialize(events[1]), R"({"id":2,"t":784111900,"kind":"surge","rule":"login",)"
                                         R"("text":"42.0 requests/s; usual are 1.0 to 10.0"})");
-  EXPECT_EQ(events[1].at("kind"), "switch");
-  EXPECT_EQ(events[2].at("kind"), "surge_end");
-  EXPECT_EQ(events[2].at("text"), "as usual again, after up to 50.0 requests/s");
+  EXPECT_EQ(events[2].at("kind"), "switch");
+  EXPECT_EQ(events[3].at("kind"), "surge_end");
+  EXPECT_EQ(events[3].at("text"), "as usual again, after up to 50.0 requests/s");
   world.pass(1);
-  EXPECT_EQ(world.message().at("events").as_array().size(), 3u) << "each is told once";
+  EXPECT_EQ(world.message().at("events").as_array().size(), 4u) << "each is told once";
 }
 
 // All consoles get the same, those of the public, too.
@@ -212,13 +263,15 @@ TEST(LiveFeed, SaysThatAKeyIsBlockedAndNotWhich) {
 
 TEST(LiveFeed, KeepsTheNewestEvents) {
   World world;
-  const std::string longest(1'000, 'x');
+  std::string longest;
+  for (int i = 0; i < 100; ++i) longest += "eleven more ";
   for (int i = 0; i < 200; ++i) world.feed.tell("rules", "", longest);
   world.pass(1);
   const json::array events = world.message().at("events").as_array();
   ASSERT_EQ(events.size(), LiveFeed::kEventsMax);
-  EXPECT_EQ(number(events.back().at("id")), 200);
+  EXPECT_EQ(number(events.back().at("id")), 201);
   EXPECT_LT(events.back().at("text").as_string().size(), 310u);
+  EXPECT_TRUE(std::string_view(events.back().at("text").as_string()).ends_with("eleven more ..."));
 }
 
 }  // namespace

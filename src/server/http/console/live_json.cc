@@ -150,6 +150,8 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
     write_counts(json, one.window.second(0).all);
     const NodeAbout* const about = here ? &figures.about : about_other(one.name, figures);
     if (about != nullptr) write_state(json, *about, picture);
+    const auto apart = picture.apart.find(here ? own : one.name);
+    if (apart != picture.apart.end()) json.field("apart", as_utf8(apart->second));
     json.end_object();
   }
   for (const FleetRoster::Absent& one : picture.absent) {
