@@ -4,8 +4,9 @@
     ./dev test -R budgets_test      WEIR_UPDATE_BUDGETS=1 in front writes the budgets
 
 A row may take 3 % more than its budget. One that takes more fails, and names the functions that
-have grown. A commit that makes a path cheaper writes its budgets; one that makes it dearer does,
-too, and says why. Counts hold for one compiler and one C library: with others it skips.
+have grown. So does one that remembers what it was asked, if that takes too much more than one that
+does not. A commit that makes a path cheaper writes its budgets; one that makes it dearer does, too,
+and says why. Counts hold for one compiler and one C library: with others it skips.
 """
 
 import json
@@ -43,6 +44,9 @@ def main():
         return
     over = [text for name, (total, functions) in rows.items()
             for text in exceeded(name, total, functions, budgets["rows"].get(name))]
+    totals = {name: total for name, (total, _) in rows.items()}
+    over += [f"{name}: {more:+.1%}, at most {most:+.0%}"
+             for name, more, most in counting.remembering(totals) if more > most]
     over += [f"{name}: has a budget, and is not counted"
              for name in set(budgets["rows"]) - set(rows)]
     sys.exit("\n".join(over) if over else 0)

@@ -22,6 +22,9 @@ PINNED = {
 }
 CALLGRIND = ["valgrind", "--tool=callgrind", "-q", "--compress-pos=no"]
 TIMEOUT_S = 300
+# How much of a row it may cost that the node remembers what it was asked. A busy node remembers few
+# keys: src/observe/keys/recent_asks.h.
+REMEMBERING = {", remembering few keys": 0.01, ", remembering all keys": 0.04}
 TRIGGER = "desc: Trigger: Client Request: "
 
 
@@ -48,6 +51,13 @@ def count_rows(program, rows=()):
 def difference(few, many, requests):
     functions = {name: (cost - few.get(name, 0)) / requests for name, cost in many.items()}
     return sum(functions.values()), functions
+
+
+def remembering(totals):
+    """(row, what it takes more than the one that remembers nothing, what it may): shares."""
+    return [(name, total / totals[name.removesuffix(suffix)] - 1, most)
+            for suffix, most in REMEMBERING.items()
+            for name, total in totals.items() if name.endswith(suffix)]
 
 
 def read_costs(path):

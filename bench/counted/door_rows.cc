@@ -14,6 +14,7 @@
 
 #include "counted.h"
 #include "engine/engine.h"
+#include "observe/keys/recent_asks.h"
 #include "proto/http2/http2_door.h"
 #include "rls/rate_limit_call.h"
 #include "server/grpc/grpc_door.h"
@@ -73,10 +74,20 @@ struct World final : Http2Router {
   }
   void stamp(Duration) override {}
 
+  void remember() { engine.remember_in(recent_asks.core(0)); }
+  // As on a node that gets more than its memory holds.
+  void remember_few() {
+    for (std::size_t i = 0; i < 2 * RecentAsks::kBytesMin / sizeof(RecentAsk); ++i) {
+      recent_asks.core(0).add({.key = 0, .at = kStart});
+    }
+    remember();
+  }
+
   std::unique_ptr<Store> store = make_memory_store({.max_keys = 16 * kKeys}, kStart);
   Traffic traffic;
   KeyHasher hasher{HashSecret{}};
   Engine engine{*store, hasher, traffic.add_core()};
+  RecentAsks recent_asks{RecentAsks::kBytesMin, 1, kStart};
   BlockList blocks{hasher};
   RuleSetPtr rules = rule_set(traffic);
   HttpNode http_node{HttpNode::Options()};
@@ -148,6 +159,16 @@ Row row_of(std::string name, SessionFactory& (*door_of)(World&), const char* net
 
 SessionFactory& resp_door(World& world) { return world.resp; }
 SessionFactory& http_door(World& world) { return world.http; }
+template <SessionFactory& door(World&)>
+SessionFactory& remembering_all(World& world) {
+  world.remember();
+  return door(world);
+}
+template <SessionFactory& door(World&)>
+SessionFactory& remembering_few(World& world) {
+  world.remember_few();
+  return door(world);
+}
 
 std::string command(std::initializer_list<std::string_view> words) {
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
@@ -291,11 +312,19 @@ std::vector<Row> door_rows() {
   const char* const no = R"("allowed":false)";
   return {
       row_of("CL.THROTTLE x 32", resp_door, kAllowed, 32, "*5\r\n:0", throttle),
+      row_of("CL.THROTTLE x 32, remembering few keys", remembering_few<resp_door>, kAllowed, 32,
+             "*5\r\n:0", throttle),
       row_of("CL.THROTTLE x 32, two limits in turn", resp_door, kAllowed, 32, "*5\r\n:0",
              throttle_in_turn),
       row_of("WEIR.HIT x 32", resp_door, kAllowed, 32, ":0", rule_hit),
+      row_of("WEIR.HIT x 32, remembering all keys", remembering_all<resp_door>, kAllowed, 32, ":0",
+             rule_hit),
+      row_of("WEIR.HIT x 32, remembering few keys", remembering_few<resp_door>, kAllowed, 32, ":0",
+             rule_hit),
       row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
       row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
+      row_of("POST /check x 16, remembering few keys", remembering_few<http_door>, kAllowed, 16,
+             yes, check),
       row_of("POST /check, one at a time", http_door, kAllowed, 1, yes, check),
       row_of("POST /check x 16, two clients in turn", http_door, kAllowed, 16, yes, check_in_turn),
       row_of("POST /check, one at a time, two clients in turn", http_door, kAllowed, 1, yes,

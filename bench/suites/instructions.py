@@ -79,13 +79,17 @@ def installed_library(*options):
 
 def rows_of(kind, goals, program):
     counts = {**counting.count_rows(program), **counting.count_rows(program, [CLOCK])}
-    floor = counts[FLOOR][0]
+    totals = {name: total for name, (total, _) in counts.items()}
+    remembering = {name: costs for name, *costs in counting.remembering(totals)}
     rows = []
     for name, (total, functions) in counts.items():
         goal = goals.get(name)
-        rows.append(Row(f"{kind}: {name}", shown(total), "",
-                        f"{total / floor:.1f} floors" if name.startswith("hit,") else "",
-                        f"at most {goal}" if goal else "", total <= goal if goal else None,
+        judged = (f"{total / totals[FLOOR]:.1f} floors" if name.startswith("hit,") else "",
+                  f"at most {goal}" if goal else "", total <= goal if goal else None)
+        if name in remembering:
+            more, most = remembering[name]
+            judged = f"{more:+.1%} for it", f"at most {most:+.0%}", more <= most
+        rows.append(Row(f"{kind}: {name}", shown(total), "", *judged,
                         {"functions": dearest(functions)}))
     return rows
 

@@ -91,6 +91,8 @@ class Conclusion {
       : round_(round), engine_(engine), blocks_(blocks), now_(now) {}
 
   void draw() {
+    CoreRecentAsks* const memory = spends(operation_) ? engine_.recent_asks() : nullptr;
+    bool is_remembered = false;
     for (const auto& each : round_.items()) {
       Item& item = *each;
       item.answer.over = !item.answer.allowed();
@@ -98,9 +100,10 @@ class Conclusion {
       if (item.answer.over && spends(operation_)) remember_denial(item);
       if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
       if (operation_ != Operation::kCharge) record(item);
+      is_remembered |= memory != nullptr && is_wanted(item, *memory);
     }
     if (engine_.fleet() != nullptr) report_counted_alone();
-    if (auto* const asks = engine_.recent_asks()) remember_asks(*asks);
+    if (is_remembered) remember_asks(*memory);
   }
 
  private:
@@ -112,7 +115,13 @@ class Conclusion {
   void record_ruleless(const Item& item);
   bool has_charged() const;
   bool is_for_limits(const Item& item) const;
-  void remember_asks(CoreRecentAsks& asks);
+  static std::uint64_t remembered_key(const Item& item) {
+    return item.name.key.low + item.name.bucket.low;
+  }
+  static bool is_wanted(const Item& item, const CoreRecentAsks& memory) {
+    return item.ask.rule != nullptr && memory.wants(remembered_key(item));
+  }
+  void remember_asks(CoreRecentAsks& memory);
   void report_counted_alone();
   void report(const Item& item);
 
@@ -235,31 +244,30 @@ void Conclusion::report(const Item& item) {
 
 // Whether another limit might have decided otherwise. It might not of a request that another rule
 // denies, of a key with limits of its own, nor of who was blocked by hand.
+// REQUIRES: item.ask.rule is set.
 bool Conclusion::is_for_limits(const Item& item) const {
-  const Rule* const rule = item.ask.rule;
-  if (rule == nullptr || rule->number == kNoRuleNumber || item.own == Operation::kLook)
-    return false;
+  const Rule& rule = *item.ask.rule;
+  if (rule.number == kNoRuleNumber || item.own == Operation::kLook) return false;
   const Answer::Cause cause = item.answer.cause;
-  const bool blocks_itself = cause == Answer::Cause::kBlocked && !rule->denial.blocks.empty();
+  const bool blocks_itself = cause == Answer::Cause::kBlocked && !rule.denial.blocks.empty();
   if (cause != Answer::Cause::kCounted && !blocks_itself) return false;
-  if (!rule->overrides.empty() && rule->overrides.contains(item.ask.key)) return false;
+  if (!rule.overrides.empty() && rule.overrides.contains(item.ask.key)) return false;
   if (operation_ != Operation::kSpendAll || item.is_apart()) return true;
   return std::ranges::none_of(round_.items(), [&](const auto& other) {
     return other.get() != &item && other->answer.over && !other->is_shadow();
   });
 }
 
-void Conclusion::remember_asks(CoreRecentAsks& asks) {
-  if (!spends(operation_)) return;
-  for (const auto& item : round_.items()) {
-    const std::uint64_t key = item->name.key.low + item->name.bucket.low;
-    if (!asks.wants(key) || !is_for_limits(*item)) continue;
-    asks.add({.key = key,
-              .tier = RecentAsk::tier_named(item->ask.tier),
-              .rule = static_cast<std::uint16_t>(item->ask.rule->number),
-              .operation = operation_ == Operation::kCharge ? operation_ : item->own,
-              .cost = item->ask.cost,
-              .at = now_});
+void Conclusion::remember_asks(CoreRecentAsks& memory) {
+  for (const auto& each : round_.items()) {
+    const Item& item = *each;
+    if (!is_wanted(item, memory) || !is_for_limits(item)) continue;
+    memory.add({.key = remembered_key(item),
+                .tier = RecentAsk::tier_named(item.ask.tier),
+                .rule = static_cast<std::uint16_t>(item.ask.rule->number),
+                .operation = operation_ == Operation::kCharge ? operation_ : item.own,
+                .cost = item.ask.cost,
+                .at = now_});
   }
 }
 

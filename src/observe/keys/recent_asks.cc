@@ -17,23 +17,14 @@ constexpr std::uint64_t low_bits(unsigned count) { return (std::uint64_t{1} << c
 
 }  // namespace
 
-void CoreRecentAsks::add(RecentAsk ask) noexcept {
-  ask.shift = shift_.load(kRelaxed);
-  const auto words = std::bit_cast<Words>(ask);
-  const std::uint64_t number = written_.load(kRelaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // pairs with the one in each()
-  Place& place = places_[next_];
-  for (std::size_t w = 0; w < words.size(); ++w) place[w].store(words[w], kRelaxed);
-  written_.store(number + 1, std::memory_order_release);
-  if (++next_ == places_.size()) next_ = 0;
-  ++measured_;
-  const bool is_part_full = measured_ * kParts >= places_.size();
-  if (is_part_full || ask.at - measured_since_ > kSlow) set_shift(ask.at);
+CoreRecentAsks::CoreRecentAsks(std::size_t bytes, Instant now)
+    : slow_from_(now + kSlow), places_(std::min(bytes, kBytesMax) / sizeof(Place)) {
+  part_ends_ = places_.size() / kParts;
 }
 
 // Asks that are left out lie before one that is kept under the same shift, or under the ring's own.
 void CoreRecentAsks::set_shift(Instant now) noexcept {
-  const Duration took = std::max(now - measured_since_, Duration{1});
+  const Duration took = std::max(now - (slow_from_ - kSlow), Duration{1});
   std::uint8_t shift = shift_.load(kRelaxed);
   if (took > kSlow) {
     if (shift > 0) --shift;
@@ -43,13 +34,12 @@ void CoreRecentAsks::set_shift(Instant now) noexcept {
   }
   shift_.store(shift, kRelaxed);
   mask_ = low_bits(shift);
-  measured_ = 0;
-  measured_since_ = now;
+  part_ends_ = written_.load(kRelaxed) + places_.size() / kParts;
+  slow_from_ = now + kSlow;
 }
 
 RecentAsks::RecentAsks(std::size_t bytes, std::size_t cores, Instant now) : began_(now) {
-  const std::size_t places = bytes / cores / sizeof(CoreRecentAsks::Place);
-  for (std::size_t i = 0; i < cores; ++i) cores_.emplace_back(std::max(places, kParts), now);
+  for (std::size_t i = 0; i < cores; ++i) cores_.emplace_back(bytes / cores, now);
 }
 
 RecentAsks::Found RecentAsks::of(RuleNumber rule, Instant from, std::size_t most,

@@ -11,6 +11,10 @@
 // The shift rises when the ring would hold less than kSpan, and falls when it would hold more than
 // four times that. Each ask says under which shift it was kept.
 //
+// Cost: a handful of instructions for a key that is left out, about 70 for an ask that is kept
+// (bench/counted). A full ring takes its size in kSpan: of 64 MiB for one core 3,500 asks a second,
+// of the largest 56,000. So a core that is busy spends less than a percent of its time on it.
+//
 // Thread rule: CoreRecentAsks::add() on the owning core; the rest from any thread. A reader misses
 // an ask that is overwritten meanwhile. Tested by recent_asks_test.cc.
 
@@ -55,17 +59,36 @@ struct RecentAsk {
 
 class CoreRecentAsks {
  public:
-  CoreRecentAsks(std::size_t places, Instant now) : places_(places), measured_since_(now) {}
+  static constexpr std::size_t kBytesMax = std::size_t{1} << 30;
+
+  // REQUIRES: bytes hold an ask.
+  CoreRecentAsks(std::size_t bytes, Instant now);
 
   bool wants(std::uint64_t key) const noexcept { return (key & mask_) == 0; }
   // REQUIRES: wants(ask.key)
-  void add(RecentAsk ask) noexcept;
+  void add(const RecentAsk& ask) noexcept {
+    const std::uint64_t number = written_.load(kRelaxed);
+    std::atomic_thread_fence(std::memory_order_release);  // pairs with the one in each()
+    Place& place = places_[next_];
+    place[0].store(ask.key, kRelaxed);
+    // The second word, as it lies in memory.
+    const std::uint64_t shift = shift_.load(kRelaxed);
+    const auto operation = static_cast<std::uint64_t>(ask.operation);
+    place[1].store(ask.tier | std::uint64_t{ask.rule} << 32 | shift << 48 | operation << 56,
+                   kRelaxed);
+    place[2].store(static_cast<std::uint64_t>(ask.cost), kRelaxed);
+    place[3].store(static_cast<std::uint64_t>(ask.at.time_since_epoch().count()), kRelaxed);
+    written_.store(number + 1, std::memory_order_release);
+    if (++next_ == places_.size()) next_ = 0;
+    if (number + 1 >= part_ends_ || ask.at > slow_from_) set_shift(ask.at);
+  }
 
  private:
   friend class RecentAsks;
   using Words = std::array<std::uint64_t, sizeof(RecentAsk) / sizeof(std::uint64_t)>;
   using Place = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>>;
   static_assert(std::has_unique_object_representations_v<RecentAsk>);
+  static_assert(std::endian::native == std::endian::little);
 
   void set_shift(Instant now) noexcept;
   std::uint64_t oldest(std::uint64_t written) const noexcept {
@@ -96,13 +119,14 @@ class CoreRecentAsks {
 
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  HugeArray<Place> places_;
-  std::uint64_t mask_ = 0;              // what bits of a key must not be set
-  std::atomic<std::uint8_t> shift_{0};  // so many
+  // A line of the cache that no other core writes.
+  alignas(64) std::uint64_t mask_ = 0;  // what bits of a key must not be set: so many as the shift
+  std::size_t next_ = 0;                // place
+  std::uint64_t part_ends_;             // at so many asks, or
+  Instant slow_from_;                   // at this time
   std::atomic<std::uint64_t> written_{0};
-  std::size_t next_ = 0;      // place
-  std::size_t measured_ = 0;  // asks since
-  Instant measured_since_;
+  std::atomic<std::uint8_t> shift_{0};
+  HugeArray<Place> places_;
 };
 
 class RecentAsks {
