@@ -266,8 +266,9 @@ function fromCell({ client, country }: json.Fields): HTMLElement {
   return known ? verbatim(known) : h("span", {}, "–");
 }
 
-const CAUSES: Record<string, string> = { limit: "limit", block: "blocked", deny_list: "deny list",
-  missing_key: "no key", store_failure: "Redis away", memory_full: "memory full" };
+export const CAUSES: Record<string, string> = { limit: "limit", block: "blocked",
+  deny_list: "deny list", missing_key: "no key",
+  store_failure: "Redis away", memory_full: "memory full" };
 
 function causeCell({ cause, shadow, remaining, limit }: json.Fields): HTMLElement {
   const name = CAUSES[String(cause)] ?? String(cause);

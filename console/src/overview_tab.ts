@@ -1,12 +1,14 @@
 // Overview: who is being denied now, by which rule, since when. Then figures and charts of up to a
 // day, the rules that deny most, and events.
 
-import { UNASKED } from "./api";
+import { UNASKED, ask } from "./api";
+import { CAUSES } from "./denials_tab";
 import { badge, button, fill, h, renew, say } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
 import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
 } from "./format";
+import * as json from "./json";
 import { feed, historyOf } from "./live";
 import {
   type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
@@ -66,6 +68,10 @@ export class OverviewTab extends Tab {
   private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();
   private keys: DeniedList = { groups: [], isPart: false };
+  /** Why rules deny that deny now. */
+  private readonly causes = new Map<string, readonly json.Fields[]>();
+  /** How many keys and networks. */
+  private blocked = 0;
   private asked: Span | undefined;
   private zoomed: { readonly from: number; readonly to: number } | undefined;
   private marks: Mark[] = [];
@@ -162,17 +168,26 @@ export class OverviewTab extends Tab {
     this.refresh();
   }
 
-  /** Of a time in which nobody was denied the server is not asked. */
+  /** Of denials in a time without any the server is not asked. */
   private async loadDenied(): Promise<void> {
+    if (this.isDue("blocks", DENIED_MS)) {
+      this.blocked = json.number((await ask("/admin/blocks?limit=0", UNASKED)).body.total) ?? 0;
+    }
     const { name, words } = this.chosen;
     const hasDenied = (span: Span) => this.history(span).rules.some(({ denied }) => denied);
     if (hasDenied(MINUTE) && this.isDue("keys", DENIED_MS)) {
       this.keys = await deniedBy("key", MINUTE.name);
+      await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(({ rule, since = 0 }) =>
+        this.loadCauses(rule, Math.floor(since) - 1)));
     }
     if (!hasDenied(this.chosen)) this.denied.hide();
     else if (this.isDue(`denied ${name}`, DENIED_MS)) {
       await this.denied.load(name, `this node's record of the last ${words}`);
     }
+  }
+
+  private async loadCauses(rule: string, since: number): Promise<void> {
+    if (rule !== "") this.causes.set(rule, (await deniedBy("cause", since, { rule })).groups);
   }
 
   private isDue(what: string, everyMs: number): boolean {
@@ -192,16 +207,23 @@ export class OverviewTab extends Tab {
 
   // ---- who is denied -------------------------------------------------------------------
 
-  private showNow(last: Live): void {
+  private denyingNow(): readonly RuleSum[] {
     const { rules, points } = this.history(MINUTE);
     const newest = points[points.length - 1]?.t ?? 0;
-    const denying = rules.filter(({ last: newestOf = 0 }) => newestOf > newest - NOW_S);
+    return rules.filter(({ last = 0 }) => last > newest - NOW_S);
+  }
+
+  private showNow(last: Live): void {
+    const denying = this.denyingNow();
     const more = denying.length - DENYING_SHOWN;
     const when = feed.isOld() ? `Denied at ${clock(last.t)}` : "Denied now";
     const level = denying.length > 0 ? "bad" : "";
     renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
+      this.blocked > 0 ? h("li", {}, "Under a block: ",
+        plural(this.blocked, "key or network", "keys or networks"), ", whatever they ask. ",
+        h("a", { href: address("keys") }, "Show them")) : null,
       denying.length === 0 ? h("li", {}, this.nobody(last)) : null)));
   }
 
@@ -213,9 +235,22 @@ export class OverviewTab extends Tab {
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
       ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
       h("b", { class: "bad" }, share(denyRate)),
-      since === undefined ? "" : `, since ${moment(since)} (${lasting(Math.max(0, t - since))})`,
+      since === undefined ? "" : this.sinceWhen(rule, since, t),
       whom ? ", most of all " : "", whom ? keyOf(whom) : "", ". ",
       h("a", { href: address("denials", { rule }) }, "Show them"));
+  }
+
+  /** By each cause, if another than the limit has denied; as far as this node has recorded them. */
+  private sinceWhen(rule: string, since: number, now: number): string {
+    const causes = (this.causes.get(rule) ?? []).map(({ cause, first, last }) =>
+      ({ cause: String(cause), first: Number(first), last: Number(last) }));
+    if (causes.every(({ cause }) => cause === "limit")) {
+      return `, since ${moment(since)} (${lasting(Math.max(0, now - since))})`;
+    }
+    const said = causes.sort((one, other) => other.last - one.last).map(({ cause, first, last }) =>
+      `${CAUSES[cause] ?? cause} ${last > now - NOW_S ? `since ${moment(first)}`
+        : `from ${moment(first)} to ${moment(last)}`}`);
+    return `: ${said.join(", ")}`;
   }
 
   private nobody(live: Live): string {
@@ -223,9 +258,10 @@ export class OverviewTab extends Tab {
     const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, last }) =>
       denied && last ? [{ by: rule || "a check without a rule", last }] : []);
     const [newest] = lasts.sort((one, other) => other.last - one.last);
-    if (newest) return `Nobody. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
+    const nobody = this.blocked > 0 ? "Nobody else" : "Nobody";
+    if (newest) return `${nobody}. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
     const begin = startWithin(this.chosen, live);
-    return `Nobody, and nobody ${begin ? `since ${moment(begin)}, when the node started`
+    return `${nobody}, and nobody ${begin ? `since ${moment(begin)}, when the node started`
       : `in the last ${this.chosen.words}`}.`;
   }
 

@@ -17,13 +17,15 @@ type By = keyof typeof TITLES;
 export type DeniedList = ReturnType<typeof readDenied>;
 
 /** Nothing, where the server does not tell. */
-export async function deniedBy(by: By, since: string): Promise<DeniedList> {
-  const { body } = await ask(query("/admin/denials", { by, since, limit: SHOWN }), UNASKED);
+export async function deniedBy(
+  by: By | "cause", since: string | number, of: { rule?: string } = {},
+): Promise<DeniedList> {
+  const { body } = await ask(query("/admin/denials", { by, since, limit: SHOWN, ...of }), UNASKED);
   return readDenied(by, body);
 }
 
 /** isPart: there were more, of which nothing is kept. */
-export function readDenied(by: By, { groups, forgotten }: json.Fields) {
+export function readDenied(by: By | "cause", { groups, forgotten }: json.Fields) {
   return { isPart: (json.number(forgotten) ?? 0) > 0, groups: json.objects(groups)
     .filter((group) => group.shadow !== true && json.text(group[by] ?? group.hash)) };
 }

@@ -8,6 +8,7 @@ import threading
 import time
 
 from browser import SIZES, ActionChains, PageTest, main
+from fleet import admin
 from weir_server import Weir
 
 CONFIG = """
@@ -108,6 +109,21 @@ class Overview(PageTest):
             page.find("#overview .tile.bad", "since ")
             page.driver.get(f"{server.url}/#/live")  # the address that people have kept
             page.find("#tab-overview[aria-selected=true]")
+
+    def test_the_first_screen_says_who_is_blocked_and_what_denies_but_the_limit(self):
+        page = self.page
+        with self.server() as server:
+            admin(server, "/admin/blocks", key="203.0.113.0/24", **{"for": "1h"})
+            page.open(server.url)
+            page.find("#overview .now", "Under a block: 1 key or network, whatever they ask.")
+            page.find("#overview .now", "Nobody else, and nobody since")
+            with traffic(server):
+                for _ in range(7):
+                    server.check(key="bob", rule="login")
+                said = page.find("#overview .now.bad", "limit ").text
+                self.assertRegex(said, r"login denied .* %: .*blocked since \d\d:\d\d:\d\d")
+                page.click("#overview .now li:nth-child(2) a", "Show them")
+                page.find("#keys .data", "203.0.113.0/24")
 
     def test_one_line_goes_through_all_charts_and_a_drag_zooms(self):
         page = self.page

@@ -32,8 +32,13 @@ constexpr std::int64_t kFirstSecond = 1'000'000'000;
 constexpr unsigned kNetworkBits4 = 24;
 constexpr unsigned kNetworkBits6 = 64;
 
-enum class By : std::uint8_t { kRule, kKey, kNetwork, kPath, kCountry, kNothing };
-constexpr std::array<std::string_view, 5> kByNames = {"rule", "key", "network", "path", "country"};
+enum class By : std::uint8_t { kRule, kKey, kNetwork, kPath, kCountry, kCause, kNothing };
+constexpr std::array<std::string_view, 6> kByNames = {"rule", "key",     "network",
+                                                      "path", "country", "cause"};
+
+std::string_view cause_of(const DenialRecord& denial) {
+  return kDenialCauses[static_cast<std::size_t>(denial.cause)];
+}
 
 std::string_view country_of(const DenialRecord& denial) {
   return {denial.country.data(), denial.country.front() == 0 ? 0u : denial.country.size()};
@@ -114,10 +119,10 @@ std::optional<Problem> read_which(std::string_view query, bool keeps_texts, Want
   if (!by) return std::nullopt;
   wanted.by = static_cast<By>(std::ranges::find(kByNames, *by) - kByNames.begin());
   if (wanted.by == By::kNothing) {
-    return invalid_field("by", "rule, key, network, path or country");
+    return invalid_field("by", "rule, key, network, path, country or cause");
   }
   if (keeps_texts || (wanted.by != By::kNetwork && wanted.by != By::kPath)) return std::nullopt;
-  return invalid_field("by", "rule, key or country: the others need show_keys");
+  return invalid_field("by", "rule, key, country or cause: the others need show_keys");
 }
 
 // A span that ends now, or a second of 1970 by the wall clock.
@@ -176,6 +181,7 @@ GroupName group_of(const DenialRecord& denial, By by) {
     case By::kNetwork: return {denial.is_shadow, 0, network_of(denial)};
     case By::kPath: return {denial.is_shadow, 0, denial.path};
     case By::kCountry: return {denial.is_shadow, 0, std::string(country_of(denial))};
+    case By::kCause: return {denial.is_shadow, denial.rule, std::string(cause_of(denial))};
     case By::kRule:
     case By::kNothing: break;
   }
@@ -230,8 +236,7 @@ struct RowWriter {
     if (const auto client = client_of(denial); !client.empty()) out.field("client", client);
     if (const auto country = country_of(denial); !country.empty()) out.field("country", country);
     out.field("door", door_name(denial.door));
-    out.field("cause", kDenialCauses[static_cast<std::size_t>(denial.cause)])
-        .field("shadow", denial.is_shadow);
+    out.field("cause", cause_of(denial)).field("shadow", denial.is_shadow);
     out.field("times", denial.times).field("cost", denial.cost);
     out.field("limit", denial.limit).field("remaining", denial.remaining);
     out.field("retry_after", over_zero(denial.retry_after));
@@ -244,6 +249,7 @@ struct RowWriter {
       case By::kNetwork: out.field("network", or_null(network_of(group.first))); break;
       case By::kPath: out.field("path", or_null(group.first.path)); break;
       case By::kCountry: out.field("country", or_null(country_of(group.first))); break;
+      case By::kCause: out.field("cause", cause_of(group.first)); [[fallthrough]];
       case By::kRule:
       case By::kNothing: write_rule(group.first); break;
     }
@@ -255,6 +261,7 @@ struct RowWriter {
 
 std::vector<std::string_view> columns_of(By by) {
   if (by == By::kKey) return {"rule", "key", "hash", "shadow", "times", "first", "last"};
+  if (by == By::kCause) return {"cause", "rule", "shadow", "times", "first", "last"};
   if (by != By::kNothing) {
     return {kByNames[static_cast<std::size_t>(by)], "shadow", "times", "first", "last"};
   }
