@@ -29,9 +29,15 @@ export class RuleEditor {
   private readonly author = new Author();
   private readonly toFile = h("input", { type: "checkbox", id: "to-file" });
   private readonly save = button("Save", () => this.put(), { class: "primary", id: "save-rule" });
+  /** That the rules have changed meanwhile. */
+  private readonly stale = h("p", { class: "message warn", role: "status" });
   private readonly verdict = h("p", { class: "message", role: "status" });
   private id = "";
   private version = "";
+  private heardVersion = "";
+  /** The rule in force, as they see it; none: "". */
+  private seen = "";
+  private isSaving = false;
   private valid: json.Fields | undefined;
   private timer = 0;
   private round = 0;
@@ -44,7 +50,7 @@ export class RuleEditor {
     this.element.append(
       h("div", { class: "head" }, this.title,
         button("Close", () => this.close(), { class: "quiet" }, "cross")),
-      h("div", { class: "code" }, this.gutter, this.area), this.verdict, this.problems,
+      h("div", { class: "code" }, this.gutter, this.area), this.stale, this.verdict, this.problems,
       h("h3", {}, "What would change"), this.changes,
       this.dryRun.element, this.author.element,
       h("div", { class: "actions" },
@@ -52,10 +58,12 @@ export class RuleEditor {
           h("label", { for: "to-file" }, "Write it to the configuration file, too")), this.save));
   }
 
-  /** `version`: of the rules that people see. Without a rule they write a new one. */
+  /** `version`: of the rules that people see. Without a rule they write a new one. What is open
+      stays as it is. */
   open(version: string, id = "", rule?: json.Fields): void {
+    if (!this.element.hidden && this.id === id) return this.area.focus();
     this.id = id;
-    this.version = version;
+    this.goOn(version, rule);
     say(this.title, id ? `Edit ${id}` : "New rule");
     this.area.value = rule ? toYaml(rule) : NEW_RULE;
     this.toFile.checked = false;
@@ -71,6 +79,30 @@ export class RuleEditor {
   close(): void {
     this.element.hidden = true;
     this.round++;
+  }
+
+  /** Unless it edits this rule, or "": a new one. */
+  closeUnless(id: string): void {
+    if (this.id !== id) this.close();
+  }
+
+  /** The rules are at this version by now, in which `of` has the rule that is edited. */
+  heard(version: string, of: (id: string) => json.Fields | undefined): void {
+    if (this.element.hidden || this.isSaving || version === this.heardVersion) return;
+    this.heardVersion = version;
+    const rule = of(this.target());
+    if (version === this.version || JSON.stringify(rule ?? "") === this.seen) {
+      return this.goOn(version, rule);
+    }
+    fill(this.stale, `The rules are at version ${version} by now. Your text is kept. `,
+      button(`Go on from version ${version}`, () => this.goOn(version, rule), { class: "small" }));
+    void this.validate();
+  }
+
+  private goOn(version: string, rule?: json.Fields): void {
+    this.version = this.heardVersion = version;
+    this.seen = JSON.stringify(rule ?? "");
+    fill(this.stale);
   }
 
   private pressed(event: KeyboardEvent): void {
@@ -154,16 +186,20 @@ export class RuleEditor {
   }
 
   private async put(): Promise<void> {
-    if (!this.valid) return;
+    if (!this.valid || this.isSaving) return;
     const id = this.target();
     const keeps: Record<string, string> = this.toFile.checked ? { persist: "true" } : {};
+    this.isSaving = true;
     const reply = await changeRule(id, this.version, { method: "PUT", body: this.valid },
       { ...this.author.said(), ...keeps });
-    if (!reply.ok) return tell(this.verdict, "bad", reply.problem);
-    this.version = String(reply.body.version ?? this.version);
-    this.id = id;
-    say(this.title, `Edit ${id}`);
+    this.isSaving = false;
+    if (reply.ok) {
+      this.version = String(reply.body.version ?? this.version);
+      this.id = id;
+      say(this.title, `Edit ${id}`);
+    }
     await this.saved();
+    if (!reply.ok) return tell(this.verdict, "bad", reply.problem);
     this.preview(true, []);
     const { fleet, persisted } = reply.body;
     tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",

@@ -25,6 +25,7 @@ export class RuleHistory {
 
   show(entries: readonly json.Fields[], problem: string): void {
     say(this.message, problem);
+    this.element.hidden = entries.length === 0 && !problem;
     const told = JSON.stringify(entries, (name, value: unknown) =>
       name === "seconds_ago" ? undefined : value);
     if (told === this.told) return;

@@ -136,6 +136,7 @@ export class RulePage {
   /** What is told again stays as it is, so that nobody loses the focus. */
   private take({ ok, status, body, etag, problem }: Reply): void {
     this.version = etag || this.version;
+    this.editor.heard(this.version, () => ok ? json.object(body.rule) : undefined);
     const { following, ...rest } = body;
     const told = JSON.stringify([status, rest, json.object(following).algorithm]);
     if (told === this.told) return;
@@ -154,7 +155,7 @@ export class RulePage {
     fill(this.state, this.isKnown ? badge("gone", "bad") : null);
     if (!was && this.message.textContent !== "") return;
     this.say("bad", this.isKnown ? "There is no such rule any more. The history brings it back."
-      : problem);
+      : "There is no rule with this id.", h("a", { href: address("rules") }, "See all rules"));
   }
 
   private show(body: json.Fields): void {

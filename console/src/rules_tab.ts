@@ -48,7 +48,7 @@ export class RulesTab extends Tab {
     const rule = parameters.get("rule");
     this.list.hidden = rule !== null;
     this.page.element.hidden = rule === null;
-    this.editor.close();
+    this.editor.closeUnless(rule ?? "");
     this.loadEach(PAGE_MS, () => this.list.hidden ? this.page.again() : this.loadMinute());
     if (rule === null) return void this.load();
     this.page.open(rule);
@@ -74,6 +74,7 @@ export class RulesTab extends Tab {
     if (problem) return;
     say(this.heading, `Rules in force, version ${written.version}`);
     this.showRows();
+    this.editor.heard(written.version, (id) => written.rules.get(id)?.rule);
     this.past.show(json.objects(past.body.history), past.problem);
   }
 

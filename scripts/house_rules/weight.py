@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 50_509),
     ("laboratory", ("lab/", "bench/"), 7_384),
-    ("console", ("console/",), 5_153),
+    ("console", ("console/",), 5_185),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 57_595
+TESTS_MAX = 57_635
 
 
 def weigh(tree):

@@ -213,7 +213,50 @@ class RulePage(PageTest):
             page.click("dialog button.danger", "Go back")
             page.find("#rule-page .facts", "6 per 1m")
             page.driver.get(f"{server.url}/#/rules?rule=nobody")
-            page.find("#rule-page .message.bad", "There is no rule with this id")
+            page.find("#rule-page .message.bad", "There is no rule with this id. See all rules")
+            page.gone("#rule-page .history")
+            self.assertNotIn("History", page.find("#rule-page").text)
+            page.click("#rule-page .message a", "See all rules")
+            page.find("[data-row=plain]")
+
+    def test_an_open_editor_hears_of_changes_and_keeps_its_text(self):
+        page = self.page
+        with Weir("--threads", "1", config=CONFIG) as server:
+            page.open(server.url, "rules", "?rule=plain")
+            page.click("#rule-page .buttons button", "Edit")
+            page.find(".editor .changes", "Nothing: this is the rule in force.")
+            self.assertEqual(patch(server, {"limit": 6}).status, 200)  # of another rule
+            page.find("#rule-page .facts", "10 per 1m")
+            self.assertEqual(patch(server, {"enabled": False}, rule="plain").status, 200)
+            page.find("#rule-page .badge", "off")
+            page.find(".editor .message.warn", "The rules are at version 3 by now. Your text is")
+            page.find(".editor .changes", "enabled")
+            page.type(".editor textarea", "id: plain\nlimit: 11\nwindow: 1m\n")
+            page.find(".editor .changes", "11 per 1m")
+            page.click("#save-rule")
+            page.find(".editor .message.bad", "The rules are at another version: 3.")
+            page.go("overview")
+            page.driver.back()
+            page.find(".editor .message.warn", "version 3")
+            page.click("#rule-page .buttons button", "Edit")
+            self.assertIn("limit: 11", page.value(".editor textarea"))
+            page.click(".editor .message.warn button", "Go on from version 3")
+            page.gone(".editor .message.warn")
+            page.click("#save-rule")
+            page.find(".editor .message.good", "Saved as version 4")
+            self.assertEqual(rule_of(server, "plain")["limit"], 11)
+            page.find("#rule-page .facts", "11 per 1m")
+            self.assertEqual(page.find(".editor .changes").text,
+                             "Nothing: this is the rule in force.")
+            page.type(".editor textarea", "id: plain\nlimit: 12\nwindow: 1m\n")
+            page.find(".editor .changes", "12 per 1m")
+            self.assertEqual(patch(server, {"limit": 7}).status, 200)  # of another rule
+
+            def saved(_):
+                page.click("#save-rule")
+                return "Saved" in page.find(".editor .message").text
+
+            page.wait(saved, "no button is in the way")
 
     def test_80_instead_of_100_on_the_last_minutes(self):
         page = self.page
