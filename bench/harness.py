@@ -30,6 +30,7 @@ class Bench:
     def __init__(self, build, quick):
         self.weir = build / "weir"
         self.weir_bench = build / "weir-bench"
+        self.weir_lab = build / "weir-lab"
         self.library_bench = build / "bench" / "library_bench"
         self.rules_bench = build / "bench" / "rules_bench"
         self.blocks_bench = build / "bench" / "blocks_bench"

@@ -18,14 +18,14 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
-from suites import blocks, grpc, http, http_latency, instructions, library  # noqa: E402
+from suites import accuracy, blocks, grpc, http, http_latency, instructions, library  # noqa: E402
 from suites import nginx, peers, redis, resp, rules, wasm  # noqa: E402
 
 SUITES = {"instructions": instructions, "library": library, "rules": rules, "blocks": blocks,
           "http": http, "http_latency": http_latency, "grpc": grpc, "resp": resp, "redis": redis,
-          "wasm": wasm, "nginx": nginx, "peers": peers}
-# Installs programs of others, so only when it is asked for.
-ON_REQUEST = {"peers"}
+          "wasm": wasm, "nginx": nginx, "peers": peers, "accuracy": accuracy}
+# Installs programs of others, or takes minutes, so only when it is asked for.
+ON_REQUEST = {"peers", "accuracy"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -50,7 +50,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suites", nargs="*", metavar="suite",
-                        help=f"{', '.join(SUITES)}; all but peers unless given")
+                        help=f"{', '.join(SUITES)}; all but peers and accuracy unless given")
     parser.add_argument("--quick", action="store_true", help="short runs, not to be quoted")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the build to measure (build/release)")

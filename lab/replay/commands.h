@@ -1,7 +1,7 @@
 // The subcommands of `weir-lab`. Each function declares its command line and registers what to do;
 // a command that fails throws CLI::RuntimeError with its exit code.
 //
-// Thread rule: main's thread. Tested by tests/lab/replay_test.py and tests/lab/suggest_test.py.
+// Thread rule: main's thread. Tested by tests/lab.
 
 #pragma once
 
@@ -13,5 +13,6 @@ namespace weir::lab {
 
 void add_replay_command(CLI::App& app);
 void add_suggest_command(CLI::App& app);
+void add_accuracy_command(CLI::App& app);
 
 }  // namespace weir::lab

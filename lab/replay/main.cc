@@ -1,4 +1,4 @@
-// weir-lab: tries rules on access logs, and draws rules from them.
+// weir-lab: tries rules on access logs, draws rules from them, and counts what windows misjudge.
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -13,5 +13,6 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "weir-lab " + std::string(weir::kVersion));
   weir::lab::add_replay_command(app);
   weir::lab::add_suggest_command(app);
+  weir::lab::add_accuracy_command(app);
   return weir::run_command_line(app, argc, argv);
 }

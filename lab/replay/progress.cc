@@ -19,6 +19,7 @@ Progress::~Progress() {
 void Progress::draw(double done, std::uint64_t requests) {
   constexpr std::size_t kColumns = 30;
   is_drawn_ = true;
+  next_ = requests + kStride;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
   if (done <= 0) {
     fmt::print(stderr, "\r{} requests", requests);

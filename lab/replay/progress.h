@@ -18,7 +18,7 @@ class Progress {
 
   // `done`: from 0 to 1; negative: nobody knows.
   void show(double done, std::uint64_t requests) {
-    if (is_terminal_ && requests % kStride == 0) draw(done, requests);
+    if (is_terminal_ && requests >= next_) draw(done, requests);
   }
 
  private:
@@ -28,6 +28,7 @@ class Progress {
 
   const bool is_terminal_;
   bool is_drawn_ = false;
+  std::uint64_t next_ = kStride;  // when it is drawn again
   const std::chrono::steady_clock::time_point begin_;
 };
 

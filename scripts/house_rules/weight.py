@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 50_509),
-    ("laboratory", ("lab/", "bench/"), 7_384),
+    ("laboratory", ("lab/", "bench/"), 8_087),
     ("console", ("console/",), 5_185),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 57_635
+TESTS_MAX = 57_764
 
 
 def weigh(tree):
