@@ -179,8 +179,8 @@ class LiveFeed extends EventTarget {
     const silence = this.last && silenceOf(this.last, message);
     if (silence) this.silences = [...this.silences, silence].slice(-SILENCES_MAX);
     this.last = message;
-    const { fleet, fleetT, nodeCount, here: { p50, p99 } } = message;
-    this.add({ t: fleetT, seconds: 1, nodes: nodeCount, p50, p99, ...fleet });
+    const { fleet, fleetT, nodeCount, alone, here: { p50, p99 } } = message;
+    this.add({ t: fleetT, seconds: 1, nodes: nodeCount, alone, p50, p99, ...fleet });
     this.dispatchEvent(new Event("message"));
   }
 

@@ -24,6 +24,8 @@ export type TrafficEvent = ReturnType<typeof readEvent>[number];
 export type History = ReturnType<typeof readHistory>;
 /** A step of the history, with its rates: a second, or longer. */
 export type Second = ReturnType<typeof readPoint>[number];
+/** What a chart may know of any of its points: when it is, and of whom. */
+export type Told = Pick<Second, "t"> & Partial<Pick<Second, "seconds" | "nodes" | "alone">>;
 /** What a rule had in all of a span. */
 export type RuleSum = ReturnType<typeof readSum>[number];
 
@@ -34,6 +36,7 @@ export function readLive(value: unknown) {
   if (t === undefined) return undefined;
   const here = readHere(json.object(from.here));
   const fleet = json.object(from.fleet);
+  const redis = readRedis(json.object(from.redis));
   return {
     t,
     ...json.texts(from, "version", "node"),
@@ -43,10 +46,10 @@ export function readLive(value: unknown) {
     fleet: "fleet" in from ? readRates(fleet) : here,
     /** When the second had ended that the fleet's figures are of. */
     fleetT: json.number(fleet.t) ?? t,
-    /** They are of this node alone. */
-    alone: fleet.alone !== false,
+    /** They are of this node alone, as Redis is away. */
+    alone: fleet.alone === true && redis?.state !== "disabled",
     here,
-    redis: readRedis(json.object(from.redis)),
+    redis,
     rules: json.objects(from.rules).flatMap(readRule),
     nodes: json.objects(from.nodes).flatMap(readNode),
     events: json.objects(from.events).flatMap(readEvent),
@@ -72,7 +75,9 @@ function readPoint(from: json.Fields) {
   const { requests = NaN, denied = NaN, shadow = 0 } = readRates(from);
   const rates = readRates({ requests: requests / seconds, denied: denied / seconds,
     shadow: shadow / seconds });
-  return [{ t, seconds, ...rates, ...json.numbers(from, "nodes", "p50", "p99") }];
+  return [{ t, seconds, ...rates, ...json.numbers(from, "nodes", "p50", "p99"),
+    /** The figures are of this node alone, as Redis was away. */
+    alone: from.alone === true }];
 }
 
 function readSum(from: json.Fields) {

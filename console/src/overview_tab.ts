@@ -14,7 +14,7 @@ import {
   type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
 } from "./message";
 import { RunsBar } from "./runs_bar";
-import { sumOf } from "./series";
+import { sumOf, timeOf } from "./series";
 import { NOW_S, RuleTable } from "./rule_table";
 import { session } from "./session";
 import { Tab, address } from "./tab";
@@ -125,7 +125,7 @@ export class OverviewTab extends Tab {
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
-    say(this.period, `in the last ${this.chosen.words}`);
+    say(this.period, `in ${this.timeOf(this.chosen)}`);
     window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
 
@@ -153,6 +153,17 @@ export class OverviewTab extends Tab {
     return feed.seconds.filter(({ t }) => t > first);
   }
 
+  /** Those that have denied in it, the fleet's or this node's. */
+  private deniedIn(span: Span): RuleSum[] {
+    const now = feed.last?.fleetT ?? 0;
+    return this.history(span).rules.filter(({ last = 0 }) => last > now - span.seconds);
+  }
+
+  /** Which time the sums of its rules are of. */
+  private timeOf(span: Span): string {
+    return timeOf(sumOf(this.history(span).points), `the last ${span.words}`);
+  }
+
   /** The shortest span that has all of what the charts show. */
   private charted(): Span {
     if (!this.zoomed) return this.chosen;
@@ -174,13 +185,12 @@ export class OverviewTab extends Tab {
       this.blocked = json.number((await ask("/admin/blocks?limit=0", UNASKED)).body.total) ?? 0;
     }
     const { name, words } = this.chosen;
-    const hasDenied = (span: Span) => this.history(span).rules.some(({ denied }) => denied);
-    if (hasDenied(MINUTE) && this.isDue("keys", DENIED_MS)) {
+    if (this.deniedIn(MINUTE).length > 0 && this.isDue("keys", DENIED_MS)) {
       this.keys = await deniedBy("key", MINUTE.name);
       await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(({ rule, since = 0 }) =>
         this.loadCauses(rule, Math.floor(since) - 1)));
     }
-    if (!hasDenied(this.chosen)) this.denied.hide();
+    if (this.deniedIn(this.chosen).length === 0) this.denied.hide();
     else if (this.isDue(`denied ${name}`, DENIED_MS)) {
       await this.denied.load(name, `this node's record of the last ${words}`);
     }
@@ -233,7 +243,8 @@ export class OverviewTab extends Tab {
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule")
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
-      ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in the last minute, `,
+      ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in ${
+        this.timeOf(MINUTE)}, `,
       h("b", { class: "bad" }, share(denyRate)),
       since === undefined ? "" : this.sinceWhen(rule, since, t),
       whom ? ", most of all " : "", whom ? keyOf(whom) : "", ". ",
@@ -255,11 +266,10 @@ export class OverviewTab extends Tab {
 
   private nobody(live: Live): string {
     if (!this.histories.has(MINUTE.name)) return "Not known yet.";
-    const lasts = this.history(this.chosen).rules.flatMap(({ rule, denied, last }) =>
-      denied && last ? [{ by: rule || "a check without a rule", last }] : []);
-    const [newest] = lasts.sort((one, other) => other.last - one.last);
+    const [newest] = this.deniedIn(this.chosen).sort((one, other) => other.last! - one.last!);
     const nobody = this.blocked > 0 ? "Nobody else" : "Nobody";
-    if (newest) return `${nobody}. The last denial was at ${moment(newest.last)}, by ${newest.by}.`;
+    if (newest) return `${nobody}. The last denial was at ${moment(newest.last!)}, by ${
+      newest.rule || "a check without a rule"}.`;
     const begin = startWithin(this.chosen, live);
     return `${nobody}, and nobody ${begin ? `since ${moment(begin)}, when the node started`
       : `in the last ${this.chosen.words}`}.`;
@@ -278,7 +288,7 @@ export class OverviewTab extends Tab {
     const state = deniedState(sums);
     tiles.denied.set(share(sums.denyRate), sums.requests
       ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level,
-    begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`);
+    timeOf(sums, begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`));
     tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
     const p99 = latencyState(here.p99);
     tiles.p99.set(latency(here.p99), here.p50 === undefined ? p99.text
@@ -320,11 +330,10 @@ export class OverviewTab extends Tab {
     return {
       requests: new TimeChart<Second>({
         title: "Requests per second", format: count, least: 10, stacked: true, zoom,
-        note: ({ nodes }) => nodes === undefined ? "" : `of ${plural(nodes, "node")}`,
-        series: ALLOWED_DENIED,
+        fleet: true, series: ALLOWED_DENIED,
       }),
       denied: new TimeChart<Second>({
-        title: "Denied share", format: share, least: 1, most: 1, step: 0.25, zoom,
+        title: "Denied share", format: share, least: 1, most: 1, step: 0.25, zoom, fleet: true,
         series: [{ label: "denied", colour: "bad", filled: true,
           value: ({ denyRate }) => denyRate }],
       }),

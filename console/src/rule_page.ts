@@ -54,7 +54,7 @@ export class RulePage {
   private readonly facts = h("dl", { class: "facts" });
   private readonly now = h("dd");
   private readonly chart = new TimeChart<Second>({
-    title: "Traffic", least: 1, format: (value) => `${count(value)}/s`,
+    title: "Traffic", least: 1, fleet: true, format: (value) => `${count(value)}/s`,
     series: [
       { label: "requests", colour: "accent", value: ({ requests }) => requests },
       { label: "would be denied", colour: "adaptive", filled: true,

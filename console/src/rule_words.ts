@@ -4,7 +4,7 @@
 import { exact, plural, span, visible } from "./format";
 import * as json from "./json";
 import type { Second } from "./message";
-import { sumOf } from "./series";
+import { sumOf, timeOf } from "./series";
 import { limitOf } from "./words";
 
 export type Stance = "enforced" | "shadow" | "off";
@@ -67,10 +67,11 @@ export function pastOf(
   const begin = ({ t, seconds }: Second): number => t - seconds;
   const lately = points.filter((point) => begin(point) > now - limit - SLACK_S);
   if (lately.length === 0) return undefined;
-  const { requests, denied = 0, shadow = 0 } = sumOf(lately);
+  const sum = sumOf(lately);
+  const { requests, denied, shadow } = sum;
   const over = stance === "shadow" ? shadow : stance === "part" ? denied + shadow : denied;
-  return `${exact(over)} of ${exact(requests ?? 0)} requests of the last ` +
-    span(Math.ceil(now - begin(lately[0]!)));
+  return `${exact(over)} of ${exact(requests)} requests of ` +
+    timeOf(sum, `the last ${span(Math.ceil(now - begin(lately[0]!)))}`);
 }
 
 export function switchSays(

@@ -1,6 +1,7 @@
 // What there is to say of figures in the order of their times. Pure.
 
-import type { Rates, Second } from "./message";
+import { span } from "./format";
+import type { Second, Told } from "./message";
 
 /** The one that is nearest in time, within so many seconds. */
 export function nearest<T extends { readonly t: number }>(
@@ -17,16 +18,42 @@ export function nearest<T extends { readonly t: number }>(
   return first && Math.abs(first.t - t) <= within ? first : undefined;
 }
 
-/** What all of the time had. */
-export function sumOf(points: readonly Second[]): Rates {
-  let [requests, denied, shadow] = [0, 0, 0];
-  for (const { seconds, ...rates } of points) {
+/** Fewer seconds that a sum leaves out are not worth a word: the first of a node. */
+const APART_MIN_S = 5;
+
+/** What the time had whose points are as the newest is: of the fleet, or of this node alone. */
+export function sumOf(points: readonly Second[]) {
+  const isAlone = points[points.length - 1]?.alone === true;
+  let [requests, denied, shadow, summedS, apartS] = [0, 0, 0, 0, 0];
+  for (const { seconds, alone = false, ...rates } of points) {
+    if (alone !== isAlone) {
+      apartS += seconds;
+      continue;
+    }
+    summedS += seconds;
     requests += (rates.requests ?? 0) * seconds;
     denied += (rates.denied ?? 0) * seconds;
     shadow += (rates.shadow ?? 0) * seconds;
   }
   return { requests: Math.round(requests), denied: Math.round(denied), shadow: Math.round(shadow),
-    denyRate: requests > 0 ? denied / requests : 0 };
+    denyRate: requests > 0 ? denied / requests : 0, isAlone, summedS, apartS };
+}
+
+/** Which time a sum is of; `words` are for all of it. */
+export function timeOf({ isAlone, summedS, apartS }: ReturnType<typeof sumOf>, words: string) {
+  if (isAlone) return `${span(summedS)} of this node alone`;
+  return apartS < APART_MIN_S ? words : `${words}, without ${span(apartS)} of this node alone`;
+}
+
+/** From when to when this node was alone. */
+export function timesAlone(points: readonly Told[]): [number, number][] {
+  const found: [number, number][] = [];
+  points.forEach(({ t, seconds = 0, alone }, at) => {
+    if (!alone) return;
+    if (points[at - 1]?.alone) found[found.length - 1]![1] = t;
+    else found.push([t - seconds, t]);
+  });
+  return found;
 }
 
 /** At most so many values: the highest of each as many. */

@@ -6,10 +6,10 @@ import {
 } from "chart.js";
 
 import { fill, h, say } from "./dom";
-import { clock } from "./format";
+import { clock, plural } from "./format";
 import { feed } from "./live";
-import type { Rates } from "./message";
-import { highest, nearest } from "./series";
+import type { Rates, Told } from "./message";
+import { highest, nearest, timesAlone } from "./series";
 import { colour, theme } from "./theme";
 
 Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
@@ -33,8 +33,8 @@ export interface ChartOptions<T> {
   readonly step?: number;
   /** What a `t` is called, where it is no time. */
   readonly says?: (t: number) => string;
-  /** What else there is to say of a second. */
-  readonly note?: (second: T) => string;
+  /** The figures are of all nodes. Where they are of this one alone, the chart says so. */
+  readonly fleet?: boolean;
   /** Somebody has chosen a time by dragging over it. */
   readonly zoom?: (from: number, to: number) => void;
 }
@@ -55,6 +55,7 @@ export interface Mark {
 
 /** Seconds, or steps, without a figure that a line still crosses. */
 const GAP = 5;
+const ALONE = "this node alone";
 /** Fewer pixels are a click. */
 const DRAG_MIN = 8;
 /** A span up to so many seconds is told as how long ago, a longer one by the clock. */
@@ -71,7 +72,7 @@ class Moment extends EventTarget {
 }
 const moment = new Moment();
 
-export class TimeChart<T extends { readonly t: number }> {
+export class TimeChart<T extends Told> {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { role: "img" });
   private readonly when = h("small");
@@ -79,7 +80,9 @@ export class TimeChart<T extends { readonly t: number }> {
   private readonly line = h("i", { class: "moment", hidden: true });
   private readonly picked = h("i", { class: "picked", hidden: true });
   private readonly marks = h("div");
-  private readonly over = h("div", { class: "over" }, this.marks, this.picked, this.line);
+  private readonly alone = h("div");
+  private readonly over = h("div", { class: "over" },
+    this.alone, this.marks, this.picked, this.line);
   private chart: Chart | undefined;
   private now = 0;
   private spanS = 1;
@@ -120,8 +123,18 @@ export class TimeChart<T extends { readonly t: number }> {
     chart.update("none");
     this.over.style.left = `${chart.chartArea.left}px`;
     this.over.style.right = `${this.canvas.clientWidth - chart.chartArea.right}px`;
+    if (this.options.fleet) this.showAlone();
     this.describe(shown);
     this.showMoment();
+  }
+
+  private showAlone(): void {
+    fill(this.alone, ...timesAlone(this.shown).map(([from, to]) => {
+      const band = h("i", { class: "alone", title: "Redis was away" }, ALONE);
+      band.style.left = this.place(from);
+      band.style.width = `${(to - from) / this.spanS * 100}%`;
+      return band;
+    }));
   }
 
   /** Lines for what happened; those that are not in the chart's time are left out. */
@@ -184,9 +197,10 @@ export class TimeChart<T extends { readonly t: number }> {
     this.line.hidden = !isHere;
     if (isHere) this.line.style.left = this.place(t);
     const second = isHere ? nearest(this.shown, t, this.stepS) : this.shown[this.shown.length - 1];
-    const { series, format, note, says = clock } = this.options;
+    const { series, format, fleet, says = clock } = this.options;
     series.forEach((each, at) => say(this.figures[at]!, format(second && each.value(second))));
-    say(this.when, isHere ? `${says(second?.t ?? t)} ${second && note?.(second) || ""}` : "");
+    const whose = fleet && second ? ofWhom(second) : "";
+    say(this.when, isHere ? `${says(second?.t ?? t)} ${whose}` : "");
   }
 
   private describe(shown: readonly T[]): void {
@@ -273,6 +287,10 @@ export class TimeChart<T extends { readonly t: number }> {
     chart.options = this.chartOptions();
     chart.update("none");
   }
+}
+
+function ofWhom({ alone, nodes }: Told): string {
+  return alone ? ALONE : nodes === undefined ? "" : `of ${plural(nodes, "node")}`;
 }
 
 function ago(value: number): string {

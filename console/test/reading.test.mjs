@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { diffLines, hunks } from "../src/diff.ts";
 import { newEvents, readHistory, readLive, silenceOf } from "../src/message.ts";
-import { highest, nearest, sumOf } from "../src/series.ts";
+import { highest, nearest, sumOf, timeOf, timesAlone } from "../src/series.ts";
 import { readDenied } from "../src/top_denied.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
 import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
@@ -61,10 +61,27 @@ test("history has rates, whatever is known of a step", () => {
     rules: [{ rule: "a", requests: 4, denied: 1, denying_since: 7, shadow: 2 }, {}],
     others: { requests: 1, denied: 0 } });
   assert.deepEqual([step, points.length, points[0].requests, points[0].denied], [10, 1, 2, 1]);
-  assert.deepEqual(sumOf(points), { requests: 8, denied: 4, shadow: 2, denyRate: 0.5 });
+  assert.deepEqual(sumOf(points), { requests: 8, denied: 4, shadow: 2, denyRate: 0.5,
+    isAlone: false, summedS: 4, apartS: 0 });
   assert.deepEqual([rules.length, rules[0].denyRate, rules[0].since, rules[0].shadow, hasOthers],
     [1, 0.25, 7, 2, true]);
   assert.deepEqual(readHistory({}).points, []);
+});
+
+test("no sum mixes the fleet's seconds with those of a node that was alone", () => {
+  const { points } = readHistory({ points: [
+    { t: 60, seconds: 60, requests: 600, denied: 0 },
+    { t: 65, seconds: 5, requests: 5, denied: 0, alone: true },
+    { t: 70, seconds: 5, requests: 5, denied: 5, alone: true },
+    { t: 75, seconds: 5, requests: 50, denied: 0 }] });
+  const alone = sumOf(points.slice(0, 3));
+  assert.deepEqual([alone.requests, alone.denyRate], [10, 0.5]);
+  assert.equal(timeOf(alone, "the last hour"), "10 s of this node alone");
+  const all = sumOf(points);
+  assert.deepEqual([all.requests, all.denied], [650, 0]);
+  assert.equal(timeOf(all, "the last hour"), "the last hour, without 10 s of this node alone");
+  assert.equal(timeOf(sumOf(points.slice(0, 1)), "the last hour"), "the last hour");
+  assert.deepEqual(timesAlone(points), [[60, 70]]);
 });
 
 test("a line through a chart is of the nearest step, or of none", () => {

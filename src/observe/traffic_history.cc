@@ -49,7 +49,10 @@ void TrafficHistory::keep(const TrafficSnapshot& traffic, const LatencyFigures& 
     const Instant end = Instant((traffic.newest - age + 1) * kSecond) - traffic.lead;
     if (newest_ && end < *newest_ + kApart) continue;
     newest_ = end;
-    Step about{.end = end, .seconds = 1, .nodes = traffic.nodes.size()};
+    Step about{.end = end,
+               .seconds = 1,
+               .nodes = traffic.nodes.size(),
+               .is_alone = traffic.scope == TrafficSnapshot::Scope::kNode};
     if (age == 0) about.latency = std::exchange(latency_, {});
     add(traffic.sum.second(static_cast<std::size_t>(age)), std::move(about));
   }
@@ -59,12 +62,13 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
   for (Tier& tier : tiers_) {
     auto& steps = tier.steps;
     const auto place = [&](Instant end) { return (end - kApart).time_since_epoch() / tier.step; };
-    const bool fits =
-        tier.step > kSecond && !steps.empty() && place(steps.back().end) == place(about.end);
+    const bool fits = tier.step > kSecond && !steps.empty() &&
+                      place(steps.back().end) == place(about.end) &&
+                      steps.back().is_alone == about.is_alone;
     if (!fits) {
       if (!steps.empty()) steps.back().shorten();
       if (steps.size() == tier.steps_max) steps.pop_front();
-      steps.push_back({.nodes = about.nodes});
+      steps.push_back({.nodes = about.nodes, .is_alone = about.is_alone});
     }
     Step& step = steps.back();
     step.end = about.end;
@@ -103,8 +107,11 @@ DenyingRules rules_of(const TrafficHistory::Span& span) {
   std::unordered_map<RuleNumber, TrafficCounts> sums;
   DenyingRules found;
   for (const auto* step : span.steps) {
-    found.others += step->others;
-    for (const RuleTraffic& one : step->counts.rules) sums[one.rule] += one.counts;
+    const bool counts = step->is_alone == span.steps.back()->is_alone;
+    if (counts) found.others += step->others;
+    for (const RuleTraffic& one : step->counts.rules) {
+      sums[one.rule] += counts ? one.counts : TrafficCounts();
+    }
   }
   for (const auto& [rule, counts] : sums) found.rules.push_back({.rule = rule, .counts = counts});
   found.others += keep_most(found.rules);

@@ -9,6 +9,8 @@
 // Times are those of the node's clock, which never steps. Who tells them adds how far the wall
 // clock is ahead at that moment, so a wall clock that is set moves all of the history at once.
 //
+// Where Redis is lost or comes back a step ends early, so a step is of the fleet or of the node.
+//
 // A step keeps the kRulesMax rules that denied most in it, and among equals those with most
 // requests. What the others had is in `others`. All together take kMemoryMax at most; a node with
 // ten busy rules takes 1.5 MiB.
@@ -36,6 +38,7 @@ class TrafficHistory {
     Instant end{};             // of the last second that is in it
     std::size_t seconds = 0;   // that are in it
     std::size_t nodes = 0;     // of the second with the fewest
+    bool is_alone = false;     // all of it counted by this node alone, or none
     TrafficSecond counts{};    // its rules: the kRulesMax that denied most
     TrafficCounts others{};    // of further rules
     LatencyFigures latency{};  // of this node's answers
@@ -83,7 +86,8 @@ class TrafficHistory {
   std::vector<Run> runs_{};  // by rule
 };
 
-// The rules of the steps, those that denied most first. `others` has what those had that are left
+// The rules of the steps, those that denied most first, and what they had in the steps that are as
+// the last one is: of the fleet, or of this node alone. `others` has what those had that are left
 // out, in the steps or here.
 struct DenyingRules {
   std::vector<RuleTraffic> rules{};

@@ -116,6 +116,26 @@ TEST(TrafficHistory, LeavesOutWhatIsHeardLate) {
   EXPECT_EQ(world.requests(10min), 30u);
 }
 
+TEST(TrafficHistory, TellsTheFleetsStepsFromThoseOfANodeAlone) {
+  World world;
+  const auto second = [&](TrafficSnapshot::Scope scope, std::uint64_t denied) {
+    world.traffic.scope = scope;
+    world.second({denials(1, denied, 10)});
+  };
+  for (int i = 0; i < 65; ++i) second(TrafficSnapshot::Scope::kFleet, 3);
+  for (int i = 0; i < 20; ++i) second(TrafficSnapshot::Scope::kNode, 1);
+  const auto alone = world.history.last(24h);
+  ASSERT_FALSE(alone.steps.empty());
+  EXPECT_TRUE(alone.steps.back()->is_alone);
+  EXPECT_EQ(rules_of(alone).rules, std::vector({denials(1, 20, 200)}));
+  second(TrafficSnapshot::Scope::kFleet, 0);
+  const auto both = world.history.last(24h);
+  EXPECT_EQ(rules_of(both).rules, std::vector({denials(1, 195, 660)}));
+  std::uint64_t denied_alone = 0;
+  for (const auto* step : both.steps) denied_alone += step->is_alone * step->counts.of(1).denied;
+  EXPECT_EQ(denied_alone, 20u);
+}
+
 TEST(TrafficHistory, FillsTheTimeThatWasNotHeardOf) {
   World world;
   world.seconds(10);

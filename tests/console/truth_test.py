@@ -106,11 +106,18 @@ class Truth(PageTest):
             self.event("Redis lost", "bad")
             page.go("overview")
             page.find("#overview .tile.warn", "alone of 3")
+            page.find("#overview .tile:first-child", "of this node alone")
+            page.find("#overview .chart .alone", "this node alone")
             self.pictures("overview-without-redis")
             redis.start()
             page.go("fleet")
             page.wait(lambda _: len(self.good_nodes()) == 3, "all are well")
             self.event("Redis back", "good")
+            page.go("overview")
+            page.find("#overview .chart .alone", "this node alone")
+            page.wait(lambda _: "node alone" not in page.text("#overview .now"), "all count")
+            self.pictures("overview-with-redis-again")
+            page.go("fleet")
             self.assertEqual(page.all("#fleet .node.bad"), [])
 
     def test_a_server_that_dies_leaves_nothing_green(self):

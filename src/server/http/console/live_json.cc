@@ -183,6 +183,7 @@ void write_point(JsonWriter& json, const LivePicture& picture, const TrafficHist
                  const TrafficCounts& counts) {
   json.begin_object().field("t", picture.wall(step.end)).field("seconds", step.seconds);
   json.field("nodes", step.nodes);
+  if (step.is_alone && picture.figures->shared) json.field("alone", true);
   write_counts(json, counts);
   write_latency(json, step.latency);
   json.end_object();
