@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "base/percent.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
@@ -22,17 +23,8 @@ TestDoor::Options options() {
 }
 
 std::string denials_of(std::string_view query) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string target = "/admin/denials?";
-  for (const char c : query) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > ' ' && byte < 0x7f && c != '#') {
-      target += c;
-    } else {
-      target += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return target;
+  return "/admin/denials?" +
+         percent_encoded(query, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
 }
 
 json::value parse(const TestReply& reply) {

@@ -1,6 +1,7 @@
 #include "cli/check_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
 #include <cmath>
@@ -82,8 +83,9 @@ void add_check_options(CLI::App& command, CheckFields& fields) {
 }
 
 std::string in_words(double seconds) {
-  if (seconds >= 1) return std::to_string(static_cast<std::int64_t>(std::ceil(seconds))) + " s";
-  return std::to_string(static_cast<std::int64_t>(std::ceil(seconds * 1'000))) + " ms";
+  const double count = std::ceil(seconds >= 1 ? seconds : seconds * 1'000);
+  const auto shown = static_cast<std::int64_t>(std::clamp(count, -1e18, 1e18));
+  return std::to_string(shown) + (seconds >= 1 ? " s" : " ms");
 }
 
 std::optional<CheckAnswer> read_answer(std::string_view text) try {

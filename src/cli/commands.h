@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -46,9 +47,11 @@ Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
   return *std::move(result);
 }
 
-// What the file would have decided otherwise of the requests that a running server remembers of so
-// long. Tested by tests/e2e/dry_run_test.py.
+// Prints what the file would have decided otherwise of the requests that a running server remembers
+// of so long. Tested by tests/e2e/dry_run_test.py.
 void print_dry_runs(const std::string& file, const std::string& server, const std::string& over);
+// The server's answer in lines. Throws if the answer is another program's.
+std::string dry_runs_in_words(const boost::json::value& said);
 
 // Sets up the log of commands that run until they are stopped: one line an event, on standard
 // error. Tested by tests/e2e/serve_test.py.

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kExitError = 2;
 constexpr std::size_t kWholeMax = 60;  // bytes of a key that has not been cut for sure
+constexpr std::size_t kSentenceMax = 4096;
 constexpr Duration kPatience = std::chrono::seconds(5);
 
 }  // namespace
@@ -66,8 +67,12 @@ void AdminClient::fail(const std::string& message) const {
 
 std::string text_of(const boost::json::value& value) {
   if (value.is_null()) return "-";
-  if (!value.is_string()) return boost::json::serialize(value);
+  if (!value.is_string()) return printable(boost::json::serialize(value));
   return printable(std::string_view(value.get_string()));
+}
+
+std::string sentence_of(const boost::json::value& value) {
+  return printable(std::string_view(value.as_string()), kSentenceMax);
 }
 
 std::string text_in(const boost::json::value& from, std::string_view field) {

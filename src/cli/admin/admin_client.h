@@ -35,9 +35,11 @@ struct AdminClient {
   [[noreturn]] void fail(const std::string& message) const;
 };
 
-// A value of a reply, "-" if it is null. Keys are what clients have sent, so nothing of them may
-// control the terminal.
+// A value of a reply, "-" if it is null, cut if it is long. Keys are what clients have sent, so
+// nothing of them may control the terminal.
 std::string text_of(const boost::json::value& value);
+// The same, of a text that people read to its end.
+std::string sentence_of(const boost::json::value& value);
 
 // Empty if there is no such field, or no object.
 std::string text_in(const boost::json::value& from, std::string_view field);

@@ -21,7 +21,7 @@ std::string counts_of(const json::value& counts) {
 std::string lines_of(const json::value& run) {
   const auto line = "rule '" + text_of(run.at("rule")) + "': ";
   if (const auto* why = run.as_object().if_contains("unknown")) {
-    return line + "not known. " + text_of(*why) + "\n";
+    return line + "not known. " + sentence_of(*why) + "\n";
   }
   const auto& wanted = run.at("wanted");
   return line + "would have denied " + counts_of(wanted.at("denied")) + " out of " +
@@ -34,23 +34,23 @@ std::string lines_of(const json::value& run) {
          " of those denied\n";
 }
 
-std::string text_of_verdict(const json::value& said) {
+}  // namespace
+
+std::string dry_runs_in_words(const json::value& said) {
   std::string lines;
   for (const auto& found : said.at("problems").as_array()) {
-    if (!found.at("warning").as_bool()) lines += text_of(found.at("text")) + "\n";
+    if (!found.at("warning").as_bool()) lines += sentence_of(found.at("text")) + "\n";
   }
   for (const auto& run : said.at("dry_runs").as_array()) lines += lines_of(run);
   return lines.empty() ? "no rule is another than those in force\n" : lines;
 }
-
-}  // namespace
 
 void print_dry_runs(const std::string& file, const std::string& server, const std::string& over) {
   const auto text = value_or_refuse(read_config_file(file), std::cout);
   const AdminClient client{.command = "validate", .server = server};
   client.show(
       {.url = "/admin/rules/validate?dry_run=" + escaped(over), .method = "POST", .body = text},
-      text_of_verdict);
+      dry_runs_in_words);
 }
 
 }  // namespace weir

@@ -40,8 +40,9 @@ std::string line_of(const json::value& rule) {
   const json::value& rollout = rule.at("rollout");
   std::string line = left(text_of(rule.at("id")), 18) + right(share_in(rule), 6) + "  of";
   for (const json::value& step : rollout.at("steps").as_array()) line += " " + text_of(step);
-  const std::string stopped = text_in(rollout, "stopped");
-  if (!stopped.empty()) return line + ", has stopped: " + stopped + "\n";
+  if (const auto* const why = rollout.as_object().if_contains("stopped")) {
+    return line + ", has stopped: " + sentence_of(*why) + "\n";
+  }
   return line + ", each " + text_of(rollout.at("every")) + ", stops if " +
          text_of(rollout.at("stop_if")) + "\n";
 }

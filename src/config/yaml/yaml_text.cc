@@ -7,8 +7,6 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kPrintableMax = 60;
-
 TextPlace place_at(std::string_view text, std::size_t offset) {
   TextPlace place;
   std::size_t line_start = 0;
@@ -91,10 +89,10 @@ std::optional<YamlError> check_yaml_text(std::string_view text) {
   return check_indentation(text);
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, std::size_t bytes_max) {
   std::string shown;
   for (std::size_t offset = 0; offset < text.size();) {
-    if (shown.size() >= kPrintableMax) return shown + "...";
+    if (shown.size() >= bytes_max) return shown + "...";
     const std::size_t length = utf8_length(text, offset);
     const std::uint8_t byte = byte_at(text, offset);
     // U+0080 to U+009F are control characters, too, of two bytes.

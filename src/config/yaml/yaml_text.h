@@ -34,7 +34,7 @@ inline constexpr std::size_t kYamlBytesMax = std::size_t{1} << 20;
 // The first thing wrong with the bytes of `text`, or nothing.
 std::optional<YamlError> check_yaml_text(std::string_view text);
 
-// Text for a message: at most about 60 bytes, one line, nothing that moves a cursor.
-std::string printable(std::string_view text);
+// Text for a message: about so many bytes at most, one line, nothing that moves a cursor.
+std::string printable(std::string_view text, std::size_t bytes_max = 60);
 
 }  // namespace weir
