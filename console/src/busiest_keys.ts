@@ -2,7 +2,7 @@
 
 import { type Ask, ask, query } from "./api";
 import { DataTable } from "./data_table";
-import { keyText, wholeKey } from "./denials";
+import { keyText, wholeKey, withoutKey } from "./denials";
 import { type Child, fill, h, verbatim } from "./dom";
 import { about, count, exact, share } from "./format";
 import * as json from "./json";
@@ -26,7 +26,8 @@ export class BusiestKeys {
         { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
           figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
-        { title: "Do", cell: (entry) => wholeKey(entry) ? does(wholeKey(entry)!) : null },
+        { title: "Do", cell: (entry) => wholeKey(entry) ? does(wholeKey(entry)!)
+          : withoutKey(entry) },
       ],
     });
     this.element = h("section", { class: "card" },

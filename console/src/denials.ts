@@ -24,8 +24,16 @@ export function nameOf(denial: json.Fields): string {
 }
 
 /** Its key, or the key's hash, as people see it everywhere. */
-export function keyText({ key, hash }: json.Fields): string {
-  return visible(partsOf(json.text(key)) ?? json.text(hash) ?? "");
+export function keyText(entry: json.Fields): string {
+  const text = visible(partsOf(json.text(entry.key)) ?? json.text(entry.hash) ?? "");
+  const spaced = /^ |  | $/.test(text) ? `"${text}"` : text;
+  return withoutKey(entry) ? `${spaced}…` : spaced;
+}
+
+/** Why nobody can act on a key of a record, which is shown. */
+export function withoutKey(entry: json.Fields): string {
+  const isCut = entry.hash !== undefined && json.text(entry.key) && !wholeKey(entry);
+  return isCut ? "Only the beginning of this key is known." : "";
 }
 
 /** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */

@@ -1,13 +1,13 @@
 // Denials: what this node has denied of late, one by one or in groups, and what to do about one.
 
 import { type Ask, UNASKED, ask, query } from "./api";
+import { block } from "./blocking";
 import { type Column, DataTable } from "./data_table";
-import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey } from "./denials";
+import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey, withoutKey } from "./denials";
 import { badge, button, field, fill, h, option, say, tell, unique, verbatim } from "./dom";
 import { about, clock, exact, moment, plural, wait } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
-import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
 import { ruleNames } from "./written";
 
@@ -159,20 +159,9 @@ export class DenialsTab extends Tab {
     return h("span", { class: "buttons" },
       key && rule ? h("a", { class: "button small", href: address("explain", { rule, key }) },
         "Explain") : null,
-      key ? button("Block", () => this.block(rule, key), about("Block")) : null,
-      curl ? button("curl", () => this.copy(curl), about("Copy as curl")) : null);
-  }
-
-  private async block(rule: string | undefined, key: string): Promise<void> {
-    const whom = rule ? `The rule ${rule} denies` : "All rules deny";
-    const shown = keyText({ key });
-    const yes = await confirmed(`Block ${shown}?`, `${whom} everything to this key for ` +
-      `${BLOCK_FOR}, on all nodes of the fleet. The tab Keys lifts the block.`, "Block");
-    if (!yes) return;
-    const { ok, problem } = await ask("/admin/blocks",
-      { body: { ...(rule ? { rule } : {}), key, for: BLOCK_FOR } });
-    tell(this.message, ok ? "good" : "bad",
-      ok ? `${shown} is blocked for ${BLOCK_FOR}.` : problem);
+      key ? button("Block", () => block(key, rule, BLOCK_FOR, this.message), about("Block")) : null,
+      curl ? button("curl", () => this.copy(curl), about("Copy as curl")) : null,
+      withoutKey(denial));
   }
 
   private async copy(curl: string): Promise<void> {

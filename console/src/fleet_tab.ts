@@ -96,7 +96,7 @@ export class FleetTab extends Tab {
       h("h2", {}, named(node), state(node)),
       h("dl", {}, ...facts.flatMap(({ title, cell }) => {
         const value = cell(node);
-        return value === undefined ? [] : [h("dt", {}, title), h("dd", {}, value)];
+        return value === undefined ? [] : [h("div", {}, h("dt", {}, title), h("dd", {}, value))];
       })),
       this.trouble(node));
   }

@@ -109,11 +109,6 @@ export function plural(amount: number, one: string, many = `${one}s`): string {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }
 
-/** An algorithm's name without its underscores. */
-export function algorithm(name: string | undefined): string {
-  return name ? name.replace(/_/g, " ") : NOTHING;
-}
-
 /** A text in which nothing is hidden: what turns the direction, breaks lines or has no shape. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (hidden) =>

@@ -1,11 +1,12 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
 import { type Ask, UNASKED, ask } from "./api";
+import { block } from "./blocking";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
 import { keyText } from "./denials";
 import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
-import { algorithm, exact, span } from "./format";
+import { exact, moment, span } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
@@ -32,8 +33,10 @@ export class KeysTab extends Tab {
       { title: "Rule", cell: (entry) => json.text(entry.rule) ?? "all rules",
         by: (entry) => json.text(entry.rule) ?? "" },
       { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
-      { title: "Reason", cell: (entry) => badge(why(entry), why(entry) === BY_HAND ? "" : "warn"),
-        by: why },
+      { title: "Reason", cell: (entry) => h("span", {}, badge(why(entry),
+        why(entry) === BY_HAND ? "" : "warn"), " ", json.text(entry.why)), by: why },
+      { title: "By", cell: ({ by }) => json.text(by), by: ({ by }) => json.text(by) },
+      { title: "Since", cell: (entry) => moment(since(entry)), by: since, figures: true },
       { title: "Ends in", cell: (entry) => span(json.number(entry.ends_in_seconds)),
         by: (entry) => json.number(entry.ends_in_seconds), figures: true },
       { title: "Do", cell: (entry) => this.liftButton(entry) },
@@ -116,7 +119,7 @@ export class KeysTab extends Tab {
     if (!ok) return tell(this.state, "bad", problem);
     const [left, limit] = [json.number(body.remaining), json.number(body.limit)];
     const said = `${exact(left ?? 0)} of ${exact(limit ?? 0)} left, ` +
-      `by ${algorithm(json.text(body.algorithm))}`;
+      `by ${json.text(body.algorithm)}`;
     tell(this.state, body.allowed === true ? "good" : "bad", body.allowed === true
       ? `${keyText(chosen)} would be allowed: ${said}.`
       : `${keyText(chosen)} would be denied: ${said}; ${again(body)}.`);
@@ -130,15 +133,8 @@ export class KeysTab extends Tab {
     tell(this.state, ok ? "good" : "bad", ok ? `${keyText(chosen)} starts at 0.` : problem);
   }
 
-  private async block(chosen: Chosen): Promise<void> {
-    const what = NETWORK.test(chosen.key) ? "network" : "key";
-    const yes = await confirmed(`Block ${keyText(chosen)}?`,
-      `The rule ${chosen.rule} denies everything to this ${what} for ${this.span.value}.`, "Block");
-    if (!yes) return;
-    const { ok, problem } = await ask("/admin/blocks",
-      { body: { ...chosen, for: this.span.value.trim() } });
-    const done = `${keyText(chosen)} is blocked for ${this.span.value}.`;
-    tell(this.state, ok ? "good" : "bad", ok ? done : problem);
+  private async block({ rule, key }: Chosen): Promise<void> {
+    await block(key, rule, this.span.value.trim(), this.state);
     await this.loadBlocks();
   }
 
@@ -152,11 +148,13 @@ export class KeysTab extends Tab {
 }
 
 const BY_HAND = "by hand";
-/** As the server has it, which refuses what merely looks so. */
-const NETWORK = /^[\da-f]*[.:].*\/\d+$/i;
 
 function why({ reason }: json.Fields): string {
   return reason === "manual" ? BY_HAND : json.text(reason) ?? "";
+}
+
+function since({ blocked_for_seconds: ago }: json.Fields): number {
+  return Date.now() / 1000 - (json.number(ago) ?? 0);
 }
 
 function blockName({ rule, key }: json.Fields): string {

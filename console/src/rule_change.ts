@@ -15,10 +15,12 @@ export class Author {
   private readonly by = h("input", { type: "text", maxlength: 64, autocomplete: "name",
     value: kept(KEPT) });
   readonly element = h("div", { class: "fields grid" },
-    field("Why", this.why, "The history and the event say it."), field("Your name", this.by));
+    field("Your name", this.by));
 
-  constructor(why = "") {
+  /** `hint`: who reads it. */
+  constructor(why = "", hint = "The history and the event say it.") {
     this.why.value = why;
+    this.element.prepend(field("Why", this.why, hint));
   }
 
   said(): Record<string, string> {

@@ -3,10 +3,10 @@
 import { type Ask, type Reply, UNASKED, ask, query } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { nameOf, wholeKey } from "./denials";
+import { nameOf, wholeKey, withoutKey } from "./denials";
 import { DENIAL } from "./denials_tab";
 import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
-import { algorithm, count, share } from "./format";
+import { count, share } from "./format";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { Second } from "./message";
@@ -67,7 +67,8 @@ export class RulePage {
     empty: "Nobody, as far as this node remembers.",
     columns: [
       ...DENIAL.filter(({ title }) => ["Time", "Key", "Cause", "Times"].includes(title)),
-      { title: "Do", cell: (entry) => wholeKey(entry) ? this.links(wholeKey(entry)!) : null },
+      { title: "Do", cell: (entry) => wholeKey(entry) ? this.links(wholeKey(entry)!)
+        : withoutKey(entry) },
     ],
   });
   private readonly keys = (["denied", "asked"] as const)
@@ -172,7 +173,7 @@ export class RulePage {
       ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
       ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
-      ...fact("Algorithm", [algorithm(kind), following ? `, now ${algorithm(following)}` : null]),
+      ...fact("Algorithm", [kind, following ? `, now ${following}` : null]),
       ...fact("Runs", this.runs(origin)),
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
       h("dt", {}, "Now"), this.now);
@@ -276,10 +277,11 @@ export class RulePage {
   }
 
   private async change(version: string, how: Ask, said: Record<string, string>): Promise<void> {
-    const before = this.rule;
+    const { id, rule: before } = this;
     this.say("", "");
-    const reply = await changeRule(this.id, version, how, said);
+    const reply = await changeRule(id, version, how, said);
     await this.load({});
+    if (id !== this.id) return;  // people look at another rule by now
     if (!reply.ok) return this.say("bad", reply.problem);
     const warnings = json.list(reply.body.warnings).map((each) => `Warning: ${String(each)}.`);
     this.say(whereNot(reply.body.fleet).length > 0 ? "warn" : "good",

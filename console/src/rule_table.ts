@@ -3,7 +3,7 @@
 
 import { DataTable } from "./data_table";
 import { type Child, badge, h } from "./dom";
-import { algorithm, count, moment, share } from "./format";
+import { count, moment, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
 import type { History, RuleLine, RuleSum } from "./message";
@@ -146,11 +146,11 @@ function perSecond({ rule, live }: Row): Child {
 
 function following({ rule, written: its }: Row): Child {
   const line = followed.get(rule);
-  if (!line?.algorithm) {
-    return its && algorithm(json.text(its.rule.algorithm) ?? "sliding_window");
+  if (!line?.algorithm || !line.adaptive) {
+    return line?.algorithm ?? (its && (json.text(its.rule.algorithm) ?? "sliding_window"));
   }
-  const { adaptive, switched = 0 } = line;
+  const { switched = 0 } = line;
   const pulses = (feed.last?.fleetT ?? 0) - switched < PULSE_S;
-  return h("span", {}, adaptive ? h("small", {}, "adaptive, now ") : null,
-    badge(algorithm(line.algorithm), `${adaptive ? "adaptive" : ""}${pulses ? " pulse" : ""}`));
+  return h("span", {}, h("small", {}, "adaptive, now "),
+    badge(line.algorithm, `adaptive${pulses ? " pulse" : ""}`));
 }

@@ -92,9 +92,15 @@ export function before(from: State, past: string | undefined): string {
 /** More have no names in a sentence. */
 const NAMED_MAX = 4;
 
+/** In the order of their names. */
+function nodesOf(fleet: unknown): json.Fields[] {
+  return json.objects(json.object(fleet).nodes)
+    .sort((one, other) => String(one.node).localeCompare(String(other.node)));
+}
+
 /** Which nodes take changes: "on 1 of 2 nodes (web-1)", "on 31 nodes", "on this node". */
 export function whereText(fleet: unknown): string {
-  const nodes = json.objects(json.object(fleet).nodes);
+  const nodes = nodesOf(fleet);
   if (nodes.length === 0) return "on this node";
   const runs = nodes.filter((node) => node.runs === true);
   const names = runs.length > NAMED_MAX ? "" : ` (${runs.map(({ node }) => node).join(", ")})`;
@@ -116,7 +122,7 @@ export function lastsText(fleet: unknown): string {
 
 /** Those that do not, each with its reason. */
 export function whereNot(fleet: unknown): string[] {
-  return json.objects(json.object(fleet).nodes).filter((node) => node.runs !== true)
+  return nodesOf(fleet).filter((node) => node.runs !== true)
     .map((node) => `Changes by hand do not reach ${json.text(node.node) ?? "a node"}: ` +
       `${json.text(node.why_not) ?? ""}.`);
 }

@@ -1,7 +1,7 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
 import { keyText } from "./denials";
-import { algorithm, count, exact, plural, ratio, share, span, wait } from "./format";
+import { count, exact, plural, ratio, share, span, wait } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -179,10 +179,11 @@ function fields(rule: json.Fields): string[] {
 }
 
 function following(rule: json.Fields): string[] {
-  const kind = algorithm(json.text(rule.algorithm));
-  if (rule.algorithm !== "adaptive") return rule.algorithm ? [`The algorithm is ${kind}.`] : [];
+  if (rule.algorithm !== "adaptive") {
+    return rule.algorithm ? [`The algorithm is ${String(rule.algorithm)}.`] : [];
+  }
   const now = json.object(rule.following);
-  const active = algorithm(json.text(now.algorithm));
+  const active = json.text(now.algorithm);
   const ago = json.number(now.seconds_ago);
   const cause = json.text(now.because);
   if (ago === undefined) return [`The rule is adaptive; it follows ${active} and never switched.`];

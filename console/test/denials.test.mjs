@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { parseCurl } from "../src/curl.ts";
-import { curlOf, filtersOf, keyText, nameOf, wholeKey } from "../src/denials.ts";
+import { curlOf, filtersOf, keyText, nameOf, wholeKey, withoutKey } from "../src/denials.ts";
 
 const HOSTILE = ["'; rm -rf ~'", "=1+1", "\u202egnp.exe", "<img src=x onerror=alert(1)>", "a\0b",
   "line\r\nbreak", "$(id)`id`", "%2e%2e?q#f", "é🙂שלום", "\\\\'\"", "-rf"];
@@ -24,6 +24,18 @@ test("a key that may have been cut is nobody's to act on", () => {
   assert.equal(wholeKey({ key: "é".repeat(31) }), undefined);
   assert.equal(wholeKey({ hash: "9f" }), undefined);
   assert.equal(keyText({ key: "\u202egnp.exe" }), "\\u{202e}gnp.exe");
+  const long = "x".repeat(64);
+  assert.equal(keyText({ key: long, hash: "9f" }), `${long}…`);
+  assert.equal(keyText({ key: long }), long, "somebody has written it");
+  assert.match(withoutKey({ key: long, hash: "9f" }), /Only the beginning/);
+  for (const entry of [{ key: "alice", hash: "9f" }, { hash: "9f" }, { key: long }]) {
+    assert.equal(withoutKey(entry), "");
+  }
+});
+
+test("a key whose spaces a page would swallow stands between quotes", () => {
+  for (const key of ["  lead", "end ", "a  b", " "]) assert.equal(keyText({ key }), `"${key}"`);
+  assert.equal(keyText({ key: "a b" }), "a b");
 });
 
 test("a key of parts shows them without their lengths, and all else is as it is", () => {

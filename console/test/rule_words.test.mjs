@@ -46,6 +46,8 @@ test("a change says where it holds, and where not", () => {
   assert.equal(runsText(FLEET, "file"),
     "on each node as its file says; changes by hand hold on 1 of 2 nodes (a)");
   assert.equal(runsText({ nodes: [FLEET.nodes[0]] }, "file"), "on 1 node (a)");
+  assert.equal(whereText({ nodes: ["c", "a", "b"].map((node) => ({ node, runs: true })) }),
+    "on 3 nodes (a, b, c)");
   assert.equal(whereText({ nodes: Array.from({ length: 5 }, () => ({ runs: true })) }),
     "on 5 nodes");
   assert.equal(holdText(FLEET), "It holds on 1 of 2 nodes (a), until a reload of other rules. " +

@@ -21,7 +21,7 @@ test("the 101st is denied, and the words say why", () => {
   assert.deepEqual(because(DENIED), [
     "The counter of key 'visitor-1' has 0 of 100 per 1 h left. This would be number 101; it fits " +
       "again in 36 s.",
-    "The rule is adaptive; it switched to token bucket 3 s ago, because of burst ratio 5.0.",
+    "The rule is adaptive; it switched to token_bucket 3 s ago, because of burst ratio 5.0.",
   ]);
 });
 
@@ -30,7 +30,7 @@ test("what would be allowed", () => {
   assert.equal(verdict({ applies: [rule] }).level, "good");
   assert.deepEqual(because(rule), [
     "The counter of key 'visitor-1' has 5 of 100 per 1 h left, so a cost of 1 fits.",
-    "The algorithm is token bucket."]);
+    "The algorithm is token_bucket."]);
   assert.match(verdict({ applies: [] }).text, /no rule applies/);
 });
 

@@ -86,9 +86,9 @@ class TrafficHistory {
   std::vector<Run> runs_{};  // by rule
 };
 
-// The rules of the steps, those that denied most first, and what they had in the steps that are as
-// the last one is: of the fleet, or of this node alone. `others` has what those had that are left
-// out, in the steps or here.
+// The rules of the steps, those that denied most first, and what they had in the steps like the
+// last one: of the fleet, or of this node alone. `others` has what those had that are left out, in
+// the steps or here.
 struct DenyingRules {
   std::vector<RuleTraffic> rules{};
   TrafficCounts others{};

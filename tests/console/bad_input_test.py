@@ -149,7 +149,7 @@ class BadInput(PageTest):
                           "so long old figures may look fresh")
                 self.assertEqual(len(page.all("#fleet .node.good")), 2)
                 self.assertFalse(page.find("body").get_attribute("class"), "they are not old")
-                heard = [each.text for each in page.all("#fleet dd:last-of-type")]
+                heard = [each.text for each in page.all("#fleet dl > :last-child dd")]
                 self.assertTrue(all(each in ("0 s ago", "1 s ago") for each in heard), heard)
 
     def test_a_feed_that_stops_in_the_middle_of_a_frame(self):

@@ -19,7 +19,7 @@ rules:
 """
 RIGHT_TO_LEFT = "\u202e"
 HOSTILE = [RIGHT_TO_LEFT + "gnp.exe" + "x" * 1013, "<img src=x onerror=document.title='owned'>",
-           "a\x00b", "=HYPERLINK(1)", "שלום", "a" * 1024, "two\nlines"]
+           "a\x00b", "=HYPERLINK(1)", "שלום", "a" * 1024, "two\nlines", "  lead "]
 # Keeps what a page would download, and lets copying work without a gesture.
 CATCH = """
   window.saved = [];
@@ -158,15 +158,21 @@ class Denials(PageTest):
         self.assertEqual(page.run("return window.copied"), "curl -X PUT "
                          "'https://host.invalid/login/a' -H 'X-Forwarded-For: 203.0.113.7'")
         page.click("#denials td button", "Block")
-        page.find("dialog p", "The rule login denies everything to this key for 5m")
+        page.find("dialog p", "Everything of this key is denied for 5m")
+        page.find("dialog option", "The rule login")
+        page.choose("dialog select", "")
+        for field, text in ((2, "scraping"), (3, "carol")):
+            page.type(f"dialog .field:nth-child({field}) input", text)
         page.screenshot("denials-block")
+        self.assertEqual(page.audit(), [])
         page.click("dialog button.danger")
         page.find("#denials .message.good", "203.0.113.7 is blocked for 5m")
         shown = page.text("#denials .card .message")
         page.wait(lambda _: page.text("#denials .card .message") != shown, "rows come again")
         page.find("#denials .message.good", "is blocked")
         with self.server.connect() as connection:
-            self.assertEqual(connection.ask(get("/admin/blocks")).json()["total"], 1)
+            (block,) = connection.ask(get("/admin/blocks")).json()["blocks"]
+        self.assertEqual((block["rule"], block["why"], block["by"]), (None, "scraping", "carol"))
         page.click("#denials td a", "Explain")
         page.find(".applied.bad", "is blocked")
         page.driver.back()
@@ -206,7 +212,19 @@ class Denials(PageTest):
         self.assertTrue(isolated)
         cut = [row for row in page.all("#denials tbody tr") if "aaaaaaaa" in row.text]
         self.assertNotIn("Block", cut[0].text, "the record knows a part of this key alone")
+        self.assertIn("Only the beginning of this key is known.", cut[0].text)
+        self.assertIn("aaaa…", cut[0].text)
+        page.find("#denials td code", '"  lead "')
         self.pictures("denials-hostile")
+        page.width(390, 844)
+        edges = page.run("""
+          const edge = (column) => {
+            const range = document.createRange();
+            range.selectNodeContents(document.querySelector(`#denials [data-column="${column}"]`));
+            return Math.round(range.getBoundingClientRect().right);
+          };
+          return ["Key", "Door", "Cause"].map(edge);""")
+        self.assertEqual(len(set(edges)), 1, edges)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,10 @@ class FleetPage(PageTest):
             links = {each.text: each.get_attribute("href") for each in page.all("#fleet .node a")}
             self.assertEqual(links, {"web-2": f"{nodes[1].url}/#/fleet",
                                      "web-1": "http://10.1.2.3/#/fleet"})
+            heights = page.run("""return [...document.querySelectorAll("#fleet .node dd")]
+              .filter((each) => /^web|:|leased/.test(each.textContent))
+              .map((each) => each.clientHeight)""")
+            self.assertEqual(len(set(heights)), 1, "no address is broken")
             self.pictures("fleet-names")
             page.click("#fleet .node a", "web-2")
             page.wait(lambda _: page.driver.current_url.startswith(nodes[1].url), "the other page")

@@ -144,8 +144,8 @@ class Truth(PageTest):
             page.go("denials")  # which nobody had opened before
             page.find("#denials .empty", "Not known.")
             page.go("fleet")
-            beat = page.text("#fleet .node dd:last-of-type")
-            page.wait(lambda _: page.text("#fleet .node dd:last-of-type") != beat, "it ages")
+            beat = page.text("#fleet .node dl > :last-child dd")
+            page.wait(lambda _: page.text("#fleet .node dl > :last-child dd") != beat, "it ages")
             page.go("overview")
             self.assertEqual(page.audit(), [])
             self.pictures("overview-old")

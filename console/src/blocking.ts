@@ -1,0 +1,28 @@
+// Blocks a key by hand: asks of which rules, why, and who wants it.
+
+import { ask } from "./api";
+import { keyText } from "./denials";
+import { field, h, option, tell } from "./dom";
+import { Author } from "./rule_change";
+import { confirmed } from "./sign_in";
+
+/** As the server has it, which refuses what merely looks so. */
+const NETWORK = /^[\da-f]*[.:].*\/\d+$/i;
+
+/** `length`: such as 5m. What came of it is told at the place. */
+export async function block(
+  key: string, rule: string | undefined, length: string, place: HTMLElement,
+): Promise<void> {
+  const shown = keyText({ key });
+  const rules = h("select", {}, rule ? option(rule, `The rule ${rule}`) : null,
+    option("", "All rules"));
+  const author = new Author("", "The list of blocks says it.");
+  author.element.prepend(field("Denied by", rules));
+  const yes = await confirmed(`Block ${shown}?`, `Everything of this ${NETWORK.test(key)
+    ? "network" : "key"} is denied for ${length}, on all nodes of the fleet. The tab Keys lifts ` +
+    "the block.", "Block", author.element);
+  if (!yes) return;
+  const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,
+    ...rules.value ? { rule: rules.value } : {}, ...author.said() } });
+  tell(place, ok ? "good" : "bad", ok ? `${shown} is blocked for ${length}.` : problem);
+}
