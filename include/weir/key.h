@@ -57,6 +57,9 @@ class KeyHasher {
   explicit KeyHasher(const HashSecret& secret) noexcept;
 
   KeyHash hash(const KeyName& name, const Quota& quota) const noexcept;
+  // Without a rule, in two steps: what all keys of a bucket have in common, and one of them.
+  KeyHash hash_scope(std::string_view bucket, const Quota& quota) const noexcept;
+  KeyHash hash_in(KeyHash scope, std::string_view key) const noexcept;
 
   // The same in two steps, for who counts under several quotas or buckets.
   HashedName hash_names(const KeyName& name) const noexcept;

@@ -18,6 +18,9 @@
 
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -100,13 +103,27 @@ class Limiter {
   }
 
  private:
+  // What the keys of one bucket have in common under the default quota: of the bucket that was
+  // asked for first, which mostly is the only one. A copy finds its own.
+  struct KeptScope {
+    static constexpr std::size_t kNone = SIZE_MAX;
+    KeptScope() = default;
+    KeptScope(const KeptScope&) noexcept {}
+
+    std::atomic<std::size_t> bucket_size{kNone};  // the others are read when it is the bucket's
+    std::array<std::uint64_t, 2> bytes{};
+    KeyHash scope;
+  };
+
+  KeyHash scope_of(std::string_view bucket) const noexcept;
+  KeyHash find_scope(std::string_view bucket) const noexcept;
   Result<const Quota*> quota_for(const HitOptions& options, Quota& room) const noexcept;
   Result<Charge> charge_for(std::string_view bucket, std::string_view key,
                             const HitOptions& options, Quota& room) const noexcept;
   Result<Decision> ask(Operation operation, std::string_view bucket, std::string_view key,
                        const HitOptions& options) const noexcept;
-  Result<Decision> decide(Operation operation, const Charge& charge) const noexcept;
-  Result<Decision> await(Operation operation, const Charge& charge, Instant now) const noexcept;
+  Result<Decision> decide(Operation operation, Charge charge) const noexcept;
+  Result<Decision> await(Operation operation, Charge charge, Instant now) const noexcept;
 
   Store& store_;
   const bool store_answers_at_once_;
@@ -114,6 +131,7 @@ class Limiter {
   QuotaSpec defaults_;
   Result<Quota> default_quota_;
   KeyHasher hasher_;
+  mutable KeptScope kept_;
 };
 
 }  // namespace weir

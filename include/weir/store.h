@@ -118,7 +118,7 @@ class Store {
   // no batch.
   virtual bool answers_at_once() const noexcept { return false; }
   // What decide() would, of one charge. REQUIRES: answers_at_once(), and as for decide()
-  virtual Decision decide_one(Operation, const Charge&, Instant /*now*/) noexcept { return {}; }
+  virtual Decision decide_one(Operation, Charge, Instant /*now*/) noexcept { return {}; }
 };
 
 }  // namespace weir

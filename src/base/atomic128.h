@@ -53,9 +53,10 @@ class alignas(16) Atomic128 {
   }
 
   // The upper eight bytes alone: cheaper where they say enough.
-  std::uint64_t load_high() const noexcept {
-    const auto* halves = reinterpret_cast<const HalfWord*>(&value_);
-    return __atomic_load_n(halves + kHighHalf, __ATOMIC_SEQ_CST);
+  std::uint64_t load_high() const noexcept { return load_half(kHighHalf); }
+  // Each half at a time of its own: for who finds out by an exchange whether they belong together.
+  Uint128 load_halves() const noexcept {
+    return Uint128{load_high()} << 64 | load_half(1 - kHighHalf);
   }
 
   // Bits of those of eight neighbours whose upper four bytes are these, two for each.
@@ -89,6 +90,9 @@ class alignas(16) Atomic128 {
   // May alias the value it is half of.
   typedef std::uint64_t __attribute__((may_alias)) HalfWord;
   static constexpr int kHighHalf = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
+  std::uint64_t load_half(int which) const noexcept {
+    return __atomic_load_n(reinterpret_cast<const HalfWord*>(&value_) + which, __ATOMIC_SEQ_CST);
+  }
 
   [[gnu::visibility("hidden")]] static const bool kLoadsAreAtomic;
 

@@ -34,10 +34,18 @@ KeyHash KeyHasher::combine_names(const HashedName& name, const Quota& quota) noe
   return combine(scope, name.key);
 }
 
+KeyHash KeyHasher::hash_scope(std::string_view bucket, const Quota& quota) const noexcept {
+  return scope_of(hash_bucket(bucket), quota);
+}
+
+[[gnu::flatten]] KeyHash KeyHasher::hash_in(KeyHash scope, std::string_view key) const noexcept {
+  return combine(scope, hash_text(key));
+}
+
 [[gnu::flatten]] KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
-  KeyHash scope = scope_of(hash_bucket(name.bucket), quota);
+  KeyHash scope = hash_scope(name.bucket, quota);
   if (!name.rule.empty()) scope = combine(hash_long_text(name.rule), scope);
-  return combine(scope, hash_text(name.key));
+  return hash_in(scope, name.key);
 }
 
 }  // namespace weir

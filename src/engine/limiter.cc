@@ -2,6 +2,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 
 namespace weir {
@@ -61,14 +62,35 @@ struct AwaitedBatch : Batch {
   }
 };
 
+// GCC 12 keeps what is copied field by field in registers, and what is copied whole in memory.
+inline Charge copy_of(const Charge& charge) noexcept {
+  return {.key = {charge.key.high, charge.key.low},
+          .quota = charge.quota,
+          .cost = charge.cost,
+          .on_full = charge.on_full};
+}
+
 // What a store that answers at once decides, made where it is returned.
 struct AtOnce {
   Store& store;
   Operation operation;
   const Charge& charge;
   Instant now;
-  operator Decision() const { return store.decide_one(operation, charge, now); }
+  operator Decision() const { return store.decide_one(operation, copy_of(charge), now); }
 };
+
+// The first and the last bytes of a text: all of one that has no more than two words.
+template <typename Word>
+std::array<std::uint64_t, 2> ends_of(std::string_view text) noexcept {
+  Word first, last;
+  std::memcpy(&first, text.data(), sizeof(Word));
+  std::memcpy(&last, text.data() + text.size() - sizeof(Word), sizeof(Word));
+  return {first, last};
+}
+// REQUIRES: 4 to 16 bytes
+inline std::array<std::uint64_t, 2> bytes_of(std::string_view text) noexcept {
+  return text.size() < 8 ? ends_of<std::uint32_t>(text) : ends_of<std::uint64_t>(text);
+}
 
 bool changes_quota(const HitOptions& options) {
   return options.algorithm || options.limit || options.window || options.burst;
@@ -117,13 +139,32 @@ inline Result<const Quota*> Limiter::quota_for(const HitOptions& options,
                 .on_full = options.on_full};
 }
 
+inline KeyHash Limiter::scope_of(std::string_view bucket) const noexcept {
+  const bool is_kept = kept_.bucket_size.load(std::memory_order_acquire) == bucket.size() &&
+                       bytes_of(bucket) == kept_.bytes;
+  return is_kept ? kept_.scope : find_scope(bucket);
+}
+
+// Who comes first, keeps it.
+[[gnu::noinline]] KeyHash Limiter::find_scope(std::string_view bucket) const noexcept {
+  const KeyHash scope = hasher_.hash_scope(bucket, *default_quota_);
+  std::size_t none = KeptScope::kNone;
+  const bool fits = bucket.size() >= 4 && bucket.size() <= 16;
+  if (fits && kept_.bucket_size.compare_exchange_strong(none, KeptScope::kNone - 1)) {
+    kept_.bytes = bytes_of(bucket);
+    kept_.scope = scope;
+    kept_.bucket_size.store(bucket.size(), std::memory_order_release);
+  }
+  return scope;
+}
+
 // What most programs ask: nothing is looked at that is not said.
 [[gnu::flatten]] Result<Decision> Limiter::hit(std::string_view bucket,
                                                std::string_view key) const noexcept {
   if (!default_quota_) return default_quota_.error();
-  const KeyName name{.rule = {}, .bucket = bucket, .key = key};
+  const Quota& quota = *default_quota_;
   return decide(Operation::kSpendEach,
-                {.key = hasher_.hash(name, *default_quota_), .quota = &*default_quota_});
+                {.key = hasher_.hash_in(scope_of(bucket), key), .quota = &quota});
 }
 
 Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std::string_view key,
@@ -133,14 +174,14 @@ Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std:
   return charge ? decide(operation, *charge) : charge.error();
 }
 
-[[gnu::always_inline]] inline Result<Decision> Limiter::decide(
-    Operation operation, const Charge& charge) const noexcept {
+[[gnu::always_inline]] inline Result<Decision> Limiter::decide(Operation operation,
+                                                               Charge charge) const noexcept {
   const Instant now = clock_.now();
-  if (!store_answers_at_once_) return await(operation, charge, now);
+  if (!store_answers_at_once_) return await(operation, copy_of(charge), now);
   return AtOnce{store_, operation, charge, now};
 }
 
-[[gnu::noinline]] Result<Decision> Limiter::await(Operation operation, const Charge& charge,
+[[gnu::noinline]] Result<Decision> Limiter::await(Operation operation, Charge charge,
                                                   Instant now) const noexcept {
   Decision decision;
   AwaitedBatch batch(operation, {&charge, 1}, {&decision, 1});

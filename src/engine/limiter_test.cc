@@ -40,6 +40,27 @@ TEST_F(LimiterTest, BucketsIsolate) {
   EXPECT_TRUE(limiter_.hit("login", "bob")->allowed());
 }
 
+// The first bucket that may be kept is: those of its length that differ in one byte are others.
+TEST_F(LimiterTest, AKeptBucketIsTakenForNoOther) {
+  for (std::size_t size = 0; size <= 16; ++size) {
+    const Limiter limiter(*store_, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+    const Limiter copy = limiter;
+    const std::string first(size, 'b');
+    std::vector<std::jthread> threads;
+    for (const Limiter* each : {&limiter, &copy, &limiter}) {
+      threads.emplace_back([each, &first] { EXPECT_TRUE(each->hit(first, "k")->allowed()); });
+    }
+    threads.clear();
+    EXPECT_FALSE(limiter.hit(first, "k")->allowed());
+    EXPECT_EQ(limiter.look(first, "k")->remaining, 0) << "they are counted where look() looks";
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string other = first;
+      other[at] = 'c';
+      EXPECT_EQ(limiter.hit(other, "k")->remaining, 2) << size << " " << at;
+    }
+  }
+}
+
 TEST_F(LimiterTest, EachCallMayOverrideTheDefaults) {
   EXPECT_EQ(limiter_.hit("b", "k", {.cost = 2})->remaining, 1);
   EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);   // goes on counting

@@ -240,7 +240,8 @@ class CompactTable {
   [[gnu::noinline]]
 #endif
   Decision
-  spend_later(Place place, const Charge& charge, Instant now, SlotChange* change) noexcept {
+  spend_later(const Charge& charge, Instant now, SlotChange* change) noexcept {
+    Place place = place_of(charge.key);
     return apply<State>(place, charge, now, change, [&charge, now](const State& state) {
       return algo::decide(*charge.quota, state, charge.cost, now);
     });
@@ -282,7 +283,7 @@ template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
   if constexpr (kOneThread) {
-    return spend_later<State>(place_of(charge.key), charge, now, change);
+    return spend_later<State>(charge, now, change);
   } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
     return spend_soon<State, State>(charge, now, change);
   } else {
@@ -291,7 +292,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
         return spend_soon<algo::SlidingWindowState, State>(charge, now, change);
       case Algorithm::kTokenBucket:
         return spend_soon<algo::TokenBucketState, State>(charge, now, change);
-      default: return spend_later<State>(place_of(charge.key), charge, now, change);
+      default: return spend_later<State>(Charge(charge), now, change);
     }
   }
 }
@@ -302,15 +303,15 @@ template <typename Plain, typename State>
 [[gnu::flatten]] Decision CompactTable<Probe>::spend_soon(const Charge& charge, Instant now,
                                                           SlotChange* change) noexcept {
   Decision decision;
-  const Place place = place_of(charge.key);
+  Place place = place_of(charge.key);  // const, GCC 12 would keep it in memory; so `next`
   Atomic128* const slot = likely_slot(place);
   if (slot != nullptr && charge.cost > 0) [[likely]] {
-    const SlotWord word = load(*slot);
+    const SlotWord word(slot->load_halves());  // an exchange fails if they are of two words
     const int code = Packing::code_of<Plain>(*charge.quota);
     if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code)) [[likely]] {
       Plain state;
       packing_.unpack(*charge.quota, word, state);
-      const auto next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
+      auto next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
       Probe::reached(TablePoint::kBeforeUpdate);
       if (next && exchange(*slot, word, *next)) [[likely]] {
         if (change != nullptr) *change = {word, *next};
@@ -318,7 +319,7 @@ template <typename Plain, typename State>
       }
     }
   }
-  decision = spend_later<State>(place, charge, now, change);
+  decision = spend_later<State>(Charge(charge), now, change);
   return decision;
 }
 

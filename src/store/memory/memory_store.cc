@@ -122,7 +122,7 @@ class MemoryStoreImpl final : public MemoryStore {
   }
 
   bool answers_at_once() const noexcept override { return true; }
-  [[gnu::flatten]] Decision decide_one(Operation operation, const Charge& charge,
+  [[gnu::flatten]] Decision decide_one(Operation operation, Charge charge,
                                        Instant now) noexcept override {
     return decide(operation, charge, served(now));
   }
@@ -143,7 +143,7 @@ class MemoryStoreImpl final : public MemoryStore {
  private:
   Instant served(Instant now) noexcept {
     // Relaxed: it is a time and tells nothing about other memory.
-    const Instant latest = first_ + Duration(latest_->us.load(std::memory_order_relaxed));
+    Instant latest = first_ + Duration(latest_->us.load(std::memory_order_relaxed));
     const bool is_soon_after = now >= latest && now - latest < kLatestGrain;
     return is_soon_after ? now : serve_another(now, latest);
   }
@@ -165,7 +165,7 @@ class MemoryStoreImpl final : public MemoryStore {
 
   Decision spend(const Charge& charge, Instant now, Change* change) noexcept {
     if (!Packing::fits(*charge.quota)) {
-      return wide_.spend(charge, now, change == nullptr ? nullptr : &change->wide);
+      return wide_.spend(Charge(charge), now, change == nullptr ? nullptr : &change->wide);
     }
     return with_compact_state(charge.quota->algorithm(), [&]<typename State>(
                                                              std::type_identity<State>) {

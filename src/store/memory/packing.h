@@ -68,7 +68,7 @@ class Packing {
     return {shift, time_of(state.start_us, shift), counts};
   }
   SlotWord::Payload pack(const Quota&, const algo::TokenBucketState& state) const {
-    return {0, time_of(state.tat_us, 0), static_cast<Uint128>(state.tat_ticks)};
+    return {0, time_of(state.tat_us, 0), static_cast<std::uint64_t>(state.tat_ticks)};
   }
   SlotWord::Payload pack(const Quota& quota, const algo::AdaptiveState& state) const {
     if (state.is_bucket()) return pack(quota, state.bucket());
@@ -157,7 +157,7 @@ class Packing {
     debt += algo::ticks_of(quota, state) - quota.ticks_per_us();
     debt = (ahead_us < 0 ? 0 : debt) + cost * quota.ticks_per_unit();
     if (full - debt < quota.ticks_per_unit()) return std::nullopt;
-    const auto step = algo::settle(quota, debt, Verdict::kAllowed, now);
+    auto step = algo::settle(quota, debt, Verdict::kAllowed, now);
     decision = step.decision;
     return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, step.state));
   }

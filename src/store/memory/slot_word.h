@@ -61,7 +61,8 @@ class SlotWord {
   static constexpr int penalty_shift(int code) { return kShiftMin + 2 * (code - kPenaltyCode); }
 
   static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
-    const Uint128 state = (static_cast<Uint128>(payload.time_us) << kCountBits) | payload.counts;
+    const auto time_us = static_cast<std::uint64_t>(payload.time_us);  // no sign to extend
+    const Uint128 state = (static_cast<Uint128>(time_us) << kCountBits) | payload.counts;
     return SlotWord(head(fingerprint, payload.code, rank) | state);
   }
 
@@ -73,6 +74,10 @@ class SlotWord {
 
   constexpr Uint128 bits() const { return bits_; }
   constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
+  // 64 bits from this one on. By halves, as GCC shifts all 128 in memory. REQUIRES: 0 < bit < 64
+  constexpr std::uint64_t word_from(int bit) const {
+    return high_half() << (64 - bit) | static_cast<std::uint64_t>(bits_) >> bit;
+  }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool claimed() const { return code() == kClaimCode; }
   constexpr std::uint64_t fingerprint() const { return high_half() >> 16; }
@@ -95,8 +100,7 @@ class SlotWord {
   // REQUIRES: !claimed(), `shift` is that of the code
   constexpr std::int64_t time_us(int shift) const {
     constexpr std::uint64_t kMask = (std::uint64_t{1} << kTimeBits) - 1;
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> kCountBits) & kMask) &
-           whole_units(shift);
+    return static_cast<std::int64_t>(word_from(kCountBits) & kMask) & whole_units(shift);
   }
   static constexpr std::int64_t whole_units(int shift) { return std::int64_t{-1} << shift; }
   constexpr Uint128 counts(int shift) const {
@@ -111,7 +115,7 @@ class SlotWord {
   // The one before it, in so many bits from this one on. REQUIRES: 16 <= from, from + bits <= 80
   constexpr std::int64_t count_before(int from, int bits) const {
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> 16) >> (from - 16) & mask);
+    return static_cast<std::int64_t>(word_from(16) >> (from - 16) & mask);
   }
 
   // Microseconds since the table's base from which the state is surely void. For sliding windows

@@ -191,7 +191,7 @@ WideStore::Record* WideStore::keep(const Place& place, Record* record, const Cha
 }
 
 #ifndef __wasm__  // where it would be too large
-[[gnu::flatten]]
+[[gnu::flatten, gnu::noinline]]
 #endif
 Decision
 WideStore::spend(const Charge& charge, Instant now, WideChange* change) noexcept {

@@ -71,6 +71,7 @@ inline constexpr bool kOneThread = true;
 class alignas(16) Atomic128 {
  public:
   Uint128 load() const noexcept { return value_; }
+  Uint128 load_halves() const noexcept { return value_; }
   std::uint64_t load_high() const noexcept { return value_.high(); }
   static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
     unsigned found = 0;
