@@ -23,8 +23,8 @@ export class BusiestKeys {
       empty: "No key in this minute or the one before.",
       columns: [
         { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
-        { title: "Requests", cell: estimate, by: (entry) => json.number(entry.count),
-          figures: true },
+        { title: by === "asked" ? "Requests" : "Denied", cell: estimate,
+          by: (entry) => json.number(entry.count), figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
         { title: "Do", cell: (entry) => wholeKey(entry) ? does(wholeKey(entry)!)
           : withoutKey(entry) },

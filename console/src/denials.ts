@@ -25,17 +25,22 @@ export function nameOf(denial: json.Fields): string {
 
 /** Its key, or the key's hash, as people see it everywhere. */
 export function keyText(entry: json.Fields): string {
+  if (entry.hash !== undefined && entry.key === "") return "shared by all";
   const text = visible(partsOf(json.text(entry.key)) ?? json.text(entry.hash) ?? "");
   const spaced = /^ |  | $/.test(text) ? `"${text}"` : text;
-  return withoutKey(entry) ? `${spaced}…` : spaced;
+  return withoutKey(entry) === CUT ? `${spaced}…` : spaced;
 }
+
+const CUT = "Only the beginning of this key is known.";
 
 /** Why nobody can act on a key of a record, which is shown. */
 export function withoutKey(entry: json.Fields): string {
-  const isCut = entry.hash !== undefined && json.text(entry.key) && !wholeKey(entry);
-  return isCut ? "Only the beginning of this key is known." : "";
+  if (entry.hash === undefined || !json.text(entry.key) || wholeKey(entry)) return "";
+  return entry.cause === NO_KEY ? "The request lacks a part of the key." : CUT;
 }
 
+/** A cause: what there is of the key is of no use. */
+const NO_KEY = "missing_key";
 /** Bytes of a key that is known as a whole for sure: the record cuts longer ones. */
 const WHOLE_MAX = 60;
 
@@ -55,8 +60,8 @@ function partsOf(key: string | undefined): string | undefined {
 }
 
 /** A key that somebody may act on. */
-export function wholeKey({ key }: json.Fields): string | undefined {
-  const known = json.text(key);
+export function wholeKey({ key, cause }: json.Fields): string | undefined {
+  const known = cause === NO_KEY ? undefined : json.text(key);
   return known && new TextEncoder().encode(known).length <= WHOLE_MAX ? known : undefined;
 }
 

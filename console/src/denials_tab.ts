@@ -144,9 +144,10 @@ export class DenialsTab extends Tab {
     const part = total > found.length ? `, the first ${found.length} of them here` : "";
     say(this.state, `${what}${part}, as of ${clock(Date.now() / 1000)}` +
       (this.live.checked ? "." : ". Not live."));
-    const lost = `${exact(this.forgotten)} more denials of this time, of whatever rules, have no ` +
-      "line: more came in a second than the record keeps. ";
-    say(this.notes, (this.forgotten > 0 ? lost : "") + (found.some(({ hash, key }) => hash && !key)
+    const lost = `${exact(this.forgotten)} more of this time, of whatever rules, denied or let ` +
+      "pass in shadow, have no line: more came in a second than the record keeps. ";
+    const isHidden = found.some(({ hash, key }) => hash && key === undefined);
+    say(this.notes, (this.forgotten > 0 ? lost : "") + (isHidden
       ? "With show_keys: true the node keeps keys, paths and clients, too." : ""));
   }
 
@@ -246,6 +247,7 @@ function ruleCell({ rule }: json.Fields): HTMLElement {
 }
 
 function keyCell(denial: json.Fields): HTMLElement {
+  if (denial.key === "") return h("span", {}, keyText(denial));
   return json.text(denial.key) ? verbatim(keyText(denial))
     : h("small", { title: "The hash of the key" }, keyText(denial));
 }

@@ -15,8 +15,8 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, before, elseOf, holdText, isRollingOut, lastsText, pastOf,
-  rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
+  STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, lastsText,
+  pastOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -233,8 +233,8 @@ export class RulePage {
   }
 
   private async turn(to: Stance): Promise<void> {
-    const from = stanceOf(this.rule!);
-    if (from === to) return;
+    const from = countedAs(stanceOf(this.rule!), to);
+    if (stanceOf(this.rule!) === to) return;
     const { label, question, patch } = STANCES[to];
     const says = switchSays(from, to, this.lately(from), this.fleet);
     await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
@@ -252,7 +252,7 @@ export class RulePage {
   }
 
   private async remove(): Promise<void> {
-    const from = stanceOf(this.rule!);
+    const from = countedAs(stanceOf(this.rule!));
     await this.propose(`Remove the rule ${this.id}?`, `${before(from, this.lately(from))} ` +
       `It limits no request then, and checks by its name get an error, ${whereText(this.fleet)}. ` +
       "The history brings it back.", "Remove", { method: "DELETE" });

@@ -74,6 +74,11 @@ export function pastOf(
     timeOf(sum, `the last ${span(Math.ceil(now - begin(lately[0]!)))}`);
 }
 
+/** What counts of the past, if such requests pass from now on: of a part, what it denied. */
+export function countedAs(from: State, to: Stance = "off"): State {
+  return from === "part" && to !== "enforced" ? "enforced" : from;
+}
+
 export function switchSays(
   from: State, to: Stance, past: string | undefined, fleet: unknown,
 ): string {

@@ -31,6 +31,11 @@ test("a key that may have been cut is nobody's to act on", () => {
   for (const entry of [{ key: "alice", hash: "9f" }, { hash: "9f" }, { key: long }]) {
     assert.equal(withoutKey(entry), "");
   }
+  const lacking = { key: "client 192.0.2.8", hash: "9f", cause: "missing_key" };
+  assert.equal(wholeKey(lacking), undefined);
+  assert.equal(keyText(lacking), "client 192.0.2.8");
+  assert.match(withoutKey(lacking), /lacks a part/);
+  assert.equal(keyText({ key: "", hash: "9f" }), "shared by all");
 });
 
 test("a key whose spaces a page would swallow stands between quotes", () => {

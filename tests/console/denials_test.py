@@ -16,6 +16,7 @@ rules:
   - {id: land, algorithm: fixed_window, limit: 0, window: 1h, key: country, match: {path: /api}}
   - {id: quiet, limit: 0, window: 1h, shadow: true, match: {path: /api}, key: client}
   - {id: keys, algorithm: fixed_window, limit: 1, window: 1h}
+  - {id: one, limit: 0, window: 1h, match: {path: /one}}
 """
 RIGHT_TO_LEFT = "\u202e"
 HOSTILE = [RIGHT_TO_LEFT + "gnp.exe" + "x" * 1013, "<img src=x onerror=document.title='owned'>",
@@ -88,6 +89,7 @@ class Denials(PageTest):
         page.open(self.server.url, "denials")
         self.wait_for_rows(4)
         self.assertNotIn("secret", page.text("#denials"))
+        self.assertNotIn("show_keys", page.text("#denials"), "it is on")
         self.pictures("denials")
         self.choose("Rule", "login")
         self.wait_for_rows(2)
@@ -215,6 +217,10 @@ class Denials(PageTest):
         self.assertIn("Only the beginning of this key is known.", cut[0].text)
         self.assertIn("aaaa…", cut[0].text)
         page.find("#denials td code", '"  lead "')
+        with self.server.connect() as connection:
+            connection.ask(get("/auth", "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /one\r\n"))
+        page.find("#denials td", "shared by all")
+        self.assertNotIn("show_keys", page.text("#denials"))
         self.pictures("denials-hostile")
         page.width(390, 844)
         edges = page.run("""

@@ -157,7 +157,14 @@ class RulePage(PageTest):
             page.find("[data-row=some] .badge", "denies 10 % of keys")
             page.click("[data-row=some] a")
             page.find("#rule-page .facts", "only 10 % of the keys")
-            self.press("Shadow")
+            with server.connect() as connection:
+                passed = sum(connection.check(rule="some", key=f"k{key}", cost=9)["allowed"]
+                             for key in range(200))
+            self.assertTrue(100 < passed < 200, passed)
+            page.find("#rule-page .data th", "Denied")
+            page.wait(lambda _: "of 200 " in self.press("Shadow") or page.click("dialog button"),
+                      "it knows them")
+            self.assertIn(f"{200 - passed} of 200 requests", page.find("dialog p").text)
             page.click("dialog button.danger")
             page.find("#rule-page .badge", "shadow")
             self.assertNotIn("enforce", rule_of(server, "some"))

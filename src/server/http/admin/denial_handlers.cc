@@ -212,18 +212,18 @@ template <typename Out>
 struct RowWriter {
   Out& out;
   const Engine& engine;
-  const RuleCounts& rules;
+  const Traffic& traffic;
   const Instant now;
 
   std::int64_t second_of(Instant at) const { return CoreDenials::second_of(engine.wall_time(at)); }
 
   void write_rule(const DenialRecord& denial) {
-    out.field("rule", or_null(rules.id_of(denial.rule)));
+    out.field("rule", or_null(traffic.rules().id_of(denial.rule)));
   }
   void write_key(const DenialRecord& denial) {
     write_rule(denial);
     out.field("hash", hash_text(denial.key_hash));
-    if (!denial.key.empty()) out.field("key", denial.key);
+    if (traffic.keeps_key_texts()) out.field("key", denial.key);
   }
   void write(const DenialRecord& denial) {
     out.begin_object().field("at", utc_text(second_of(denial.at)));
@@ -311,7 +311,7 @@ void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchan
   const std::string_view accept = exchange.head.accept;
   if (quality_of(accept, "text/csv") > quality_of(accept, "application/json")) {
     CsvWriter csv(columns_of(wanted.by));
-    write_rows(RowWriter<CsvWriter>{csv, engine, traffic.rules(), exchange.now}, found, wanted);
+    write_rows(RowWriter<CsvWriter>{csv, engine, traffic, exchange.now}, found, wanted);
     const Reply reply{
         .content_type = "text/csv; charset=utf-8", .fields = kNegotiated, .body = csv.text()};
     return core.reply(exchange, reply);
@@ -322,7 +322,7 @@ void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchan
   json.field("total", is_grouped ? found.groups.size() : found.denials.size());
   json.field("forgotten", found.forgotten);
   json.key(is_grouped ? "groups" : "denials").begin_array();
-  write_rows(RowWriter<JsonWriter>{json, engine, traffic.rules(), exchange.now}, found, wanted);
+  write_rows(RowWriter<JsonWriter>{json, engine, traffic, exchange.now}, found, wanted);
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
