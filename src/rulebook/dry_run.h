@@ -23,7 +23,7 @@ namespace weir {
 struct DryRun {
   struct Count {
     std::uint64_t requests = 0;
-    std::uint64_t keys = 0;  // of theirs
+    std::uint64_t keys = 0;  // that made these requests
   };
   struct Outcome {
     std::int64_t limit = 0;       // the first of the rule's own

@@ -15,7 +15,7 @@ constexpr std::array kJudgedFields = {"algorithm", "burst",       "enabled", "en
                                       "limit",     "more_limits", "name",    "on_deny",
                                       "shadow",    "tiers",       "window"};
 
-// What a rule says apart from its limits.
+// The fields of a rule that decide which requests it counts, by which key, at which cost.
 boost::json::object what_asks(const RuleSource& rule) {
   auto fields = boost::json::parse(rule.json).as_object();
   for (const char* const field : kJudgedFields) fields.erase(field);

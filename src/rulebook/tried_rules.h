@@ -1,8 +1,9 @@
-// Tried rules: what somebody is still writing, tried on what a node remembers. A dry run judges
-// some of them (dry_run.h); of the others it says why it does not know.
+// Tried rules: rules that somebody is still writing, tried on the asks that a node remembers. A dry
+// run judges most of these rules (dry_run.h). Of the rest it says why it cannot.
 //
-// A dry run judges limits. What else a rule says decides which requests come, under which keys and
-// with which costs. If that is otherwise, or was a while ago, the memory does not know them.
+// A dry run judges limits. The other fields of a rule decide which requests it counts, by which
+// key, at which cost. If somebody changes them, or changed them lately, the memory does not hold
+// the requests that the new fields would count.
 //
 // Thread rule: as dry_run.h. Tested by dry_run_test.cc.
 

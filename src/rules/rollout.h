@@ -42,7 +42,7 @@ struct RolloutKeys {
   std::uint64_t denied = 0;  // not in shadow
 };
 
-// What one node knows of the step.
+// How long one node has watched the step.
 struct RolloutWatch {
   static constexpr Duration kLookMax = std::chrono::seconds(2);
 

@@ -80,8 +80,8 @@ void Rollouts::look_at(const std::string& id, Watched& one, Others others, Insta
                      done, now);
 }
 
-// Those that were denied most often. Keys are what clients send, so nothing of them may control a
-// terminal.
+// The keys that the rule denied most often, for a log and a terminal. Clients choose keys, so
+// control characters are taken out.
 std::string Rollouts::keys_denied(const std::string& id, Instant since, Instant now) const {
   const RuleNumber rule = world_.traffic.rules().number_of(id);
   std::map<std::uint64_t, KeyEstimate> keys;

@@ -1,5 +1,5 @@
-// RecentAsks: what rules were asked of late, for who wants to know what other limits would have
-// decided (rulebook/dry_run.h).
+// RecentAsks: recent requests of a node, as its rules were asked. A dry run decides them again, by
+// other limits (rulebook/dry_run.h).
 //
 // Each core keeps its last asks in a ring. A key is whole: all its asks are kept, or none. Its hash
 // decides, under the node's secret. So a ring keeps one of 2^shift keys:
@@ -94,7 +94,7 @@ class CoreRecentAsks {
   std::uint64_t oldest(std::uint64_t written) const noexcept {
     return written > places_.size() ? written - places_.size() : 0;
   }
-  // visit(ask, whether those before it are lost) for each, the oldest first.
+  // visit(ask, whether asks before it are lost) for each, the oldest first.
   template <typename Visit>
   void each(Visit visit) const {
     std::uint64_t end = written_.load(std::memory_order_acquire);
@@ -145,7 +145,7 @@ class RecentAsks {
     unsigned shift = 0;           // of one of 2^shift keys
     bool are_all = false;         // that there were since the node began
   };
-  // Those of the rule until `now`: of all keys that were kept all along since `from`, or of fewer
+  // Asks of the rule until `now`: of all keys that were kept all along since `from`, or of fewer
   // keys, if they were more asks than `most`.
   Found of(RuleNumber rule, Instant from, std::size_t most, Instant now) const;
 
