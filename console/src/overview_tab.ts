@@ -379,7 +379,8 @@ const KINDS: Record<string, [string, string]> = {
   block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""], start: ["start", ""],
   rules_apart: ["other rules", "warn"],
   reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
-  redis_back: ["Redis back", "good"], node: ["node", ""], node_gone: ["node gone", "bad"],
+  redis_back: ["Redis back", "good"],
+  redis_emptied: ["counters lost", "bad"], node: ["node", ""], node_gone: ["node gone", "bad"],
   away: ["not heard", "bad"],
 };
 

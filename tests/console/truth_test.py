@@ -113,6 +113,7 @@ class Truth(PageTest):
             page.go("fleet")
             page.wait(lambda _: len(self.good_nodes()) == 3, "all are well")
             self.event("Redis back", "good")
+            self.event("counters lost", "bad", "its counters begin at 0")
             page.go("overview")
             page.find("#overview .chart .alone", "this node alone")
             page.wait(lambda _: "node alone" not in page.text("#overview .now"), "all count")

@@ -197,6 +197,11 @@ void LiveFeed::note_events(LivePicture& picture) {
   const NodeFigures& figures = *picture.figures;
   note_rules(picture, news);
   if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
+  const std::uint64_t losses = figures.shared ? figures.shared->losses : 0;
+  if (std::exchange(redis_losses_, losses) != losses) {
+    news.push_back(
+        {.kind = "redis_emptied", .text = "Redis has lost what it had: its counters begin at 0"});
+  }
   const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
   auto abouts = figures.shared ? figures.shared->others : std::vector<NodeAbout>();
   abouts.push_back(figures.about);

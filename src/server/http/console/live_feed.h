@@ -158,6 +158,7 @@ class LiveFeed {
   std::uint64_t rules_version_ = 0;
   bool is_reload_fine_ = true;
   std::optional<bool> redis_up_;  // since it first was
+  std::uint64_t redis_losses_ = 0;
   FleetRoster roster_;
   std::map<std::string, int> apart_;  // seconds for which changes by hand have not reached a node
 

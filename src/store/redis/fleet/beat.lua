@@ -29,10 +29,11 @@ end
 -- The first node's secret is everybody's.
 --
 -- Says   the one it brings
--- Hears  the fleet's
+-- Hears  the fleet's, and behind it the second in which this Redis took it: another one if this
+--        Redis has lost what it had
 function fields.secret(key, first)
-  redis.call('SETNX', key, ARGV[first])
-  return redis.call('GET', key)
+  if redis.call('SETNX', key, ARGV[first]) == 1 then redis.call('SET', key .. ':since', now_s) end
+  return redis.call('GET', key) .. (digits_of(redis.call('GET', key .. ':since')) or '')
 end
 
 -- When a node last found that this Redis has lost what it had read of it, in microseconds; at

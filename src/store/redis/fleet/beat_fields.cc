@@ -77,11 +77,14 @@ void SecretField::say(std::vector<std::string>& words, Instant) {
 }
 
 std::string SecretField::hear(const resp::Reply& told, Instant) {
-  has_news_ = false;
-  const std::string_view found = told.text();
+  has_news_ = is_lost_ = false;
+  const std::string_view found = told.text().substr(0, own_.bytes.size());
   if (found.size() != own_.bytes.size()) return "the key " + key_ + " holds something else";
   has_news_ = found != found_;
   found_ = found;
+  const std::string_view since = told.text().substr(found.size());
+  is_lost_ = since_.value_or(std::string(since)) != since;
+  since_ = since;
   return {};
 }
 

@@ -96,6 +96,8 @@ class SecretField final : public BeatField {
   bool has_news() const { return has_news_; }
   // REQUIRES: one was found
   HashSecret found() const;
+  // As the last answer shows, Redis has lost what it had.
+  bool is_lost() const { return is_lost_; }
 
   std::string_view name() const override { return "secret"; }
   void say(std::vector<std::string>& words, Instant now) override;
@@ -105,7 +107,9 @@ class SecretField final : public BeatField {
   const std::string key_;
   const HashSecret own_;
   std::string found_;
+  std::optional<std::string> since_{};  // when this Redis took it; empty: nobody has said
   bool has_news_ = false;
+  bool is_lost_ = false;
 };
 
 // Whom this node has blocked or let go, and whom the others have (block_list.h says how all agree).

@@ -139,6 +139,9 @@ void FleetBeat::complain(std::string_view why) {
 
 void FleetBeat::use_secret(Instant now) {
   if (secret_.has_news()) world_.listener.secret_found(secret_.found(), now);
+  if (!secret_.is_lost()) return;
+  world_.state.note_loss();
+  world_.listener.fleet_warned("the Redis has lost what it had: its counters begin at 0");
 }
 
 }  // namespace weir

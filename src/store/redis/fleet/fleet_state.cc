@@ -52,6 +52,11 @@ void FleetState::note_beat(Duration trip) {
   beat_ = beat_ == Duration::zero() ? trip : beat_ + (trip - beat_) / kShare;
 }
 
+void FleetState::note_loss() {
+  const std::scoped_lock lock(mutex_);
+  ++losses_;
+}
+
 void FleetState::set_others(std::vector<NodeAbout> others) {
   const std::scoped_lock lock(mutex_);
   others_ = std::move(others);
@@ -96,6 +101,7 @@ SharedStoreFigures FleetState::shown(Mode mode, const TrafficSnapshot& traffic) 
   {
     const std::scoped_lock lock(mutex_);
     shown.beat = beat_;
+    shown.losses = losses_;
     shown.others = others_;
   }
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {

@@ -80,6 +80,8 @@ class FleetState {
 
   // How long Redis has taken to answer a beat; the last ones count most.
   void note_beat(Duration trip);
+  // Redis has lost what it had.
+  void note_loss();
   // What the other nodes say of themselves.
   void set_others(std::vector<NodeAbout> others);
 
@@ -106,6 +108,7 @@ class FleetState {
   FleetHealth overall_;
   std::string beat_failure_;
   Duration beat_{0};
+  std::uint64_t losses_ = 0;
   std::vector<NodeAbout> others_;
   std::array<Instant, kRedisFailures> named_{};
 };

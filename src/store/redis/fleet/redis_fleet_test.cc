@@ -58,15 +58,16 @@ class RedisFleetTest : public ::testing::Test {
   }
 
   // As the script answers.
-  void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's') {
+  void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's',
+                   const std::string& since = "") {
     std::vector<std::string> lines = {"%3",
                                       "$5",
                                       "nodes",
                                       ":" + std::to_string(nodes),
                                       "$6",
                                       "secret",
-                                      "$192",
-                                      std::string(192, secret),
+                                      "$" + std::to_string(192 + since.size()),
+                                      std::string(192, secret) + since,
                                       "$6",
                                       "blocks",
                                       "*" + std::to_string(2 + told.size()),
@@ -349,6 +350,22 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   server_->hear();
   answer_beat(2);
   EXPECT_EQ(state_.beat_failure(), "");
+}
+
+TEST_F(RedisFleetTest, SaysThatRedisHasLostWhatItHad) {
+  join();
+  const auto losses_after = [&](const std::string& since) {
+    reactor_.advance(100ms);
+    server_->hear();
+    answer_beat(1, {}, 's', since);
+    return state_.shown(Mode::kStrict, {}).losses;
+  };
+  EXPECT_EQ(losses_after(""), 0u);  // a node of another version has brought the secret
+  EXPECT_EQ(losses_after("1700000000"), 1u);
+  EXPECT_EQ(losses_after("1700000000"), 1u);
+  EXPECT_EQ(losses_after("1700000007"), 2u);
+  EXPECT_EQ(listener_.said.size(), 2u);
+  EXPECT_EQ(listener_.secrets.size(), 1u);
 }
 
 // The reply of a script that knows other fields, or not all.
