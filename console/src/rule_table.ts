@@ -109,6 +109,7 @@ export function stateOf({ rule, origin, inForce }: Written): HTMLElement {
   const isOut = inForce === false && stance !== "off";
   return h("span", { class: "badges" }, isOut ? badge("not now", "warn") : badge(word, level),
     rule.active ? badge("at hours", "") : null,
+    rule.enforce === "proportional" ? badge("proportional", "") : null,
     origin === "request" ? badge("by hand", "") : null,
     origin === "envoy" ? badge("envoy", "") : null);
 }

@@ -25,15 +25,15 @@ export const STANCES: Record<Stance, Readonly<{
     then: "It counts nothing and denies nobody from now on", patch: { enabled: false } },
 };
 
-export function stanceOf({ enabled, shadow, enforce = "100%" }: json.Fields): State {
-  if (enabled === false) return "off";
-  if (shadow === true || enforce === "0%") return "shadow";
-  return enforce === "100%" ? "enforced" : "part";
+export function stanceOf(rule: json.Fields): State {
+  const share = shareOf(rule);
+  if (rule.enabled === false) return "off";
+  return share === "0%" ? "shadow" : share === "100%" ? "enforced" : "part";
 }
 
-/** Of its keys, how many it denies. */
-export function shareOf(rule: json.Fields): string {
-  return rule.shadow === true ? "0%" : json.text(rule.enforce) ?? "100%";
+/** Of its keys, how many it denies. One that is proportional denies a part of each. */
+export function shareOf({ shadow, enforce }: json.Fields): string {
+  return shadow === true ? "0%" : json.text(enforce)?.match(/^\d+%$/)?.[0] ?? "100%";
 }
 
 /** Which moves the rule by itself. */

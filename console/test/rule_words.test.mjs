@@ -29,6 +29,7 @@ test("a rule does one thing of three, or one of them in part", () => {
   assert.equal(stanceOf({ shadow: true, enabled: false }), "off");
   assert.deepEqual(["0%", "10%", "100%"].map((enforce) => stanceOf({ enforce })),
     ["shadow", "part", "enforced"]);
+  assert.equal(stanceOf({ enforce: "proportional" }), "enforced");
 });
 
 test("a rollout begins where the rule is, and says its steps", () => {

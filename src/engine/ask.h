@@ -114,6 +114,8 @@ struct Answer {
   Decision decision{};
   // For so long has a request that is allowed to wait until it may go on.
   Duration wait{0};
+  // By a rule that is proportional: the units that its key was offered in a window; 0: unknown.
+  std::int64_t offered = 0;
   // The limit that the decision is about: of several the one that presses most.
   Quota quota{};
   // What the counters said, before shadow let it pass.

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "algo/proportion.h"
 #include "base/assert.h"
 #include "engine/fleet.h"
 #include "engine/switching/active_algorithms.h"
@@ -172,6 +173,8 @@ class Engine {
 
   // The figures of this core.
   CoreTraffic& traffic() { return traffic_; }
+  // What may pass of keys by rules that are proportional.
+  PassCredits& pass_credits() { return pass_credits_; }
 
  private:
   Store& store_;
@@ -187,6 +190,7 @@ class Engine {
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came
   Asker* last_answered_ = nullptr;
+  PassCredits pass_credits_;
 };
 
 }  // namespace weir

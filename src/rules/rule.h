@@ -178,8 +178,10 @@ struct Rule {
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;
-  bool enabled = true;                  // a disabled rule allows everything and counts nothing
-  bool shadow = false;                  // counts and reports, but never denies
+  bool enabled = true;  // a disabled rule allows everything and counts nothing
+  bool shadow = false;  // counts and reports, but never denies
+  // Of a key above its limit, the share that is above is denied, and the rest passes evenly.
+  bool is_proportional = false;
   std::int64_t enforced_percent = 100;  // of the keys; the others are as in shadow
   std::optional<Mode> mode{};           // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;

@@ -216,10 +216,12 @@ std::int64_t percent_in(std::string_view text) {
 void read_enforcement(const SectionReader& reader, Rule& rule) {
   const auto share = reader.get<std::string>("enforce");
   if (!share) return;
-  rule.enforced_percent = percent_in(*share);
+  rule.is_proportional = share == "proportional";
   if (rule.shadow) {
     reader.mistake("enforce", "'shadow: true' is 'enforce: 0%'; remove one of them");
   }
+  if (rule.is_proportional) return;
+  rule.enforced_percent = percent_in(*share);
   rule.shadow = rule.enforced_percent == 0;
 }
 
@@ -242,11 +244,40 @@ std::vector<Quota> read_concurrency(const SectionReader& reader) {
   return {*Quota::make({.limit = spec.limit, .window = kWindowMin})};
 }
 
+// Why not; empty if it can be.
+std::string_view against_proportion(const SectionReader& reader, const RuleContext& context,
+                                    const Rule& rule) {
+  if (rule.effect == Rule::Effect::kConcurrency) return "needs windows; remove 'of: concurrency'";
+  std::string_view reason;
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    const Algorithm algorithm = limits.front().algorithm();
+    if (limits.size() > 1) reason = "is a share of one limit; remove 'more_limits'";
+    if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindow) {
+      reason = "counts in windows; write 'algorithm: sliding_window' or fixed_window";
+    }
+  });
+  if (!reason.empty()) return reason;
+  if (rule.mode.value_or(context.shared_mode.value_or(Mode::kLocal)) > Mode::kAsync) {
+    return "counts denied requests, which modes leased and strict do not; write 'mode: async' or "
+           "local";
+  }
+  if (!rule.denial.blocks.empty()) return "lets a part of each key pass; remove 'block'";
+  if (rule.overdraft != Rule::Overdraft::kNone) return "can deny any cost; remove 'overdraft'";
+  if (rule.response) return "counts requests when they come; remove what reads the response";
+  return reader.is_set("rollout") ? "is no share of keys; remove 'rollout'" : "";
+}
+
 }  // namespace
+
+void check_enforcement(const SectionReader& reader, const RuleContext& context, const Rule& rule) {
+  if (!rule.is_proportional) return;
+  const auto reason = against_proportion(reader, context, rule);
+  if (!reason.empty()) reader.mistake("enforce", "'proportional' " + std::string(reason));
+}
 
 std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule) {
   const auto section = reader.section("rollout");
-  if (!section || !section->valid()) return std::nullopt;
+  if (!section || !section->valid() || rule.is_proportional) return std::nullopt;
   Rollout rollout{.percent = rule.shadow ? 0 : rule.enforced_percent};
   section->fill(rollout);
   auto& steps = rollout.steps;

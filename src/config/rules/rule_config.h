@@ -43,6 +43,9 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
 // The rollout in which the rule is. REQUIRES: its effects have been read
 std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule);
 
+// That the rule can be enforced as it says. REQUIRES: all else of it has been read
+void check_enforcement(const SectionReader& reader, const RuleContext& context, const Rule& rule);
+
 // gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
 // for those who cannot.
 void read_gateway_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);

@@ -234,6 +234,8 @@ constexpr Field kCountIfFields[] = {
 constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFields};
 
 constexpr TextForm kEnforced = {"^([1-9]?[0-9]|100)%$", "a share of the keys from 0% to 100%"};
+constexpr TextForm kEnforcedOr = {"^(([1-9]?[0-9]|100)%|proportional)$",
+                                  "a share of the keys from 0% to 100%, or 'proportional'"};
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
 constexpr TextForm kStopIf = {"^denied_keys ?> ?[0-9]{1,2}(\\.[0-9]{1,4})?%$",
@@ -345,12 +347,13 @@ constexpr Field kRuleFields[] = {
                                 "Whether the rule only counts and reports, but never denies a "
                                 "request or descriptor that it has matched."),
     row::text(
-        "enforce", &kEnforced,
+        "enforce", &kEnforcedOr,
         "Of how many keys requests are denied: 10%, for one. All others are only counted, and "
         "neither blocked nor told. A higher share takes in the keys of a lower one. Which "
         "keys they are depends on the rule's id and the key, so all nodes agree. A client that "
         "chooses its key can choose one "
-        "that is spared.")
+        "that is spared. proportional: of each key above its limit, the share of requests that is "
+        "above is denied, evenly spread.")
         .defaults_to("100%"),
     row::section("rollout", kRollout,
                  "Raises 'enforce' step by step, and stops when it denies too many keys: weir "

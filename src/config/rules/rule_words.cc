@@ -121,6 +121,7 @@ std::string denial_text(const Rule& rule) {
   if (rule.enforced_percent < 100) {
     parts.push_back("only " + std::to_string(rule.enforced_percent) + " % of the keys");
   }
+  if (rule.is_proportional) parts.push_back("only the share above the limit");
   if (denial.delay_max > Duration{0}) {
     parts.push_back("after a wait of up to " + format_duration(denial.delay_max));
   }

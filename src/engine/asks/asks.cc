@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "algo/proportion.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
@@ -59,6 +60,29 @@ void take_decisions(Round& round, Members items, const Check& check, Mode mode) 
     const bool is_one_of_all = round.operation() == Operation::kSpendAll;
     if (is_one_of_all && item.is_apart()) leave_units(item.ask, item.answer);
   }
+}
+
+// No id of a rule begins so: no rule that somebody names can reach these counters.
+constexpr std::string_view kOfferedTo("\0offered", 8);
+
+// Where the mode knows what the key is offered.
+bool is_metered(const Round::Item& item) {
+  const Rule* const rule = item.ask.rule;
+  return rule != nullptr && rule->is_proportional && !item.is_settled && item.ask.cost >= 0 &&
+         item.mode <= Mode::kAsync && item.limits.front().limit() > 0;
+}
+
+Operation meter_operation(const Round::Item& item, Operation operation) {
+  if (!spends(operation)) return operation;
+  return item.own == Operation::kLook || item.ask.cost == 0 ? Operation::kLook : Operation::kCharge;
+}
+
+// Whether a share of the key's requests is denied, and this may be one. A cost that never fits is
+// its limit's to deny.
+bool is_above(const Round::Item& item, Operation operation) {
+  const std::int64_t limit = item.limits.front().limit();
+  return item.answer.offered > limit && is_hit(operation) && !item.is_apart() &&
+         item.ask.cost > 0 && item.ask.cost <= limit;
 }
 
 }  // namespace
@@ -134,11 +158,8 @@ Asks::Progress Asks::decide(Instant now) {
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   settle(round_, engine_, blocks_, now);
   const bool is_joint = round_.operation() == Operation::kSpendAll && size() > 1;
-  if (is_joint || !round_.is_plain()) {
-    plan_ = plan(round_);
-  } else {
-    decide_each_here(now);
-  }
+  is_metering_ = is_joint || !round_.is_plain();
+  is_metering_ ? meter(now) : decide_each_here(now);
   return run(now);
 }
 
@@ -160,14 +181,18 @@ void Asks::decide_each_here(Instant now) {
 }
 
 Asks::Progress Asks::run(Instant now) {
-  const auto steps = plan_.steps();
   while (true) {
     if (open_ > 0) {
       keep_rules();
       round_.keep_texts();
       return progress_ = Progress::kWaits;
     }
+    if (std::exchange(is_metering_, false)) {
+      read_meters();
+      plan_ = plan(round_);
+    }
     read_parts(now);
+    const auto steps = plan_.steps();
     if (next_step_ == steps.size() || is_unavailable_) break;
     is_asking_ = true;
     do {
@@ -175,11 +200,12 @@ Asks::Progress Asks::run(Instant now) {
     } while (next_step_ < steps.size() && !steps[next_step_].awaits);
     is_asking_ = false;
   }
-  next_step_ = steps.size();
+  next_step_ = plan_.steps().size();
   progress_ = is_unavailable_ ? Progress::kUnavailable : Progress::kAnswered;
   if (is_unavailable_) {
     engine_.traffic().record_store_error();
   } else {
+    if (!round_.is_plain()) give_back_credits();
     conclude(round_, engine_, blocks_, now);
   }
   return progress_;
@@ -231,6 +257,55 @@ void Asks::give_back(Members items, Instant now) {
   decide_check(items, now);
 }
 
+// ---- rules that are proportional ----
+
+// Counts what their keys are offered, or looks. Each counter may fail alone: then nothing is known,
+// and the limit alone decides.
+void Asks::meter(Instant now) {
+  is_asking_ = true;
+  for (std::size_t i = 0; i < size(); ++i) {
+    Round::Item& item = round_[i];
+    if (!is_metered(item)) continue;
+    const auto index = static_cast<std::uint8_t>(i);
+    const Operation operation = meter_operation(item, round_.operation());
+    Part& part = next_part({&index, 1}, item.mode, operation);
+    Quota& quota = item.followed.front() = offered_quota(item.limits.front());
+    const KeyName name{.rule = kOfferedTo, .bucket = item.ask.rule->id, .key = item.ask.key};
+    part.add(engine_.hash(name, quota), quota, operation == Operation::kCharge ? item.ask.cost : 0);
+    ++open_;
+    const bool is_here = item.mode == Mode::kLocal;
+    part.decide(is_here ? engine_.local() : engine_.fleet()->store(item.mode), now, give_up_at_);
+  }
+  is_asking_ = false;
+}
+
+void Asks::read_meters() {
+  for (std::size_t i = 0, used = std::exchange(parts_used_, 0); i < used; ++i) {
+    const Part& part = *parts_[i];
+    if (part.error() != StoreError::kNone || part.operation() == Operation::kReset) continue;
+    Round::Item& item = round_[part.members().front()];
+    const Decision& said = part.decisions().front();
+    item.answer.offered = units_offered(said);
+    if (!is_above(item, round_.operation())) continue;
+    const Quota& quota = item.limits.front();
+    const double share =
+        static_cast<double>(quota.limit()) / static_cast<double>(item.answer.offered);
+    if (engine_.pass_credits().takes(item.hashes.front().low, share, item.ask.cost)) continue;
+    item.answer.decision = above_share(quota, said, item.ask.cost);
+    item.is_settled = true;
+  }
+}
+
+// Of what was to pass and is denied, by its own limit or by another of all.
+void Asks::give_back_credits() {
+  for (const auto& item : round_.items()) {
+    if (item->is_settled || !is_above(*item, round_.operation())) continue;
+    const bool is_denied =
+        round_.operation() == Operation::kSpendAll ? round_.is_denied() : !item->answer.allowed();
+    if (is_denied) engine_.pass_credits().give_back(item->hashes.front().low, item->ask.cost);
+  }
+}
+
 // ---- asking ----
 
 void Asks::ask_each(Members items, Operation operation, Instant now) {
@@ -269,14 +344,14 @@ void Asks::ask_singles(Members items, Mode mode, Operation operation, Instant no
 
 void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now) {
   if (mode == Mode::kLocal) return decide_here(items, operation, now);
-  Part& part = next_part(items, mode, operation);
+  Part& part = filled_part(items, mode, operation);
   ++open_;
   part.decide(engine_.fleet()->store(mode), now, give_up_at_);
 }
 
 // True if memory has decided all of them.
 bool Asks::ask_at_hand(Members items, Operation operation, Instant now) {
-  Part& part = next_part(items, Mode::kLeased, operation);
+  Part& part = filled_part(items, Mode::kLeased, operation);
   ++open_;
   part.decide(engine_.fleet()->leases_at_hand(), now, give_up_at_);
   if (part.error() == StoreError::kNone) return true;
@@ -292,6 +367,11 @@ Asks::Part& Asks::next_part(Members items, Mode mode, Operation operation) {
   make_room_for_a_part();
   Part& part = *parts_[parts_used_++];
   part.begin(items, mode, operation);
+  return part;
+}
+
+Asks::Part& Asks::filled_part(Members items, Mode mode, Operation operation) {
+  Part& part = next_part(items, mode, operation);
   fill(part, round_, items);
   return part;
 }

@@ -8,6 +8,8 @@
 //                            the rule's traffic is unusual; all of them hold, and a denial by one
 //                            charges none
 //   overdraft                the cost counts, whether or not it fits; a denial says so
+//   proportional             what the key is offered is counted first; what is above the share
+//                            that passes is denied at once (proportion.h)
 //   shadow                   a denial counts as one and lets pass
 //   a denial                 may block the key, and then says how long
 //
@@ -106,6 +108,9 @@ class Asks final : Engine::Asker {
   void keep_rules();
   void answered(Instant now) override;
 
+  void meter(Instant now);
+  void read_meters();
+  void give_back_credits();
   void decide_each_here(Instant now);
   void ask_step(const Step& step, Instant now);
   void ask_together(const Step& step, Operation operation, Instant now);
@@ -121,6 +126,7 @@ class Asks final : Engine::Asker {
   void decide_check(Members items, Instant now);
   void make_room_for_a_part();
   Part& next_part(Members items, Mode mode, Operation operation);
+  Part& filled_part(Members items, Mode mode, Operation operation);
   void read_parts(Instant now);
   void fall_back(Members items, Operation operation, Instant now);
 
@@ -139,6 +145,7 @@ class Asks final : Engine::Asker {
   Progress progress_ = Progress::kAnswered;
   bool is_unavailable_ = false;
   bool has_charged_here_ = false;  // a step of all or nothing, which may have to give back
+  bool is_metering_ = false;       // the parts say what keys are offered; the plan comes then
   Instant give_up_at_{};
   std::vector<std::unique_ptr<Part>> parts_;  // those of the steps under way, and spare ones
   std::size_t parts_used_ = 0;

@@ -72,6 +72,7 @@ inline Rule made_exact(Rule rule) {
   const auto change_all = [&](std::vector<Quota>& quotas) {
     std::ranges::for_each(quotas, change);
   };
+  rule.is_proportional = false;  // it is above what the log denies that is exact
   change(rule.quota);
   change_all(rule.limits);
   for (auto& [name, quotas] : rule.overrides) change_all(quotas);

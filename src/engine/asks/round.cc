@@ -75,7 +75,8 @@ bool Round::add(const Ask& ask) {
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
-  is_plain_ = is_plain_ && item.mode == Mode::kLocal && !item.is_apart();
+  is_plain_ = is_plain_ && item.mode == Mode::kLocal && !item.is_apart() &&
+              (ask.rule == nullptr || !ask.rule->is_proportional);
   ++size_;
   return true;
 }

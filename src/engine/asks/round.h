@@ -90,7 +90,7 @@ class Round {
   const Item& operator[](std::size_t index) const { return *items_[index]; }
   std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
   const Modes& modes() const { return modes_; }
-  // All are asked of this node's memory, and alike.
+  // All are asked of this node's memory, and alike, by nothing but their limits.
   bool is_plain() const { return is_plain_; }
 
   // Whether an answer that is there denies the request; an ask in shadow never does.

@@ -71,6 +71,7 @@ bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
   said.cause = Answer::Cause::kCounted;
   said.decision = {};
   said.wait = Duration{0};
+  said.offered = 0;
   said.quota = quota;
   said.over = said.is_alone = false;
   said.mode = Mode::kLocal;

@@ -145,6 +145,14 @@ void write_limits(JsonWriter& json, const Asks::Limits& limits) {
   json.end_array();
 }
 
+// What is dropped of the key now, whatever its counter has left.
+void write_share(JsonWriter& json, const Rule& rule, const Answer& answer) {
+  if (!rule.is_proportional) return;
+  const std::int64_t above = std::max<std::int64_t>(0, answer.offered - answer.quota.limit());
+  json.field("enforce", "proportional").field("offered", answer.offered);
+  json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
+}
+
 void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const Shown& with) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);
@@ -155,6 +163,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("cost", ask.cost);
   json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
+  write_share(json, *ask.rule, answer);
   json.field("decided_by", cause_name(answer));
   if (answer.cause == Answer::Cause::kNotCounted) {
     json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
