@@ -46,9 +46,9 @@ export class OverviewTab extends Tab {
   private readonly tiles = {
     denied: new Tile("Denied"),
     requests: new Tile("Requests/s", "last second"),
-    p99: new Tile("Latency p99", "10 s"),
-    burst: new Tile("Burst ratio", "2 of 10 s"),
-    keys: new Tile("Keys", "2 minutes"),
+    p99: new Tile("Latency p99", "last 10 s"),
+    burst: new Tile("Burst ratio", "last 2 s of 10"),
+    keys: new Tile("Keys", "last 2 minutes"),
     redis: new Tile("Redis"),
   };
   private readonly now = h("section", { class: "card now", "aria-label": "Denied now" });

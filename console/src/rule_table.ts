@@ -106,7 +106,7 @@ export function stateOf({ rule, origin, inForce }: Written): HTMLElement {
   const stance = stanceOf(rule);
   const level = { enforced: "good", part: "adaptive", shadow: "adaptive", off: "warn" }[stance];
   const word = stance === "part" ? `denies ${String(rule.enforce).slice(0, -1)} % of keys` : stance;
-  const isOut = inForce === false && stance !== "off";
+  const isOut = !inForce && stance !== "off";
   return h("span", { class: "badges" }, isOut ? badge("not now", "warn") : badge(word, level),
     rule.active ? badge("at hours", "") : null,
     rule.enforce === "proportional" ? badge("proportional", "") : null,

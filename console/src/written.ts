@@ -9,14 +9,18 @@ import { session } from "./session";
 export interface Written {
   readonly rule: json.Fields;
   readonly origin: string;
-  /** Whether it is within its hours; without it, unknown. */
-  readonly inForce?: boolean;
+  /** Whether it is within its hours. */
+  readonly inForce: boolean;
 }
+
+/** How often the hours of rules are looked at. */
+const HOURS_MS = 20_000;
 
 class WrittenRules {
   version = "";
   rules: ReadonlyMap<string, Written> = new Map();
   private asked: number | undefined;
+  private loadedMs = 0;
 
   /** What is wrong, if the rules did not come. */
   async load(how: Ask = {}): Promise<string> {
@@ -24,15 +28,21 @@ class WrittenRules {
     const { ok, body, problem } = await ask("/admin/rules", how);
     if (!ok) return problem;
     this.version = String(body.version ?? "");
-    this.rules = new Map(json.objects(body.rules).map(({ id, origin, rule }) =>
-      [json.text(id) ?? "", { rule: json.object(rule), origin: json.text(origin) ?? "" }]));
+    this.rules = new Map(json.objects(body.rules).map(({ id, origin, rule, in_force }) =>
+      [json.text(id) ?? "", { rule: json.object(rule), origin: json.text(origin) ?? "",
+        inForce: in_force !== false }]));
+    this.loadedMs = Date.now();
     return "";
   }
 
-  /** Asks once for each version that the figures name. */
+  /** Asks once for each version that the figures name, and again where rules have hours. */
   follow(): void {
     const version = feed.last?.rulesVersion;
-    if (version === this.asked || String(version) === this.version || !session.mayChange) return;
+    const isDue = Date.now() - this.loadedMs > HOURS_MS && [...this.rules.values()]
+      .some(({ rule }) => rule.active);
+    const isKnown = version === this.asked || String(version) === this.version;
+    if (isKnown && !isDue || !session.mayChange) return;
+    this.loadedMs = Date.now();
     void this.load(UNASKED);
   }
 }

@@ -17,7 +17,7 @@ CONFIG = """
 show_keys: true
 rules:
   - {id: login, name: The login, limit: 5, window: 1m, key: client, shadow: true,
-     match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: 5m, block_after: 100}}
+     match: {method: POST, path: [/login, /sign-in]}, on_deny: {block: [5m, 1h], block_after: 100}}
   - {id: plain, limit: 10, window: 1m}
   - {id: some, limit: 2, window: 1m, enforce: 10%}
   - {id: office, limit: 2, window: 1m, on_full: deny, active: {days: mon}, match: {}}
@@ -83,7 +83,7 @@ class RulePage(PageTest):
             page.open(first.url, "rules", PAGE)
             page.find("#rule-page h1", "login")
             page.find("#rule-page .facts", "POST /login, /sign-in")
-            page.find("#rule-page .facts", "blocked for 5m after 100 denials in 1m")
+            page.find("#rule-page .facts", "after 100 denials in 1m: blocked for 5m, then for 1h")
             page.find("#rule-page .facts", "on 2 nodes")
             self.is_pressed("Shadow")
             page.find("#rule-page .data code", "192.0.2.5")
@@ -181,6 +181,8 @@ class RulePage(PageTest):
         other = ("fri", "sat", "sun", "mon", "tue", "wed", "thu")[time.gmtime().tm_wday]
         with Weir("--threads", "1", config=CONFIG.replace("days: mon", f"days: {other}")) as server:
             page.open(server.url, "rules")
+            page.find("[data-row=office] .badge", "not now")
+            self.assertNotIn("enforced", page.find("[data-row=office]").text)
             page.find("[data-row=office] .badge", "at hours")
             page.click("[data-row=office] a")
             page.find("#rule-page .badge", "not now")

@@ -127,11 +127,13 @@ std::string denial_text(const Rule& rule) {
   }
   auto lengths = std::vector<std::string>();
   for (const auto length : denial.blocks) lengths.push_back(format_duration(length));
-  if (!lengths.empty()) parts.push_back("blocked for " + joined(lengths, ", then "));
   if (!lengths.empty() && denial.block_after > 1) {
-    parts.back() += " after " + std::to_string(denial.block_after) + " denials in " +
-                    format_duration(denial.block_window);
+    parts.push_back("after " + std::to_string(denial.block_after) + " denials in " +
+                    format_duration(denial.block_window) + ": blocked for ");
+  } else if (!lengths.empty()) {
+    parts.emplace_back("blocked for ");
   }
+  if (!lengths.empty()) parts.back() += joined(lengths, ", then for ");
   return joined(parts, ", ");
 }
 

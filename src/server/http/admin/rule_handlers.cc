@@ -116,6 +116,9 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   if (in_force != nullptr && may_switch(*in_force)) {
     write_following(json.key("following"), pages.switches, rule.id, now);
   }
+  if (in_force != nullptr && in_force->active) {
+    json.field("in_force", in_force->in_force(pages.core.engine().wall_time(now)));
+  }
 }
 
 void write_words(JsonWriter& json, const RuleWords& words) {
@@ -132,7 +135,7 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     write_rule(json, pages, rule, exchange.now);
     json.field("version", view->version);
     if (const Rule* const known = core.rules().find(id); known != nullptr) {
-      json.field("in_force", known->in_force(core.engine().wall_time(exchange.now)));
+      if (!known->active) json.field("in_force", known->enabled);
       write_words(json.key("words"), words_of(*known, written_rule(rule.json)));
     }
     if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
