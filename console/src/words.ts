@@ -76,7 +76,9 @@ export function verdict(explained: json.Fields): State {
     return { level: "warn", text: "It would pass: no rule applies, so nothing limits it." };
   }
   if (denying.length > 0) return { level: "bad", text: `It would be denied, by ${names}.` };
-  const rules = plural(applies.length, "rule applies", "rules apply");
+  const counting = applies.filter((rule) => rule.decided_by !== "not_counted").length;
+  if (counting === 0) return { level: "warn", text: "It would pass: no rule counts it." };
+  const rules = plural(counting, "rule applies", "rules apply");
   return { level: "good", text: `It would be allowed: ${rules}, and none denies it.` };
 }
 
@@ -93,9 +95,10 @@ export function because(rule: json.Fields): string[] {
   const said = [decision(rule), ...limits(rule), ...fields(rule), ...missing(rule),
     ...following(rule)];
   if (rule.shadow === true) {
-    said.push(rule.over === true
-      ? "The rule is in shadow: it would deny this, and lets it pass."
-      : "The rule is in shadow: it denies nothing.");
+    const percent = json.number(rule.enforce_percent);
+    const why = percent ? `The rule denies ${percent} % of its keys, and this is not one of them`
+      : "The rule is in shadow";
+    said.push(rule.over === true ? `${why}: it would deny this, and lets it pass.` : `${why}.`);
   }
   const surge = json.object(rule.on_surge);
   if (surge.active === true) {

@@ -32,6 +32,8 @@ test("what would be allowed", () => {
     "The counter of key 'visitor-1' has 5 of 100 per 1 h left, so a cost of 1 fits.",
     "The algorithm is token_bucket."]);
   assert.match(verdict({ applies: [] }).text, /no rule applies/);
+  assert.match(verdict({ applies: [{ ...rule, decided_by: "not_counted" }] }).text,
+    /would pass: no rule counts it/);
 });
 
 test("a burst is not what comes each window", () => {
@@ -60,6 +62,8 @@ test("other reasons than the counter", () => {
     /Redis is away, so this node counts alone, by its share .*: local\)\.$/);
   assert.match(said({ retry_after: null }), /waiting does not help/);
   assert.match(said({ shadow: true, would: "allow" }), /in shadow: it would deny/);
+  assert.match(said({ shadow: true, over: false, would: "allow", enforce_percent: 10 }),
+    /denies 10 % of its keys, and this is not one of them\./);
   assert.match(said({ mode: "strict", scope: "fleet" }), /fleet shares .* in mode strict/);
   assert.match(said({ mode: "local", scope: "node" }), /This node alone counts here/);
   assert.doesNotMatch(said({ mode: "local" }), /node/);

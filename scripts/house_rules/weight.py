@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 50_782),
     ("laboratory", ("lab/", "bench/"), 8_087),
-    ("console", ("console/",), 5_280),
+    ("console", ("console/",), 5_283),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 58_361
+TESTS_MAX = 58_365
 
 
 def weigh(tree):
