@@ -39,10 +39,12 @@ HashSecret secret() {
 }
 
 struct World {
-  explicit World(const QuotaSpec& quota) : limiter(*store, clock, quota, secret()) {}
+  explicit World(const QuotaSpec& quota, std::size_t precise_keys = 0)
+      : store(make_memory_store({.max_keys = 8 * kKeys, .precise_keys = precise_keys}, kStart)),
+        limiter(*store, clock, quota, secret()) {}
 
   SteppingClock clock;
-  std::unique_ptr<MemoryStore> store = make_memory_store({.max_keys = 8 * kKeys}, kStart);
+  std::unique_ptr<MemoryStore> store;
   Limiter limiter;
 };
 
@@ -84,6 +86,15 @@ Work both_windows() {
   work(32 * kKeys);
   world->clock.advance(90s);
   return work;
+}
+
+// Keys that have places of their own, from 30 % of their limit on.
+Work precise() {
+  const auto world = std::make_shared<World>(quota_of(Algorithm::kSlidingWindow), 8 * kKeys);
+  for (const std::string& key : keys_of(16)) {
+    if (!world->limiter.hit("login", key, {.cost = 300'000})->allowed()) unexpected("a denial");
+  }
+  return work_of(world, 16, Verdict::kAllowed, kHit);
 }
 
 Work denied() {
@@ -137,6 +148,7 @@ std::vector<Row> library_rows() {
     rows.push_back(row_of("hit, " + std::string(algorithm_name(algorithm)), quota_of(algorithm)));
   }
   rows.push_back({"hit, sliding_window, both windows counted", both_windows});
+  rows.push_back({"hit, sliding_window, a precise key", precise});
   rows.push_back(row_of("hit, token_bucket, a unit of no whole microseconds",
                         {Algorithm::kTokenBucket, 7, 1s, 1'000'000}));
   rows.push_back(

@@ -5,8 +5,8 @@
 //   TwoCounters       the product's algorithm, algo/sliding_window.h
 //   StrictSubWindows  five counts of a quarter of a window each; the oldest counts whole, so that
 //                     what is admitted is never above the limit in any window
-//   PreciseWindow     two counters; and, while they count over a quarter of the limit together,
-//                     the times of each unit (limits up to 128) or 256 counts
+//   PreciseWindow     two counters, and the product's 256 counts (store/memory/fine_counts.h) while
+//                     the two come to over a quarter of the limit
 //
 // Thread rule: one thread. Tested by accuracy_test.cc.
 
@@ -17,9 +17,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "algo/sliding_window.h"
+#include "store/memory/fine_counts.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
@@ -80,63 +82,26 @@ class TwoCounters {
   algo::SlidingWindowState state_;
 };
 
-// Counts of the last sub-windows.
-template <typename Count, std::size_t kCounts>
-class SubWindows {
+class StrictSubWindows {
  public:
-  // The counts but one are a window, at least.
-  explicit SubWindows(Duration window) : width_us_((window.count() + kParts - 1) / kParts) {}
+  explicit StrictSubWindows(const Quota& quota)
+      : quota_(quota), width_us_((quota.window().count() + 3) / 4) {}
 
   void clear() {
     counts_ = {};
-    total_ = 0;
-    newest_ = 0;
+    total_ = newest_ = 0;
   }
-  void advance(Instant now) {
+  bool is_over(Instant now) {
     const std::int64_t number = epoch_us(now) / width_us_;
-    if (number - newest_ >= static_cast<std::int64_t>(kCounts)) {
-      counts_ = {};
-      total_ = 0;
-      newest_ = number;
+    for (newest_ = std::max(newest_, number - 5); newest_ < number;) {
+      total_ -= std::exchange(counts_[static_cast<std::size_t>(++newest_ % 5)], 0);
     }
-    while (newest_ < number) {
-      Count& oldest = counts_[static_cast<std::size_t>(++newest_) % kCounts];
-      total_ -= oldest;
-      oldest = 0;
-    }
+    return total_ >= quota_.limit();
   }
-  // May be earlier than the newest, by less than a window.
-  void add(Instant at) {
-    ++counts_[static_cast<std::size_t>(epoch_us(at) / width_us_) % kCounts];
+  void add(Instant) {
+    ++counts_[static_cast<std::size_t>(newest_ % 5)];
     ++total_;
   }
-  std::int64_t total() const { return total_; }
-  // The oldest counts in part, to the nearest unit. REQUIRES: advanced to `now`
-  std::int64_t held(Instant now) const {
-    const std::int64_t oldest = counts_[static_cast<std::size_t>(newest_ + 1) % kCounts];
-    const std::int64_t gone_us = epoch_us(now) - newest_ * width_us_;
-    return total_ - (oldest * gone_us + width_us_ / 2) / width_us_;
-  }
-
- private:
-  static constexpr std::int64_t kParts = kCounts - 1;
-
-  const std::int64_t width_us_;
-  std::int64_t newest_ = 0;
-  std::int64_t total_ = 0;
-  std::array<Count, kCounts> counts_{};
-};
-
-class StrictSubWindows {
- public:
-  explicit StrictSubWindows(const Quota& quota) : quota_(quota), counts_(quota.window()) {}
-
-  void clear() { counts_.clear(); }
-  bool is_over(Instant now) {
-    counts_.advance(now);
-    return counts_.total() >= quota_.limit();
-  }
-  void add(Instant now) { counts_.add(now); }
   // Sixteen where five counts fit next to their time, as docs/internals/memory_store.md has it.
   double bytes(const Life&) const {
     const int count_bits = 23 + bits(quota_.window().count() / 4) - 1;
@@ -149,15 +114,15 @@ class StrictSubWindows {
   }
 
   const Quota& quota_;
-  SubWindows<std::int64_t, 5> counts_;
+  const std::int64_t width_us_;
+  std::int64_t newest_ = 0;  // the sub-window that counts last
+  std::int64_t total_ = 0;
+  std::array<std::int64_t, 5> counts_{};
 };
 
 class PreciseWindow {
  public:
-  static constexpr std::int64_t kLogMax = 128;  // the largest limit that has a log
-
-  explicit PreciseWindow(const Quota& quota)
-      : quota_(quota), coarse_(quota), log_(quota), fine_(quota.window()) {}
+  explicit PreciseWindow(const Quota& quota) : quota_(quota), coarse_(quota) {}
 
   void clear() {
     coarse_.clear();
@@ -166,63 +131,32 @@ class PreciseWindow {
   }
   bool is_over(Instant now) {
     const bool is_over = coarse_.is_over(now);
-    if (!is_hot_) return is_over;
-    if (!is_near()) {
-      leave(now);
-      return is_over;
+    const bool is_near = FineCounts::is_near(quota_, coarse_.state(), 1);
+    if (is_hot_ && !is_near) leave(now);
+    if (!is_near) return is_over;
+    if (is_hot_) {
+      place_.touch(quota_, coarse_.state(), now);
+    } else {
+      place_.take({}, quota_, coarse_.state(), now);
+      is_hot_ = true;
+      since_ = now;
     }
-    return has_log() ? log_.is_over(now) : held(now) >= quota_.limit();
+    const std::int64_t weight = place_.weight(quota_, coarse_.state(), now);
+    return coarse_.state().current + weight >= quota_.limit();
   }
   void add(Instant now) {
     coarse_.add(now);
+    if (is_hot_) place_.note(coarse_.state().current);
     last_ = now;
-    if (is_hot_) {
-      note(now);
-    } else if (is_near()) {
-      enter(now);
-    }
   }
-  // A place in a side store for as much of its life as it is hot.
+  // A place for as much of its life as it is hot, and a quarter of its set's lock.
   double bytes(const Life& life) {
     if (is_hot_) leave(last_ + quota_.window());
-    return 16 + kPlace * std::chrono::duration<double>(hot_) / life.length;
+    const double place = sizeof(FinePlace) + sizeof(ShardMutex) / 4.0;
+    return 16 + place * std::chrono::duration<double>(hot_) / life.length;
   }
 
  private:
-  static constexpr double kPlace = 512 + 24;  // counts or times, and whose they are
-
-  bool has_log() const { return quota_.limit() <= kLogMax; }
-  // Whether the window may hold a quarter of the limit, however the counts lie in their windows.
-  bool is_near() const {
-    return coarse_.state().previous + coarse_.state().current > quota_.limit() / 4;
-  }
-  std::int64_t held(Instant now) {
-    fine_.advance(now);
-    return fine_.held(now);
-  }
-  void note(Instant at) {
-    if (has_log()) {
-      log_.add(at);
-    } else {
-      fine_.add(at);
-    }
-  }
-  // What the counters know, as evenly spread as they take it to be.
-  void enter(Instant now) {
-    is_hot_ = true;
-    since_ = now;
-    log_.clear();
-    fine_.clear();
-    fine_.advance(now);
-    const Instant start = instant_from_epoch_us(coarse_.state().start_us);
-    spread(algo::previous_weight(quota_, coarse_.state(), now), now - quota_.window(), start);
-    spread(coarse_.state().current, start, now);
-  }
-  void spread(std::int64_t units, Instant from, Instant to) {
-    for (std::int64_t unit = 0; unit < units; ++unit) {
-      note(from + (to - from) * (2 * unit + 1) / (2 * units));
-    }
-  }
   void leave(Instant now) {
     is_hot_ = false;
     hot_ += std::min(now, last_ + quota_.window()) - since_;
@@ -230,8 +164,7 @@ class PreciseWindow {
 
   const Quota& quota_;
   TwoCounters coarse_;
-  ExactLog log_;
-  SubWindows<std::uint16_t, 256> fine_;
+  FinePlace place_;
   bool is_hot_ = false;
   Instant since_{};
   Instant last_{};

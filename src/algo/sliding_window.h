@@ -99,33 +99,53 @@ inline std::int64_t faded_at_us(std::int64_t window_us, std::int64_t counter,
   return window_us - mul_div_floor(units, window_us, counter);
 }
 
+// How units lie in their windows, for who has nothing but their counts: evenly. A place of
+// store/memory/fine_counts.h knows better.
+struct EvenPast {
+  static std::int64_t weight(const Quota& quota, const SlidingWindowState& state,
+                             Instant now) noexcept {
+    return previous_weight(quota, state, now);
+  }
+  // From when on at most `units` of a count weigh, since the state's start. The current count fades
+  // in the window after it.
+  enum class Count : std::uint8_t { kPrevious, kCurrent };
+  static std::int64_t faded_at_us(const Quota& quota, const SlidingWindowState& state, Count count,
+                                  std::int64_t units) noexcept {
+    const std::int64_t window_us = quota.window().count();
+    const bool is_previous = count == Count::kPrevious;
+    return (is_previous ? 0 : window_us) +
+           algo::faded_at_us(window_us, is_previous ? state.previous : state.current, units);
+  }
+};
+
 // Until `cost` fits.
 // REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
+template <typename Past>
 inline Duration retry_after(const Quota& quota, const SlidingWindowState& state, std::int64_t cost,
-                            Instant now) noexcept {
-  const std::int64_t window_us = quota.window().count();
+                            Instant now, Past past) noexcept {
+  using Count = EvenPast::Count;
   const std::int64_t room = quota.limit() - cost;  // for what is already counted
   const bool in_this_window = state.current <= room;
-  const std::int64_t begin_us = in_this_window ? 0 : window_us;
-  const std::int64_t fading = in_this_window ? state.previous : state.current;
-  const std::int64_t left = in_this_window ? room - state.current : room;
-  const std::int64_t fits_us = begin_us + faded_at_us(window_us, fading, left);
+  const std::int64_t fits_us =
+      past.faded_at_us(quota, state, in_this_window ? Count::kPrevious : Count::kCurrent,
+                       in_this_window ? room - state.current : room);
   return Duration{state.start_us + fits_us - epoch_us(now)};
 }
 
 // The decision, but for retry_after, of a request that left `state` behind.
 // REQUIRES: state is rolled to `now`, weight is its previous_weight
 // Out of line, it is there once for the four that call it: a kilobyte less of WebAssembly.
+template <typename Past = EvenPast>
 [[gnu::noinline]] inline Decision describe(const Quota& quota, const SlidingWindowState& state,
-                                           std::int64_t weight, Verdict verdict,
-                                           Instant now) noexcept {
+                                           std::int64_t weight, Verdict verdict, Instant now,
+                                           Past past = {}) noexcept {
   Decision decision;
   decision.verdict = verdict;
   decision.limit = quota.limit();
   decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.current - weight);
   decision.reset_after = std::max(Duration{0}, expiry(quota, state) - now);
   if (decision.remaining < quota.limit()) {
-    decision.more_after = retry_after(quota, state, decision.remaining + 1, now);
+    decision.more_after = retry_after(quota, state, decision.remaining + 1, now, past);
   }
   return decision;
 }
@@ -146,27 +166,30 @@ inline Step<SlidingWindowState> give_back(const Quota& quota, const SlidingWindo
   return {returned > 0 ? rolled : state, decision, returned > 0};
 }
 
-// Decides one request; step.h has the rules that all algorithms share.
+// Decides one request; step.h has the rules that all algorithms share. A `past` is of the state as
+// rolled to `now`.
+template <typename Past = EvenPast>
 inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowState& state,
-                                       std::int64_t cost, Instant now) noexcept {
+                                       std::int64_t cost, Instant now, Past past = {}) noexcept {
   if (cost < 0) return give_back(quota, state, -cost, now);
 
   SlidingWindowState rolled = roll(quota, state, now);
-  const std::int64_t weight = previous_weight(quota, rolled, now);
+  const std::int64_t weight = past.weight(quota, rolled, now);
   if (cost > quota.limit()) {
-    return {state, describe(quota, rolled, weight, Verdict::kNever, now), false};
+    return {state, describe(quota, rolled, weight, Verdict::kNever, now, past), false};
   }
   if (rolled.current + weight + cost > quota.limit()) {
     const bool moved = rolled.start_us < state.start_us && cost > 0;
-    Decision decision = describe(quota, rolled, weight, Verdict::kDenied, now);
+    Decision decision = describe(quota, rolled, weight, Verdict::kDenied, now, past);
     const bool lacks_one_unit = cost == decision.remaining + 1;  // as most that are denied
     decision.retry_after =
-        lacks_one_unit ? decision.more_after : retry_after(quota, rolled, cost, now);
+        lacks_one_unit ? decision.more_after : retry_after(quota, rolled, cost, now, past);
     return {moved ? rolled : state, decision, moved};
   }
-  if (cost == 0) return {state, describe(quota, rolled, weight, Verdict::kAllowed, now), false};
+  if (cost == 0)
+    return {state, describe(quota, rolled, weight, Verdict::kAllowed, now, past), false};
   rolled.current += cost;
-  return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now), true};
+  return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now, past), true};
 }
 
 // Counts whatever the limit says: step.h.

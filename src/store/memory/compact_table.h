@@ -57,6 +57,7 @@
 #include "algo/exponential_backoff.h"
 #include "base/atomic128.h"
 #include "base/huge_array.h"
+#include "store/memory/fine_counts.h"
 #include "store/memory/packing.h"
 #include "store/memory/room.h"
 #include "store/memory/slot_word.h"
@@ -165,6 +166,10 @@ class CompactTable {
     return untouched && exchange(place[candidate], word, change.before);
   }
 
+  // From now on sliding windows near their limits are decided by what `fine`, which outlives this,
+  // knows.
+  void use(FineCounts& fine) noexcept { fine_ = &fine; }
+
   void erase(KeyHash key) noexcept {
     const Place place = place_of(key);
     for (;;) {
@@ -242,9 +247,8 @@ class CompactTable {
   Decision
   spend_later(const Charge& charge, Instant now, SlotChange* change) noexcept {
     Place place = place_of(charge.key);
-    return apply<State>(place, charge, now, change, [&charge, now](const State& state) {
-      return algo::decide(*charge.quota, state, charge.cost, now);
-    });
+    return apply<State>(place, charge, now, change,
+                        [&](const State& state) { return decide_near(fine_, charge, state, now); });
   }
 
   // A slot that this call has taken; kCandidates if it has none.
@@ -276,6 +280,7 @@ class CompactTable {
   Packing packing_;
   Counts own_counts_;
   Counts* const counts_ = &own_counts_;
+  FineCounts* fine_ = nullptr;
 };
 
 template <typename Probe>
@@ -311,7 +316,7 @@ template <typename Plain, typename State>
     if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code)) [[likely]] {
       Plain state;
       packing_.unpack(*charge.quota, word, state);
-      auto next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
+      auto next = next_word<State>(fine_, packing_, *slot, charge, word, state, now, decision);
       Probe::reached(TablePoint::kBeforeUpdate);
       if (next && exchange(*slot, word, *next)) [[likely]] {
         if (change != nullptr) *change = {word, *next};

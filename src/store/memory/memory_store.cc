@@ -16,7 +16,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 
@@ -99,7 +101,11 @@ class MemoryStoreImpl final : public MemoryStore {
   MemoryStoreImpl(const MemoryStoreOptions& options, Instant start)
       : first_(start - kWindowMax),
         table_(options.max_keys, start - kSlackBeforeStart),
-        wide_(options.max_wide_keys, options.log_entries_max) {}
+        wide_(options.max_wide_keys, options.log_entries_max) {
+    if (options.precise_keys == 0) return;
+    fine_.emplace(options.precise_keys);
+    table_.use(*fine_);
+  }
 
   explicit MemoryStoreImpl(const SharedParts& shared)
       : first_(instant_from_epoch_us(shared.head.start_us) - kWindowMax),
@@ -132,7 +138,7 @@ class MemoryStoreImpl final : public MemoryStore {
             .evictions = table_.evictions() + wide_.evictions(),
             .freed = table_.freed() + wide_.freed(),
             .refused = table_.refused() + wide_.refused(),
-            .bytes = table_.bytes() + wide_.bytes(),
+            .bytes = table_.bytes() + wide_.bytes() + (fine_ ? fine_->bytes() : 0),
             .log_entries = wide_.log_entries()};
   }
 
@@ -186,6 +192,9 @@ class MemoryStoreImpl final : public MemoryStore {
     return with_compact_state(
         charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
           const State state = table_.template find<State>(charge.key, *charge.quota);
+          if constexpr (kMayBeFine<State>) {
+            if (fine_) return fine_->look(charge, state, now);
+          }
           return look_at(charge.cost, [&](std::int64_t cost) {
             return algo::decide(*charge.quota, state, cost, now).decision;
           });
@@ -277,6 +286,7 @@ class MemoryStoreImpl final : public MemoryStore {
   // Of the times that are served.
   const Instant first_;
   const Instant last_ = first_ + kWindowMax + kServiceTime;
+  mutable std::optional<FineCounts> fine_;  // a look may make a place
   CompactTable<> table_;
   mutable WideStore wide_;  // looking takes its locks
   LatestTime own_latest_;

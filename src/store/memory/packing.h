@@ -125,18 +125,20 @@ class Packing {
     decision.reset_after = decision.more_after = quota.window() - elapsed;
     return word.with_rank(Rank::kPlain).plus(cost);
   }
+  template <typename Past = algo::EvenPast>
   Next spend(const Quota& quota, SlotWord word, const algo::SlidingWindowState& state,
-             std::int64_t cost, Instant now, Decision& decision) const {
+             std::int64_t cost, Instant now, Decision& decision, Past past = {}) const {
     const std::int64_t window_us = quota.window().count();
     const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
     if (elapsed_us < 0 || elapsed_us >= window_us) return std::nullopt;
-    const std::int64_t weight = algo::previous_weight(quota, state, now);
+    const std::int64_t weight = past.weight(quota, state, now);
     const std::int64_t held = state.current + cost + weight;
     if (held >= quota.limit()) return std::nullopt;
     // The previous window fades first, the current one from its end on.
-    const std::int64_t more_us = weight > 0
-                                     ? algo::faded_at_us(window_us, state.previous, weight - 1)
-                                     : window_us + algo::faded_at_us(window_us, held, held - 1);
+    using Count = algo::EvenPast::Count;
+    const std::int64_t more_us =
+        weight > 0 ? past.faded_at_us(quota, state, Count::kPrevious, weight - 1)
+                   : past.faded_at_us(quota, {state.start_us, 0, held}, Count::kCurrent, held - 1);
     decision.limit = quota.limit();
     decision.remaining = quota.limit() - held;
     decision.reset_after = Duration{2 * window_us - elapsed_us};

@@ -1,0 +1,203 @@
+#include "store/memory/fine_counts.h"
+
+#include "store/memory/with_state.h"
+
+namespace weir {
+
+using algo::SlidingWindowState;
+using Count = algo::EvenPast::Count;
+
+void FinePlace::take(const KeyHash& key, const Quota& quota, const SlidingWindowState& state,
+                     Instant now) {
+  key_ = key;
+  limit_ = quota.limit();
+  const auto most = static_cast<std::uint64_t>(2 * quota.limit());
+  shift_ = static_cast<std::uint16_t>(std::max(0, static_cast<int>(std::bit_width(most)) - 16));
+  start_us_ = state.start_us;
+  void_us_ = start_us_ + 2 * quota.window().count();
+  at_ = static_cast<std::uint16_t>(std::clamp<std::int64_t>(
+      (epoch_us(now) - start_us_) * kCounts / quota.window().count(), 0, kCounts - 1));
+  spread(state);
+}
+
+// As evenly as they go: the current window's over what there has been of it.
+void FinePlace::spread(const SlidingWindowState& state) {
+  const std::int64_t previous = std::min(state.previous >> shift_, std::int64_t{0xffff} * kCounts);
+  const std::int64_t current = std::min(state.current >> shift_, std::int64_t{0xffff} * (at_ + 1));
+  const auto count_of = [](std::int64_t all, std::int64_t at, std::int64_t parts) {
+    return all * (at + 1) / parts - all * at / parts;
+  };
+  rest_ = 0;
+  for (std::int64_t at = 0; at < kCounts; ++at) {
+    const std::int64_t count =
+        at <= at_ ? count_of(current, at, at_ + 1) : count_of(previous, at, kCounts);
+    if (at > at_) rest_ += count;
+    counts_[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(count);
+  }
+  leaving_ = count_of(previous, at_, kCounts);
+  counted_ = current;
+}
+
+void FinePlace::touch(const Quota& quota, const SlidingWindowState& state, Instant now) {
+  const std::int64_t window_us = quota.window().count();
+  const bool is_next = state.start_us == start_us_ + window_us;
+  if (limit_ != quota.limit() || (state.start_us != start_us_ && !is_next)) {
+    return take(KeyHash(key_), quota, state, now);
+  }
+  if (is_next) {
+    roll(state);
+    void_us_ += window_us;
+  }
+  const std::int64_t at = (epoch_us(now) - start_us_) * kCounts / window_us;
+  if (at + 1 < at_) return take(KeyHash(key_), quota, state, now);  // the clock has stepped back
+  while (at_ < at) {
+    std::uint16_t& count = counts_[++at_];
+    leaving_ = count;
+    rest_ -= count;
+    count = 0;
+  }
+  note(state.current);
+}
+
+// The current window becomes the previous one.
+void FinePlace::roll(const SlidingWindowState& state) {
+  std::fill(counts_.begin() + at_ + 1, counts_.end(), std::uint16_t{0});
+  at_ = kCounts - 1;
+  note(state.previous);  // late, if it was not seen
+  start_us_ = state.start_us;
+  at_ = 0;
+  leaving_ = counts_[0];
+  rest_ = counted_ - leaving_;
+  counted_ = 0;
+  counts_[0] = 0;
+}
+
+void FinePlace::add(std::int64_t count) {
+  const auto change = [this](std::int64_t at, std::int64_t least_or_most) {
+    std::uint16_t& there = counts_[static_cast<std::size_t>(at)];
+    const std::int64_t after = std::clamp<std::int64_t>(there + least_or_most, 0, 0xffff);
+    const std::int64_t done = after - there;
+    there = static_cast<std::uint16_t>(after);
+    counted_ += done;
+    return done;
+  };
+  if (count > 0) change(at_, count);
+  for (std::int64_t at = at_; at >= 0 && count < 0; --at) count -= change(at, count);
+}
+
+std::int64_t FinePlace::weight(const Quota& quota, const SlidingWindowState& state,
+                               Instant now) const {
+  if (state.previous == 0) return 0;
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t begin = begin_us(window_us, at_);
+  const std::int64_t length = begin_us(window_us, at_ + 1) - begin;
+  const std::int64_t left =
+      std::clamp<std::int64_t>(begin + length - (epoch_us(now) - start_us_), 0, length);
+  const std::int64_t fading = algo::mul_div_ceil(units(leaving_), left, length);
+  return std::min(state.previous, units(rest_) + fading);
+}
+
+std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState& state,
+                                    Count count, std::int64_t least) const {
+  const std::int64_t window_us = quota.window().count();
+  const bool is_previous = count == Count::kPrevious;
+  if (is_previous && least >= state.previous) return 0;
+  // Count after count goes until no more than that are left.
+  std::int64_t left = is_previous ? units(rest_ + leaving_) : state.current;
+  const std::int64_t first = is_previous ? at_ : 0;
+  const std::int64_t last = is_previous ? kCounts - 1 : at_;
+  const std::int64_t origin_us = is_previous ? 0 : window_us;
+  for (std::int64_t at = first; at <= last; ++at) {
+    std::int64_t here = units(counts_[static_cast<std::size_t>(at)]);
+    if (is_previous && at == at_) here = units(leaving_);
+    if (!is_previous && at == at_) here = left;  // what is not entered yet, and what is rounded
+    left -= here;
+    if (left > least) continue;
+    const std::int64_t begin = begin_us(window_us, at);
+    return origin_us + begin +
+           algo::faded_at_us(begin_us(window_us, at + 1) - begin, here, least - left);
+  }
+  return origin_us + window_us;
+}
+
+FinePlace* FineCounts::Set::find(const KeyHash& key, const Quota& quota,
+                                 const SlidingWindowState& state, Instant now) noexcept {
+  for (FinePlace& place : places) {
+    if (place.is_of(key)) return &place;
+  }
+  FinePlace* least = &places[0];
+  for (FinePlace& place : places) {
+    if (place.is_void(now)) {
+      least = &place;
+      break;
+    }
+    if (place.share() < least->share()) least = &place;
+  }
+  const auto share = FinePlace::share_of(quota.limit(), state.previous + state.current);
+  if (!least->is_void(now) && least->share() >= share) return nullptr;
+  least->take(key, quota, state, now);
+  return least;
+}
+
+template <typename Decide>
+void FineCounts::with_past(const Charge& charge, const SlidingWindowState& state, Instant now,
+                           Decide decide) noexcept {
+  Set& set = set_of(charge.key);
+  set.mutex.lock();
+  FinePlace* const place = set.find(charge.key, *charge.quota, state, now);
+  if (place == nullptr) {
+    decide(algo::EvenPast{});
+  } else {
+    place->touch(*charge.quota, state, now);
+    const std::int64_t current = decide(Past{place});
+    if (current >= 0) place->note(current);
+  }
+  set.mutex.unlock();
+}
+
+algo::Step<SlidingWindowState> FineCounts::decide(const Charge& charge,
+                                                  const SlidingWindowState& state,
+                                                  Instant now) noexcept {
+  const SlidingWindowState rolled = algo::roll(*charge.quota, state, now);
+  if (!is_near(*charge.quota, rolled, std::max<std::int64_t>(0, charge.cost))) {
+    return algo::decide(*charge.quota, state, charge.cost, now);
+  }
+  algo::Step<SlidingWindowState> step;
+  with_past(charge, rolled, now, [&](auto past) {
+    step = algo::decide(*charge.quota, state, charge.cost, now, past);
+    return step.changed ? step.state.current : -1;
+  });
+  return step;
+}
+
+Decision FineCounts::look(const Charge& charge, const SlidingWindowState& state,
+                          Instant now) noexcept {
+  const auto look_by = [&](auto past) {
+    return look_at(charge.cost, [&](std::int64_t cost) {
+      return algo::decide(*charge.quota, state, cost, now, past).decision;
+    });
+  };
+  const SlidingWindowState rolled = algo::roll(*charge.quota, state, now);
+  if (!is_near(*charge.quota, rolled, 0)) return look_by(algo::EvenPast{});
+  Decision decision;
+  with_past(charge, rolled, now, [&](auto past) {
+    decision = look_by(past);
+    return std::int64_t{-1};
+  });
+  return decision;
+}
+
+Packing::Next FineCounts::spend(const Packing& packing, const Charge& charge, SlotWord word,
+                                const SlidingWindowState& state, Instant now,
+                                Decision& decision) noexcept {
+  Packing::Next next;
+  const Duration elapsed{epoch_us(now) - state.start_us};
+  if (elapsed < Duration{0} || elapsed >= charge.quota->window()) return next;
+  with_past(charge, state, now, [&](auto past) {
+    next = packing.spend(*charge.quota, word, state, charge.cost, now, decision, past);
+    return next ? state.current + charge.cost : -1;
+  });
+  return next;
+}
+
+}  // namespace weir

@@ -1,0 +1,296 @@
+#include "store/memory/fine_counts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "algo/sliding_window.h"
+#include "base/prng.h"
+#include "store/memory/memory_testing.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Units in the last window, each by its time.
+class Log {
+ public:
+  explicit Log(Duration window) : window_(window) {}
+
+  void add(std::int64_t units, Instant now) { entries_.push_back({now, units}); }
+  // In the last window, made longer by this.
+  std::int64_t held(Instant now, Duration longer = {}) const {
+    std::int64_t units = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.at > now - window_ - longer) units += entry.units;
+    }
+    return units;
+  }
+  void forget(Instant before) {
+    while (!entries_.empty() && entries_.front().at < before) entries_.pop_front();
+  }
+
+ private:
+  struct Entry {
+    Instant at;
+    std::int64_t units;
+  };
+  const Duration window_;
+  std::deque<Entry> entries_;
+};
+
+// One key with a place of its own.
+struct Key {
+  algo::SlidingWindowState state;
+  FinePlace place;
+
+  explicit Key(const Quota& quota) { place.take({1, 2}, quota, state, kNow); }
+
+  Decision look(const Quota& quota, std::int64_t cost, Instant now) const {
+    Key copy = *this;
+    return copy.decide(quota, cost, now);
+  }
+  Decision decide(const Quota& quota, std::int64_t cost, Instant now) {
+    place.touch(quota, algo::roll(quota, state, now), now);
+    const auto step = algo::decide(quota, state, cost, now, FineCounts::Past{&place});
+    if (step.changed) place.note(step.state.current);
+    state = step.state;
+    return step.decision;
+  }
+};
+
+// What it says of the future is so.
+void expect_truth(const Key& key, const Quota& quota, std::int64_t cost, const Decision& decision,
+                  Instant now) {
+  EXPECT_TRUE(decision.remaining == 0 || key.look(quota, decision.remaining, now).allowed());
+  EXPECT_FALSE(key.look(quota, decision.remaining + 1, now).allowed());
+  EXPECT_EQ(key.look(quota, 0, now + decision.reset_after).remaining, quota.limit());
+  if (decision.verdict == Verdict::kDenied) {
+    const Instant retry = now + decision.retry_after;
+    EXPECT_TRUE(key.look(quota, cost, retry).allowed());
+    EXPECT_FALSE(key.look(quota, cost, retry - Duration{1}).allowed());
+  }
+  if (decision.remaining < quota.limit()) {
+    const Instant more = now + decision.more_after;
+    EXPECT_GT(key.look(quota, 0, more).remaining, decision.remaining);
+    EXPECT_LE(key.look(quota, 0, more - Duration{1}).remaining, decision.remaining);
+  }
+}
+
+// A decision is that of an exact log whose window is a count longer or shorter, at most.
+void expect_like_log(const Log& log, const Quota& quota, std::int64_t cost,
+                     const Decision& decision, Instant now) {
+  const Duration count = quota.window() / 256 + Duration{1};
+  if (decision.allowed()) {
+    EXPECT_LE(log.held(now, -count) + cost, quota.limit());
+  } else {
+    EXPECT_GT(log.held(now, count) + cost, quota.limit());
+  }
+}
+
+class SmallWorld {
+ public:
+  explicit SmallWorld(std::int64_t limit)
+      : quota_(quota_of({Algorithm::kSlidingWindow, limit, 1ms})) {}
+
+  int explore(const Key& key, const Log& log, Instant now, int length) {
+    int decisions = 0;
+    if (length == 0 || testing::Test::HasFailure()) return decisions;
+    for (const int step_us : {0, 1, 3, 4, 496, 996, 1000, 2000}) {
+      for (const std::int64_t cost : {0, 1, 2, 4}) {
+        Key next = key;
+        Log next_log = log;
+        const Instant then = now + Duration{step_us};
+        const Decision decision = next.decide(quota_, cost, then);
+        if (cost <= quota_.limit()) expect_like_log(log, quota_, cost, decision, then);
+        EXPECT_EQ(decision.verdict == Verdict::kNever, cost > quota_.limit());
+        expect_truth(next, quota_, cost, decision, then);
+        if (decision.allowed()) next_log.add(cost, then);
+        decisions += 1 + explore(next, next_log, then, length - 1);
+      }
+    }
+    return decisions;
+  }
+
+  const Quota& quota() const { return quota_; }
+
+ private:
+  const Quota quota_;
+};
+
+TEST(FinePlace, DecidesEveryShortLifeAsAnExactLogOfAWindowOneCountLongerOrShorter) {
+  for (const std::int64_t limit : {1, 2, 3}) {
+    SmallWorld world(limit);
+    EXPECT_GT(world.explore(Key(world.quota()), Log(1ms), kNow, 3), 30'000);
+  }
+}
+
+// Of limits at the edges of the packed counts, windows from the shortest to the longest.
+TEST(FinePlace, DecidesLongLivesSo) {
+  for (const std::int64_t limit : {7, 100, 32'767, 32'768, 400'000}) {
+    for (const Duration window : {Duration(1ms), Duration(1min), Duration(24h * 366)}) {
+      const Quota quota = quota_of({Algorithm::kSlidingWindow, limit, window});
+      const std::int64_t rounded = limit > 32'767 ? limit / 8'192 : 0;
+      Key key(quota);
+      Log log(window);
+      Prng prng(static_cast<std::uint64_t>(limit));
+      Instant now = kNow;
+      for (int i = 0; i < 600 && !testing::Test::HasFailure(); ++i) {
+        now += window * prng.below(1000) / (i % 7 == 0 ? 1'500 : 20'000);
+        const std::int64_t cost = 1 + prng.below(static_cast<std::uint32_t>(limit / 5 + 1));
+        const Decision decision = key.decide(quota, cost, now);
+        if (rounded == 0) {
+          expect_like_log(log, quota, cost, decision, now);
+          expect_truth(key, quota, cost, decision, now);
+        } else if (decision.allowed()) {
+          EXPECT_LE(log.held(now, -window / 256) + cost, limit + rounded);
+        }
+        if (decision.allowed()) log.add(cost, now);
+        log.forget(now - 2 * window);
+      }
+      ASSERT_FALSE(testing::Test::HasFailure()) << limit << " in " << window.count() << " us";
+    }
+  }
+}
+
+// A limit that is raised finds counts that its units do not fit in.
+TEST(FinePlace, CountsAnewWhenTheLimitChanges) {
+  const Quota low = quota_of({Algorithm::kSlidingWindow, 100, 1min});
+  const Quota high = quota_of({Algorithm::kSlidingWindow, 1'000'000, 1min});
+  Key key(low);
+  EXPECT_TRUE(key.decide(low, 100, kNow).allowed());
+  EXPECT_TRUE(key.decide(high, 999'900, kNow).allowed());
+  EXPECT_FALSE(key.decide(high, 1, kNow + 30s).allowed());
+  EXPECT_FALSE(key.decide(high, 100'000, kNow + 59s).allowed());
+  EXPECT_FALSE(key.decide(high, 1'000'000, kNow + 60s).allowed());
+  EXPECT_TRUE(key.decide(high, 1'000'000, kNow + 61s).allowed());
+}
+
+// Clocks that step back by up to an hour, units given back, charges that always count. No window
+// since the epoch admits more than its limit, and what is said of the future is so.
+TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
+  const Quota quota = quota_of({Algorithm::kSlidingWindow, 50, 1min});
+  for (std::uint64_t seed = 0; seed < 50 && !testing::Test::HasFailure(); ++seed) {
+    Prng prng(seed);
+    Key key(quota);
+    Instant now = kNow + 24h;
+    for (int i = 0; i < 300; ++i) {
+      now += Duration(1s) * (prng.below(20) == 0 ? -static_cast<int>(prng.below(3'600))
+                                                 : static_cast<int>(prng.below(9)));
+      const std::int64_t cost = static_cast<std::int64_t>(prng.below(20)) - 4;
+      if (prng.below(10) == 0) {
+        key.state = algo::charge(quota, key.state, std::max<std::int64_t>(0, cost), now).state;
+        continue;
+      }
+      const auto held_before = key.state.current;
+      const Decision decision = key.decide(quota, cost, now);
+      if (cost > 0 && decision.allowed()) {
+        EXPECT_LE(key.state.current, quota.limit());
+      } else if (cost >= 0) {
+        EXPECT_LE(key.state.current, held_before);
+      }
+      // What is given back is answered by two counters.
+      if (cost > 0) expect_truth(key, quota, cost, decision, now);
+    }
+  }
+}
+
+struct Life {
+  const Quota quota;
+  const std::unique_ptr<MemoryStore> store;
+
+  Life(std::int64_t limit, Duration window, std::size_t precise_keys)
+      : quota(quota_of({Algorithm::kSlidingWindow, limit, window})),
+        store(make_memory_store({.max_keys = 4096, .precise_keys = precise_keys}, kStart)) {}
+
+  Decision ask(std::int64_t cost, Instant now, Operation operation = Operation::kSpendEach,
+               std::uint64_t key = 1) const {
+    return store->decide_one(operation, {.key = key_of(key), .quota = &quota, .cost = cost}, now);
+  }
+};
+
+// How many requests of a key in bursts are decided otherwise than by an exact log of what was
+// admitted.
+int misjudged(std::int64_t limit, Duration window, std::size_t precise_keys) {
+  const Life life(limit, window, precise_keys);
+  Log log(window);
+  Prng prng(1);
+  Instant now = kStart;
+  int wrong = 0;
+  for (int burst = 0; burst < (window > 24h ? 15 : 100); ++burst) {
+    now += window * prng.below(1000) / 1500;
+    for (std::uint32_t left = prng.below(static_cast<std::uint32_t>(limit)); left > 0; --left) {
+      now += window * prng.below(1000) / (2'000 * limit);
+      log.forget(now - window);
+      const bool fits = log.held(now) < limit;
+      const Decision decision = life.ask(1, now);
+      wrong += decision.allowed() == fits ? 0 : 1;
+      if (decision.allowed()) log.add(1, now);
+    }
+  }
+  return wrong;
+}
+
+TEST(PreciseWindows, MisjudgeSeveralTimesLess) {
+  for (const std::int64_t limit : {20, 100, 500}) {
+    for (const Duration window : {Duration(1ms), Duration(1min), Duration(24h * 366)}) {
+      const int two = misjudged(limit, window, 0);
+      EXPECT_GT(two, 0);
+      EXPECT_LE(4 * misjudged(limit, window, 16), two) << limit << " in " << window.count();
+    }
+  }
+}
+
+TEST(PreciseWindows, LooksSayWhatAHitWouldBeTold) {
+  const Life life(100, 1min, 16);
+  Prng prng(3);
+  Instant now = kNow;
+  for (int i = 0; i < 2'000; ++i) {
+    now += Duration(1ms) * prng.below(1'000);
+    const std::int64_t cost = 1 + prng.below(5);
+    const Decision look = life.ask(cost, now, Operation::kLook);
+    const Decision hit = life.ask(cost, now);
+    ASSERT_EQ(look.verdict, hit.verdict);
+    ASSERT_EQ(look.remaining, hit.remaining + (hit.allowed() ? cost : 0));
+    ASSERT_EQ(look.retry_after, hit.retry_after);
+  }
+}
+
+// Four places, and a flood of keys that all want one.
+TEST(PreciseWindows, AFloodOfKeysNearTheirLimitsFreesNobody) {
+  const Life life(100, 1h, 4);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(life.ask(1, kNow).allowed());
+  ASSERT_FALSE(life.ask(1, kNow).allowed());
+  for (std::uint64_t key = 2; key < 1'000; ++key) {
+    for (int i = 0; i < 30; ++i) life.ask(3, kNow + 1s, Operation::kSpendEach, key);
+    ASSERT_FALSE(life.ask(1, kNow + 1s).allowed()) << "after " << key << " keys";
+  }
+  // An hour later by the log, give or take a quarter of the limit by two counters.
+  EXPECT_FALSE(life.ask(80, kNow + 30min).allowed());
+}
+
+TEST(PreciseWindows, ThreadsAdmitTheLimitOfOneKey) {
+  constexpr int kThreads = 4;
+  const Life life(1'000, 1h, 16);
+  std::atomic<int> admitted{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) admitted += life.ask(1, kNow).allowed() ? 1 : 0;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(admitted.load(), 1'000);
+}
+
+}  // namespace
+}  // namespace weir
