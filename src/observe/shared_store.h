@@ -71,7 +71,7 @@ struct SharedStoreFigures {
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
-  Duration beat{0};  // how long Redis takes to answer one; 0: it has answered none
+  Duration beat{0};          // how long Redis takes to answer one; 0: it has answered none
   std::uint64_t losses = 0;  // how often it came back without what it had
   FleetTraffic traffic{};
   std::vector<NodeAbout> others{};  // the other nodes, as they say
