@@ -3,6 +3,7 @@
 import { ask } from "./api";
 import { keyText } from "./denials";
 import { field, h, option, tell } from "./dom";
+import { feed } from "./live";
 import { Author } from "./rule_change";
 import { confirmed } from "./sign_in";
 
@@ -19,8 +20,8 @@ export async function block(
   const author = new Author("", "The list of blocks says it.");
   author.element.prepend(field("Denied by", rules));
   const yes = await confirmed(`Block ${shown}?`, `Everything of this ${NETWORK.test(key)
-    ? "network" : "key"} is denied for ${length}, on all nodes of the fleet. The tab Keys lifts ` +
-    "the block.", "Block", author.element);
+    ? "network" : "key"} is denied for ${length}${feed.last?.nodeCount === undefined ? ""
+      : ", on all nodes of the fleet"}. The tab Keys lifts the block.`, "Block", author.element);
   if (!yes) return;
   const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,
     ...rules.value ? { rule: rules.value } : {}, ...author.said() } });

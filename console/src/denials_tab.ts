@@ -4,7 +4,9 @@ import { type Ask, UNASKED, ask, query } from "./api";
 import { block } from "./blocking";
 import { type Column, DataTable } from "./data_table";
 import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey, withoutKey } from "./denials";
-import { badge, button, field, fill, h, option, say, tell, unique, verbatim } from "./dom";
+import {
+  OFFERED_MAX, badge, button, field, fill, h, option, say, tell, unique, verbatim,
+} from "./dom";
 import { about, clock, exact, moment, plural, wait } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
@@ -86,7 +88,8 @@ export class DenialsTab extends Tab {
     if (parameters.toString() === "") this.filters.since = "10m";
     this.showFilters();
     tell(this.message, "good", "");
-    void ruleNames().then((names) => fill(this.ids, ...names.map((name) => option(name))));
+    void ruleNames().then((names) => fill(this.ids,
+      ...names.slice(0, OFFERED_MAX).map((name) => option(name))));
     void this.load();
     this.loadEach(REFRESH_MS, () =>
       this.live.checked && !this.isRefused && this.load(UNASKED));

@@ -83,14 +83,21 @@ export function option(value: string, text = value): HTMLOptionElement {
   return h("option", { value }, text);
 }
 
-/** Offers these values and keeps what was chosen, if it is still there. */
-export function offer(select: HTMLSelectElement, values: readonly string[]): void {
-  const chosen = select.value;
-  const same = values.length === select.options.length &&
-    values.every((value, at) => select.options[at]!.value === value);
-  if (same) return;
-  fill(select, ...values.map((value) => option(value)));
-  if (values.includes(chosen)) select.value = chosen;
+/** A list to choose from that is longer holds a browser up. */
+export const OFFERED_MAX = 1000;
+
+/** Offers these values and `wanted`, and chooses `wanted`, or keeps what was chosen. */
+export function offer(select: HTMLSelectElement, values: readonly string[], wanted = ""): void {
+  const chosen = wanted || (values.includes(select.value) ? select.value : "");
+  const offered = values.slice(0, OFFERED_MAX);
+  if (chosen && !offered.includes(chosen)) offered.push(chosen);
+  const same = offered.every((value, at) => select.options[at]?.value === value) &&
+    offered.length === select.options.length;
+  if (!same) fill(select, ...offered.map((value) => option(value)));
+  if (values.length > OFFERED_MAX) {
+    select.title = `${OFFERED_MAX} of ${values.length} rules. Press / to find any.`;
+  }
+  if (chosen) select.value = chosen;
 }
 
 /** What somebody else has written: in no other direction than ours, and nothing in it is hidden. */

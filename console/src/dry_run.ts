@@ -80,15 +80,18 @@ export class DryRun {
     const { t, limit, denied } = this.chosen();
     const { asked, in_force: inForce, wanted, seconds, one_key_of: oneOf } = this.run;
     const judged = json.object(wanted);
+    const kept = json.number(oneOf) ?? 1;
     const early = json.number(judged.too_early) ?? 0;
     const text = `Limit ${exact(limit)} would have denied ${exact(denied.requests)} of ` +
       `${exact(readCount(asked).requests)} requests, ${plural(denied.keys, "key")}, in the last ` +
-      `${span(json.number(seconds))} (1 of ${exact(json.number(oneOf) ?? 1)} keys remembered). ` +
+      `${span(json.number(seconds))} (${kept === 1 ? "every key" : `one key of ${exact(kept)}`} ` +
+      "is remembered). " +
       `The rule in force: ${exact(readCount(json.object(inForce).denied).requests)}.`;
     say(this.said, judged.limit === limit
       ? `${text} Of them an exact log would have allowed ${exact(early)}.` : text);
     this.slider.setAttribute("aria-valuetext", `limit ${exact(limit)}`);
     this.chart.mark([{ t: Math.max(t, 0.01), level: "accent", text: "" }]);
+    this.chart.standAt(t);
   }
 }
 

@@ -59,8 +59,7 @@ export class ExplainTab extends Tab {
     const rule = parameters.get("rule");
     const key = parameters.get("key");
     void ruleNames().then((names) => {
-      offer(this.rule, names);
-      if (rule && names.includes(rule)) this.rule.value = rule;
+      offer(this.rule, names, rule ?? "");
       if (key !== null) this.key.value = key;
       if (rule && key) void this.askRule();
     });

@@ -69,10 +69,8 @@ export class KeysTab extends Tab {
 
   protected override opened(parameters: URLSearchParams): void {
     void ruleNames().then((names) => {
-      offer(this.rule, names);
-      const wanted = parameters.get("rule") ?? (this.rule.value && this.key.value
-        ? this.rule.value : choice.rule);
-      if (names.includes(wanted)) this.rule.value = wanted;
+      const kept = this.rule.value && this.key.value ? this.rule.value : choice.rule;
+      offer(this.rule, names, parameters.get("rule") ?? (names.includes(kept) ? kept : ""));
       if (parameters.get("key")) this.key.value = parameters.get("key")!;
       return this.load();
     });

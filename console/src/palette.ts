@@ -39,7 +39,7 @@ class Palette {
     this.input.value = "";
     this.dialog.showModal();
     this.draw(0);
-    void ruleNames(Infinity).then((names) => {
+    void ruleNames().then((names) => {
       this.entries = [...pages(), ...deeds(), ...names.map(ruleEntry)];
       this.draw(this.chosen);
     });

@@ -60,9 +60,8 @@ export class RunsBar extends HTMLElement {
   /** The rules may be others by now. */
   open(): void {
     void ruleNames().then((names) => {
-      offer(this.rule, names);
       if (!names.includes(choice.rule)) choice.set(preferred(names), choice.key);
-      this.rule.value = choice.rule;
+      offer(this.rule, names, choice.rule);
       this.show();
     });
   }

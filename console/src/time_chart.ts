@@ -89,6 +89,7 @@ export class TimeChart<T extends Told> {
   private stepS = 0;
   private dragFrom: number | undefined;
   private shown: readonly T[] = [];
+  private stand: number | undefined;
 
   constructor(private readonly options: ChartOptions<T>) {
     this.figures = options.series.map(() => h("b"));
@@ -148,6 +149,12 @@ export class TimeChart<T extends Told> {
     }));
   }
 
+  /** The figures are of this `t` while the pointer is elsewhere, not of the newest. */
+  standAt(t: number): void {
+    this.stand = t;
+    this.showMoment();
+  }
+
   private place(t: number): string {
     return `${(1 - (this.now - t) / this.spanS) * 100}%`;
   }
@@ -196,7 +203,9 @@ export class TimeChart<T extends Told> {
     const isHere = t !== undefined && t >= this.now - this.spanS && t <= this.now;
     this.line.hidden = !isHere;
     if (isHere) this.line.style.left = this.place(t);
-    const second = isHere ? nearest(this.shown, t, this.stepS) : this.shown[this.shown.length - 1];
+    const at = isHere ? t : this.stand;
+    const second = at === undefined ? this.shown[this.shown.length - 1]
+      : nearest(this.shown, at, this.stepS);
     const { series, format, fleet, says = clock } = this.options;
     series.forEach((each, at) => say(this.figures[at]!, format(second && each.value(second))));
     const whose = fleet && second ? ofWhom(second) : "";

@@ -49,12 +49,9 @@ class WrittenRules {
 
 export const written = new WrittenRules();
 
-/** A list to choose from that is longer holds a browser up. */
-const NAMES_MAX = 1000;
-
 /** The ids of the rules, as well as this page may know them. */
-export async function ruleNames(most = NAMES_MAX): Promise<string[]> {
+export async function ruleNames(): Promise<string[]> {
   const seen = (feed.last?.rules ?? []).map(({ rule }) => rule);
   const isKnown = session.mayChange && await written.load() === "";
-  return (isKnown ? [...written.rules.keys()] : seen).filter(Boolean).slice(0, most);
+  return (isKnown ? [...written.rules.keys()] : seen).filter(Boolean);
 }

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 51_116),
     ("laboratory", ("lab/", "bench/"), 8_042),
-    ("console", ("console/",), 5_283),
+    ("console", ("console/",), 5_297),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_060),
     ("scripts", ("scripts/", "dev"), 1_468),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 58_617
+TESTS_MAX = 58_624
 
 
 def weigh(tree):

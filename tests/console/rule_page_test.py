@@ -281,7 +281,7 @@ class RulePage(PageTest):
             page.run("arguments[0].focus()", page.find(".dry-run input[type=range]"))
             page.press("ARROW_LEFT", "ARROW_LEFT")
             said = page.find(".dry-run p", "Limit 80 would have denied 38 of 268 requests, 2 keys")
-            self.assertIn("(1 of 1 keys remembered). The rule in force: 3.", said.text)
+            self.assertIn("(every key is remembered). The rule in force: 3.", said.text)
             page.find(".editor .changes", "now fixed_window 80 per 1h")
             self.assertIn("limit: 80\n", page.value(".editor textarea"))
             self.pictures("dry-run")
@@ -333,6 +333,11 @@ class RulePage(PageTest):
             self.pictures("rules-10000")
             page.click("#rules [data-row='rule-77'] a")
             page.find("#rule-page .facts", "/77")
+            page.open(server.url, "explain", "?rule=rule-9998&key=a")
+            page.find("#explain .answer", "9,999 of 9,999")
+            page.open(server.url, "keys", "?rule=rule-9998&key=a")
+            page.wait(lambda _: page.value("#keys select") == "rule-9998",
+                      "the rule is chosen, though the list is longer than what it offers")
 
 
 if __name__ == "__main__":
