@@ -84,8 +84,8 @@ function readSum(from: json.Fields) {
   const rule = json.text(from.rule);
   if (rule === undefined) return [];
   return [{ rule, ...readRates(from),
-    /** Without a pause of a minute. */
-    since: json.number(from.denying_since), last: json.number(from.last_denied) }];
+    /** When the seconds of the first and last denial began, without a pause of a minute. */
+    since: json.number(from.denying_since), last: json.number(from.last_denied)! - 1 }];
 }
 
 function readRates(from: json.Fields): Rates {
