@@ -61,7 +61,7 @@ export class OverviewTab extends Tab {
   private readonly period = h("small");
   private readonly denied = new TopDenied();
   private readonly events = h("ol",
-    { class: "events", "aria-live": "polite", "aria-label": "Events" });
+    { class: "events", tabindex: 0, "aria-live": "polite", "aria-label": "Events" });
   /** Since when this node knows anything, if that is less than the span. */
   private readonly young = h("small");
   private readonly runs = new RunsBar();
