@@ -24,7 +24,9 @@ foreach(layer IN LISTS WEIR_LIBRARY_LAYERS)
     if(layer_type STREQUAL "STATIC_LIBRARY")
       target_sources(libweir PRIVATE $<TARGET_OBJECTS:${layer}>)
       if(WEIR_LTO)  # machine code with the LTO form, for linkers other than ours, and as fast
-        target_compile_options(${layer} PRIVATE -ffat-lto-objects -fno-semantic-interposition)
+        # GCC 12 takes two words at a time through memory, where it makes one vector of them.
+        target_compile_options(${layer} PRIVATE -ffat-lto-objects -fno-semantic-interposition
+                                                -fno-tree-slp-vectorize)
       endif()
     endif()
   endif()
