@@ -42,7 +42,7 @@ struct World {
     }
   }
 
-  // What the door answers whose desk knows the verdict.
+  // Asks a door, whose desk answers with this verdict.
   TestReply ask(std::string_view query, std::string_view body) {
     const auto is_plain = [](char c) { return c > ' ' && c < 0x7f && c != '#' && c != '%'; };
     return door.ask(

@@ -103,8 +103,8 @@ class Limiter {
   }
 
  private:
-  // What the keys of one bucket have in common under the default quota: of the bucket that was
-  // asked for first, which mostly is the only one. A copy finds its own.
+  // The hash that all keys of one bucket begin with, under the default quota. A limiter keeps the
+  // hash of the bucket it was asked for first; most ask for no other. A copy keeps its own.
   struct KeptScope {
     static constexpr std::size_t kNone = SIZE_MAX;
     KeptScope() = default;

@@ -31,7 +31,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kExitUsage = 2;
-// Of a log: a gigabyte, with their sources.
+// The requests of a log, with their sources: a gigabyte at most.
 constexpr std::size_t kLoggedMax = std::size_t{1} << 26;
 constexpr std::int64_t kLimitTriedMax = 30'000;  // what counts of 16 bits hold with what is over it
 
@@ -82,7 +82,7 @@ class Trials {
     return std::max(0.0, 100.0 * static_cast<double>(tally.worst - trial.limit()) /
                              static_cast<double>(trial.limit()));
   }
-  // Of what the exact log admits.
+  // The share of the requests that the exact log admits, in percent.
   static double admitted(const Trial& trial, const WindowTally& tally) {
     const std::uint64_t exact = trial.tallies().front().admitted;
     return exact == 0 ? 100 : percent(tally.admitted, exact);

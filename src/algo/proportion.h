@@ -8,8 +8,8 @@
 //   credit    .375 .75         .125 .5           -.125 .25 .625          0 ...
 //   request   no   passes, -1  no   passes, -1   no    no  passes, -1    no ...
 //
-// What passes is then charged by the rule's own algorithm. So no more is admitted than the
-// algorithm admits. What it denies all the same has its credit back.
+// The rule's own algorithm then charges each request that passes, so no more is admitted than it
+// admits. A request that the algorithm denies gives its credit back.
 //
 // Thread rule: one core. Tested by src/engine/asks/asks_proportion_test.cc and
 // tests/redis/async_share_test.cc.
@@ -71,7 +71,7 @@ class PassCredits {
     credit -= units;
     return true;
   }
-  // Of several in a row, one is kept.
+  // A key keeps the credit of one request at most.
   void give_back(std::uint64_t key, std::int64_t cost) {
     double& credit = credits_[key % credits_.size()];
     const auto units = static_cast<double>(cost);

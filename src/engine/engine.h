@@ -173,7 +173,7 @@ class Engine {
 
   // The figures of this core.
   CoreTraffic& traffic() { return traffic_; }
-  // What may pass of keys by rules that are proportional.
+  // The credits of keys whose rules deny in proportion.
   PassCredits& pass_credits() { return pass_credits_; }
 
  private:

@@ -145,7 +145,7 @@ inline KeyHash Limiter::scope_of(std::string_view bucket) const noexcept {
   return is_kept ? kept_.scope : find_scope(bucket);
 }
 
-// Who comes first, keeps it.
+// The thread that comes first keeps its bucket.
 [[gnu::noinline]] KeyHash Limiter::find_scope(std::string_view bucket) const noexcept {
   const KeyHash scope = hasher_.hash_scope(bucket, *default_quota_);
   std::size_t none = KeptScope::kNone;

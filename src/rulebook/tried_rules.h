@@ -32,7 +32,7 @@ struct RulesBefore {
   const RuleHistory& history;
 };
 
-// Of the trial's rule; of a file the first 16 rules that are others than those in force.
+// Tries the trial's rule, or the first 16 rules of a file that differ from those in force.
 std::vector<DryRun> dry_runs_of(const TriedRules& tried, const RulesBefore& before,
                                 const RuleTrial& trial, const RecentAsks* memory, Instant now);
 

@@ -180,7 +180,7 @@ struct Rule {
   Effect effect = Effect::kLimit;
   bool enabled = true;  // a disabled rule allows everything and counts nothing
   bool shadow = false;  // counts and reports, but never denies
-  // Of a key above its limit, the share that is above is denied, and the rest passes evenly.
+  // Denies only the share of a key's requests that is above its limit; the others pass evenly.
   bool is_proportional = false;
   std::int64_t enforced_percent = 100;  // of the keys; the others are as in shadow
   std::optional<Mode> mode{};           // none: the node's

@@ -70,7 +70,7 @@ Explanation explanation(const ExplainOptions& options, std::string_view rule) {
           .denials = denials.at("denials").as_array()};
 }
 
-// What is left of each limit.
+// Names each limit and how much of it is left.
 std::string left_text(const json::object& counter) {
   if (const auto* const limits = counter.if_contains("limits")) {
     std::string text;

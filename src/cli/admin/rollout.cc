@@ -73,7 +73,7 @@ json::object start(const std::string& share, const RolloutOptions& options) {
             {"stopped", nullptr}}}};
 }
 
-// Of the rule as it was seen.
+// Changes the rule only if nobody else has changed it since it was read.
 void change(const RolloutOptions& options, const std::string& path) {
   const json::value seen = json::parse(options.client.ask({.url = path}));
   const json::value& rule = seen.at("rule");

@@ -7,8 +7,8 @@
 // A change names the version of the rules that this node has seen, and Redis takes one of each
 // version. So of two nodes one moves. While Redis is away no node goes on; any goes back.
 //
-// Which keys a step has seen is known by sketches of minutes (observe/key_sketch.h). So a step
-// begins with those of up to two minutes before.
+// Sketches of minutes (observe/key_sketch.h) know the keys that a step has seen. So a step counts
+// keys of up to two minutes before it, too.
 //
 // Thread rule: one thread. Tested by rollouts_test.cc and tests/e2e/rollout_test.py.
 

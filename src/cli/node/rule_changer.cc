@@ -102,7 +102,7 @@ Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
   return loaded;
 }
 
-// What a fleet counts together, one node alone does not know.
+// One node alone does not know the counts that a fleet shares.
 RuleVerdict RuleChanger::verdict_on(const RuleTrial& trial, Instant now) const {
   RuleVerdict verdict = book_.judge(trial, memory_, now);
   if (fleet_ == nullptr || fleet_->hold().nodes.size() < 2) return verdict;

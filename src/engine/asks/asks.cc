@@ -296,7 +296,7 @@ void Asks::read_meters() {
   }
 }
 
-// Of what was to pass and is denied, by its own limit or by another of all.
+// A request was to pass, and its own limit or another one of the list denies it.
 void Asks::give_back_credits() {
   for (const auto& item : round_.items()) {
     if (item->is_settled || !is_above(*item, round_.operation())) continue;
