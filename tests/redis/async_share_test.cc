@@ -23,7 +23,7 @@ constexpr Duration kTrip = 10ms;
 
 class AsyncShare : public testing::SyncingFleet {
  protected:
-  // What a node asks by rules.
+  // One node, and its asks by rules.
   struct Asking {
     Asking(SyncingNode& of, const KeyHasher& hasher)
         : node(of),

@@ -23,8 +23,8 @@
 // limits are protected by their slots (room.h), whatever happens here.
 //
 // A key asks for a place while its two counts come to over a quarter of its limit. Places are in
-// sets of four. Whose windows have passed goes first, else who has the smallest part of its limit,
-// if that is less than the newcomer's.
+// sets of four. A newcomer takes the place of a key whose windows have passed. Else it takes the
+// place of the key with the smallest part of its limit, if its own part is larger.
 //
 // Counts have 16 bits. Limits over 32,767 are counted in units of a power of two, whose rounding is
 // carried on: at most 1/16,384 of the limit.
@@ -72,7 +72,7 @@ class FinePlace {
   // The current count is about to be this.
   void note(std::int64_t current) { add((current >> shift_) - counted_); }
 
-  // What algo::EvenPast says, by what is known. REQUIRES: touched
+  // Answers as algo::EvenPast does, by the counts of this place. REQUIRES: touched
   std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state, Instant now) const;
   std::int64_t faded_at_us(const Quota& quota, const algo::SlidingWindowState& state,
                            algo::EvenPast::Count count, std::int64_t units) const;
@@ -128,7 +128,7 @@ class FineCounts {
   algo::Step<algo::SlidingWindowState> decide(const Charge& charge,
                                               const algo::SlidingWindowState& state,
                                               Instant now) noexcept;
-  // What spend() of a store would answer; `remaining` is before the cost.
+  // The answer that a store's spend() would give; `remaining` is before the cost.
   Decision look(const Charge& charge, const algo::SlidingWindowState& state, Instant now) noexcept;
   // Packing::spend(), by what is known of the key. REQUIRES: is_near()
   Packing::Next spend(const Packing& packing, const Charge& charge, SlotWord word,

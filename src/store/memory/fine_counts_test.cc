@@ -68,7 +68,7 @@ struct Key {
   }
 };
 
-// What it says of the future is so.
+// A decision tells the truth about the future.
 void expect_truth(const Key& key, const Quota& quota, std::int64_t cost, const Decision& decision,
                   Instant now) {
   EXPECT_TRUE(decision.remaining == 0 || key.look(quota, decision.remaining, now).allowed());
@@ -198,7 +198,7 @@ TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
       } else if (cost >= 0) {
         EXPECT_LE(key.state.current, held_before);
       }
-      // What is given back is answered by two counters.
+      // Two counters answer where units are given back.
       if (cost > 0) expect_truth(key, quota, cost, decision, now);
     }
   }

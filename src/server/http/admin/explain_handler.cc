@@ -132,7 +132,7 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
   json.field("on_store_failure", kOnStoreFailureNames[choice]);
 }
 
-// Of several limits each; the other fields are about the one that presses most.
+// Writes each of several limits. The other fields are about the limit that presses most.
 void write_limits(JsonWriter& json, const Asks::Limits& limits) {
   if (limits.quotas.empty()) return;
   json.key("limits").begin_array();
@@ -145,7 +145,7 @@ void write_limits(JsonWriter& json, const Asks::Limits& limits) {
   json.end_array();
 }
 
-// What is dropped of the key now, whatever its counter has left.
+// Writes the share of the key's requests that is dropped now, whatever its counter has left.
 void write_share(JsonWriter& json, const Rule& rule, const Answer& answer) {
   if (!rule.is_proportional) return;
   const std::int64_t above = std::max<std::int64_t>(0, answer.offered - answer.quota.limit());

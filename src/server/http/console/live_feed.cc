@@ -54,7 +54,7 @@ std::string node_text(const std::string& id, const std::string& title) {
   return "node " + (title.empty() ? id : title + " (" + id + ")");
 }
 
-// What nodes share stays in Redis.
+// A start forgets the counters of a node alone; Redis keeps those of a fleet.
 LiveEvent start_event(const LivePicture& picture, Instant started) {
   const bool is_alone = !picture.figures->shared;
   const std::string text = "the node has started";
