@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "rls/rate_limit_service.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/check/check_routes.h"
 
@@ -49,7 +50,7 @@ void add_routes(TestDoor& door, const TestDoor::Options& options) {
   HttpCore& core = door.door.core();
   add_check_routes(core, CheckRoutes::kAll);
   add_auth_route(core);
-  add_json_route(core, door.rls);
+  add_json_route(core, *door.rls);
   add_node_pages(core, door.view);
   add_explain_page(core, options.switches);
   add_block_page(core, [&live = door.live](const BlockNotice& news) {
@@ -169,6 +170,7 @@ std::string request(std::string_view method, std::string_view path, std::string_
 }
 
 TestDoor::TestDoor() : TestDoor(Options{}) {}
+TestDoor::~TestDoor() = default;
 
 TestDoor::TestDoor(Options options)
     : fleet_keys(options.key_texts),
@@ -192,14 +194,14 @@ TestDoor::TestDoor(Options options)
             .logins = &logins,
             .chance = chance()}),
       rules(compile(options, traffic.rules())),
-      rls(engine, blocks, rules, {}),
+      rls(std::make_unique<rls::RateLimitService>(engine, blocks, rules, RlsOptions{})),
       door(node, engine, blocks, rules) {
   add_routes(*this, options);
 }
 
 void TestDoor::use_rules(const RuleSetPtr& others) {
   door.use_rules(others);
-  rls.use_rules(others);
+  rls->use_rules(others);
 }
 
 std::string TestDoor::converse(std::string_view request) {

@@ -19,7 +19,6 @@
 #include "engine/engine.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
-#include "rls/rate_limit_service.h"
 #include "rulebook/rule_desk.h"
 #include "rules/rule_set.h"
 #include "server/http/console/console_routes.h"
@@ -29,6 +28,10 @@
 #include "weir/store.h"
 
 namespace weir {
+
+namespace rls {
+class RateLimitService;
+}
 
 // Counts what each key has spent and never forgets; the whole window is always ahead.
 class SummingStore : public Store {
@@ -112,6 +115,7 @@ class TestDoor {
   };
   TestDoor();
   explicit TestDoor(Options options);
+  ~TestDoor();
 
   // What a new connection answers to `request`.
   std::string converse(std::string_view request);
@@ -137,7 +141,7 @@ class TestDoor {
   LiveConsoles consoles;
   HttpNode node;
   RuleSetPtr rules;  // at first
-  rls::RateLimitService rls;
+  const std::unique_ptr<rls::RateLimitService> rls;
   HttpDoor door;
   Peer peer;  // of new connections; nobody in particular: a Unix socket
   Instant now = kStart + std::chrono::seconds(100);
