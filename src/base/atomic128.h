@@ -62,7 +62,8 @@ class alignas(16) Atomic128 {
   // Bits of those of eight neighbours whose upper four bytes are these, two for each.
   static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
 #ifdef WEIR_ATOMIC128_SSE
-    asm volatile("" ::: "memory");  // they are read now, in any order
+    // They are read now, in any order.
+    asm volatile("" : "+m"(*reinterpret_cast<Uint128(*)[8]>(const_cast<Uint128*>(&eight->value_))));
     const auto* words = reinterpret_cast<const __m128i*>(&eight->value_);
     const auto uppers = [](const __m128i* four) {
       return _mm_unpackhi_epi64(_mm_unpackhi_epi32(four[0], four[1]),

@@ -140,9 +140,12 @@ inline Result<const Quota*> Limiter::quota_for(const HitOptions& options,
 }
 
 inline KeyHash Limiter::scope_of(std::string_view bucket) const noexcept {
-  const bool is_kept = kept_.bucket_size.load(std::memory_order_acquire) == bucket.size() &&
-                       bytes_of(bucket) == kept_.bytes;
-  return is_kept ? kept_.scope : find_scope(bucket);
+  if (kept_.bucket_size.load(std::memory_order_acquire) == bucket.size()) [[likely]] {
+    const auto [first, last] = bytes_of(bucket);
+    if (((first ^ kept_.bytes[0]) | (last ^ kept_.bytes[1])) == 0) [[likely]]
+      return kept_.scope;
+  }
+  return find_scope(bucket);
 }
 
 // The thread that comes first keeps its bucket.

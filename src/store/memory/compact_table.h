@@ -39,7 +39,7 @@
 // as a plain key that never expires; the thread that loses one starts over.
 //
 // Processes may share a table, its slots and Counts. One that is killed leaves at worst a claim.
-// `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
+// `Probe` lets a test stop a thread before an exchange; the product's does nothing.
 // Thread rule: any thread, concurrently. Progress: lock-free.
 // Tested by compact_table_test.cc, compact_table_race_test.cc and the store's tests.
 
@@ -166,8 +166,7 @@ class CompactTable {
     return untouched && exchange(place[candidate], word, change.before);
   }
 
-  // From now on sliding windows near their limits are decided by what `fine`, which outlives this,
-  // knows.
+  // From now on `fine`, which outlives this, knows of sliding windows near their limits.
   void use(FineCounts& fine) noexcept { fine_ = &fine; }
 
   void erase(KeyHash key) noexcept {
@@ -238,7 +237,7 @@ class CompactTable {
   Decision apply(const Place& place, const Charge& charge, Instant now, SlotChange* change,
                  Decide decide) noexcept;
   // For keys whose state mostly is a Plain one, kept as a State.
-  template <typename Plain, typename State>
+  template <typename Plain, typename State, bool kFine = false>
   Decision spend_soon(const Charge& charge, Instant now, SlotChange* change) noexcept;
   template <typename State>
 #ifndef __wasm__  // where it would be larger
@@ -290,6 +289,9 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
   if constexpr (kOneThread) {
     return spend_later<State>(charge, now, change);
   } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
+    if constexpr (kMayBeFine<State>) {
+      if (fine_ != nullptr) return spend_soon<State, State, true>(charge, now, change);
+    }
     return spend_soon<State, State>(charge, now, change);
   } else {
     switch (charge.quota->active()) {
@@ -304,7 +306,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
 
 // Most that is spent is spent by a known key, and leaves something (Packing::spend).
 template <typename Probe>
-template <typename Plain, typename State>
+template <typename Plain, typename State, bool kFine>
 [[gnu::flatten]] Decision CompactTable<Probe>::spend_soon(const Charge& charge, Instant now,
                                                           SlotChange* change) noexcept {
   Decision decision;
@@ -313,10 +315,10 @@ template <typename Plain, typename State>
   if (slot != nullptr && charge.cost > 0) [[likely]] {
     const SlotWord word(slot->load_halves());  // an exchange fails if they are of two words
     const int code = Packing::code_of<Plain>(*charge.quota);
-    if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code)) [[likely]] {
-      Plain state;
-      packing_.unpack(*charge.quota, word, state);
-      auto next = next_word<State>(fine_, packing_, *slot, charge, word, state, now, decision);
+    Plain state;
+    if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code) &&
+        packing_.unpack_now(*charge.quota, word, now, state)) [[likely]] {
+      auto next = next_word<kFine>(fine_, packing_, *slot, charge, word, state, now, decision);
       Probe::reached(TablePoint::kBeforeUpdate);
       if (next && exchange(*slot, word, *next)) [[likely]] {
         if (change != nullptr) *change = {word, *next};
@@ -417,15 +419,18 @@ std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
   return kCandidates;
 }
 
-// No branches among the slots of a set: which one it is can't be predicted.
+// No branches among a set's slots: which one it is can't be predicted. Two bits are one slot.
 template <typename Probe>
 Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
   fetch(place.second);  // both sets are on their way while the first is looked through
-  const unsigned in_first = Atomic128::find(place.first, place.upper());
-  if (in_first != 0) [[likely]]
-    return place.first + std::countr_zero(in_first) / 2U;
-  const unsigned in_second = Atomic128::find(place.second, place.upper());
-  return in_second == 0 ? nullptr : place.second + std::countr_zero(in_second) / 2U;
+  Atomic128* set = place.first;
+  unsigned found = Atomic128::find(set, place.upper());
+  if (found == 0) [[unlikely]] {
+    found = Atomic128::find(set = place.second, place.upper());
+    if (found == 0) return nullptr;
+  }
+  return reinterpret_cast<Atomic128*>(reinterpret_cast<std::uint64_t*>(set) +
+                                      std::countr_zero(found));
 }
 
 template <typename Probe>

@@ -114,6 +114,12 @@ class FineCounts {
                              algo::EvenPast::Count count, std::int64_t units) const noexcept {
       return place->faded_at_us(quota, state, count, units);
     }
+    std::int64_t next_faded_us(const Quota& quota, const algo::SlidingWindowState& state,
+                               std::int64_t weight, std::int64_t held) const noexcept {
+      using Count = algo::EvenPast::Count;
+      return weight > 0 ? faded_at_us(quota, state, Count::kPrevious, weight - 1)
+                        : faded_at_us(quota, {state.start_us, 0, held}, Count::kCurrent, held - 1);
+    }
   };
 
   // REQUIRES: places > 0
@@ -169,12 +175,12 @@ inline constexpr bool kMayBeFine = !kOneThread && std::is_same_v<State, algo::Sl
 // Packing::spend() and algo::decide(), by what `fine` knows of keys near their limits. It may be
 // null. State is what the quota's algorithm has; Plain is as in a word.
 // A `word` may be of two halves that never were together; places see only whole ones.
-template <typename State, typename Plain>
+template <bool kFine, typename Plain>
 inline Packing::Next next_word(FineCounts* fine, const Packing& packing, const Atomic128& slot,
                                const Charge& charge, SlotWord word, const Plain& state, Instant now,
                                Decision& decision) noexcept {
-  if constexpr (kMayBeFine<State>) {
-    if (fine != nullptr && FineCounts::is_near(*charge.quota, state, charge.cost)) [[unlikely]] {
+  if constexpr (kFine) {
+    if (FineCounts::is_near(*charge.quota, state, charge.cost)) [[unlikely]] {
       if (slot.load() != word.bits()) return std::nullopt;
       return fine->spend(packing, Charge(charge), word, Plain(state), now, decision);
     }

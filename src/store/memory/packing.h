@@ -76,16 +76,12 @@ class Packing {
   }
 
   void unpack(const Quota& quota, SlotWord word, algo::FixedWindowState& state) const {
-    const int shift = shift_of(quota);
-    state.start_us = window_start(quota, word, shift);
-    state.count = word.last_count(std::min(SlotWord::kCountBits + shift, 63));
+    state.start_us = window_start(quota, word, shift_of(quota));
+    unpack_counts(quota, word, state);
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
-    const int shift = shift_of(quota);
-    const int half = half_bits(shift);
-    state.start_us = window_start(quota, word, shift);
-    state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
-    state.current = word.last_count(half);
+    state.start_us = window_start(quota, word, shift_of(quota));
+    unpack_counts(quota, word, state);
   }
   void unpack(const Quota&, SlotWord word, algo::TokenBucketState& state) const {
     state.tat_us = base_us_ + word.time_us(0);
@@ -105,6 +101,19 @@ class Packing {
     }
   }
 
+  // The same of a word whose window, if it has one, is that of `now`. Says whether it is.
+  template <typename State>
+  bool unpack_now(const Quota& quota, SlotWord word, Instant now, State& state) const {
+    if constexpr (std::is_same_v<State, algo::TokenBucketState>) {
+      unpack(quota, word, state);
+    } else {
+      state.start_us = algo::window_start(quota.window().count(), epoch_us(now));
+      if (!word.is_of(state.start_us - base_us_, shift_of(quota))) return false;
+      unpack_counts(quota, word, state);
+    }
+    return true;
+  }
+
   // The code of words of this state, where there is no penalty.
   template <typename State>
   static int code_of(const Quota& quota) {
@@ -119,7 +128,7 @@ class Packing {
              std::int64_t cost, Instant now, Decision& decision) const {
     const Duration elapsed{epoch_us(now) - state.start_us};
     const std::int64_t left = quota.limit() - state.count - cost;
-    if (elapsed < Duration{0} || elapsed >= quota.window() || left <= 0) return std::nullopt;
+    if (left <= 0) return std::nullopt;
     decision.limit = quota.limit();
     decision.remaining = left;
     decision.reset_after = decision.more_after = quota.window() - elapsed;
@@ -130,15 +139,10 @@ class Packing {
              std::int64_t cost, Instant now, Decision& decision, Past past = {}) const {
     const std::int64_t window_us = quota.window().count();
     const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
-    if (elapsed_us < 0 || elapsed_us >= window_us) return std::nullopt;
     const std::int64_t weight = past.weight(quota, state, now);
     const std::int64_t held = state.current + cost + weight;
     if (held >= quota.limit()) return std::nullopt;
-    // The previous window fades first, the current one from its end on.
-    using Count = algo::EvenPast::Count;
-    const std::int64_t more_us =
-        weight > 0 ? past.faded_at_us(quota, state, Count::kPrevious, weight - 1)
-                   : past.faded_at_us(quota, {state.start_us, 0, held}, Count::kCurrent, held - 1);
+    const std::int64_t more_us = past.next_faded_us(quota, state, weight, held);
     decision.limit = quota.limit();
     decision.remaining = quota.limit() - held;
     decision.reset_after = Duration{2 * window_us - elapsed_us};
@@ -147,21 +151,11 @@ class Packing {
   }
   Next spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
              std::int64_t cost, Instant now, Decision& decision) const {
-    const std::int64_t ahead_us = std::max<std::int64_t>(-1, state.tat_us - epoch_us(now));
-    std::int64_t full = 0;
-    std::int64_t debt = 0;
-    if (cost > quota.capacity() ||
-        !algo::multiply(quota.capacity(), quota.ticks_per_unit(), &full) ||
-        !algo::multiply(ahead_us + 1, quota.ticks_per_us(), &debt) || debt >= full ||
-        full > algo::kNarrowTicksMax) {
-      return std::nullopt;
+    if (quota.ticks_per_us() != 1) {
+      return spend_ticks(quota, word, state, cost, now, decision, quota.ticks_per_us());
     }
-    debt += algo::ticks_of(quota, state) - quota.ticks_per_us();
-    debt = (ahead_us < 0 ? 0 : debt) + cost * quota.ticks_per_unit();
-    if (full - debt < quota.ticks_per_unit()) return std::nullopt;
-    auto step = algo::settle(quota, debt, Verdict::kAllowed, now);
-    decision = step.decision;
-    return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, step.state));
+    constexpr std::integral_constant<std::int64_t, 1> kTicksAreUs;  // as whenever T is whole
+    return spend_ticks(quota, word, state, cost, now, decision, kTicksAreUs);
   }
 
   bool expired(SlotWord word, Instant now) const {
@@ -169,13 +163,49 @@ class Packing {
   }
 
  private:
+  template <typename TicksPerUs>
+  Next spend_ticks(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
+                   std::int64_t cost, Instant now, Decision& decision, TicksPerUs per_us) const {
+    const std::int64_t per_unit = quota.ticks_per_unit();
+    const std::int64_t ahead_us = state.tat_us - epoch_us(now);
+    std::int64_t full = 0;
+    std::int64_t debt = 0;
+    if (cost > quota.capacity() || !algo::multiply(quota.capacity(), per_unit, &full) ||
+        full > algo::kNarrowTicksMax ||
+        !algo::multiply(std::max<std::int64_t>(0, ahead_us), per_us, &debt) || debt > full) {
+      return std::nullopt;
+    }
+    if (per_us > 1 && ahead_us >= 0) debt += algo::ticks_of(quota, state);
+    debt += cost * per_unit;
+    const std::int64_t left = full - debt;
+    algo::TokenBucketState next{epoch_us(now) + debt / per_us, debt % per_us};
+    if (left < per_unit || !is_below_bit(next.tat_us - base_us_, SlotWord::kTimeBits)) {
+      return std::nullopt;
+    }
+    decision.limit = quota.capacity();
+    decision.remaining = left / per_unit;
+    decision.reset_after = Duration{debt / per_us + (next.tat_ticks > 0 ? 1 : 0)};
+    const std::int64_t missing = (quota.capacity() - decision.remaining - 1) * per_unit;
+    decision.more_after = decision.reset_after - Duration{missing / per_us};
+    return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, next));
+  }
+
   static bool is_below_bit(std::int64_t value, int bit) { return value >> bit == 0; }
   // A window is 1 ms at least.
   static int shift_of(const Quota& quota) {
-    return 63 - __builtin_clzll(static_cast<unsigned long long>(quota.window().count()));
+    return 63 ^ __builtin_clzll(static_cast<unsigned long long>(quota.window().count()));
   }
   // Bits of each of a sliding window's two counts.
   static constexpr int half_bits(int shift) { return (SlotWord::kCountBits + shift) >> 1; }
+  static void unpack_counts(const Quota& quota, SlotWord word, algo::FixedWindowState& state) {
+    state.count = word.last_count(std::min(SlotWord::kCountBits + shift_of(quota), 63));
+  }
+  static void unpack_counts(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) {
+    const int shift = shift_of(quota);
+    const int half = half_bits(shift);
+    state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
+    state.current = word.last_count(half);
+  }
 
   [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(
       const Quota& quota, const algo::AdaptiveState& state) const {
@@ -222,6 +252,8 @@ class Packing {
 // One bit more than the limit has, as a window's count goes up to twice that.
 inline bool Packing::fits(const Quota& quota) {
   switch (quota.algorithm()) {
+    [[likely]] case Algorithm::kSlidingWindow:
+      return is_below_bit(quota.limit(), half_bits(shift_of(quota)) - 1);
     case Algorithm::kFixedWindow:
       // A window is at least 1 ms, so there are 32 bits at least.
       return is_below_bit(quota.limit(), SlotWord::kCountBits + shift_of(quota) - 1);
@@ -229,8 +261,6 @@ inline bool Packing::fits(const Quota& quota) {
       return is_below_bit(quota.limit(),
                           kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] - 1) &&
              quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
-    case Algorithm::kSlidingWindow:
-      return is_below_bit(quota.limit(), half_bits(shift_of(quota)) - 1);
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
     case Algorithm::kSlidingLog:

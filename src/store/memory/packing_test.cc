@@ -107,11 +107,16 @@ int spend_in_words(const Quota& quota, Instant now) {
     const auto cost = *rc::gen::oneOf(rc::gen::just<std::int64_t>(1),
                                       rc::gen::inRange<std::int64_t>(1, quota.capacity() + 2));
     const SlotWord word = SlotWord::make(0xabcdef, Rank::kOverLimit, kPacking.pack(quota, state));
-    if (!(state == State{})) kPacking.unpack(quota, word, state);  // in years that it can hold
+    const bool is_known = !(state == State{});
+    if (is_known) kPacking.unpack(quota, word, state);  // in years that it can hold
+    State current;
+    const bool is_current = is_known && kPacking.unpack_now(quota, word, now, current);
+    RC_ASSERT(!is_current || current == state);
     Decision decision;
-    const auto next = kPacking.spend(quota, word, state, cost, now, decision);
+    auto next = Packing::Next();
+    if (is_current) next = kPacking.spend(quota, word, state, cost, now, decision);
     const auto step = algo::decide(quota, state, cost, now);
-    if (next && !(state == State{})) {
+    if (next) {
       ++spent;
       RC_ASSERT(step.changed && decision.remaining > 0);
       RC_ASSERT(decision == step.decision);

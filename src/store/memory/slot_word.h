@@ -61,9 +61,12 @@ class SlotWord {
   static constexpr int penalty_shift(int code) { return kShiftMin + 2 * (code - kPenaltyCode); }
 
   static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
-    const auto time_us = static_cast<std::uint64_t>(payload.time_us);  // no sign to extend
-    const Uint128 state = (static_cast<Uint128>(time_us) << kCountBits) | payload.counts;
-    return SlotWord(head(fingerprint, payload.code, rank) | state);
+    // By halves, as GCC shifts all 128 in memory.
+    const auto time_us = static_cast<std::uint64_t>(payload.time_us);
+    const std::uint64_t low = time_us << kCountBits | static_cast<std::uint64_t>(payload.counts);
+    const std::uint64_t high =
+        time_us >> (64 - kCountBits) | static_cast<std::uint64_t>(payload.counts >> 64);
+    return SlotWord(head(fingerprint, payload.code, rank) | of_halves(high, low));
   }
 
   // `number` tells this claim from any other, so that a compare-exchange on it can't
@@ -74,7 +77,7 @@ class SlotWord {
 
   constexpr Uint128 bits() const { return bits_; }
   constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
-  // 64 bits from this one on. By halves, as GCC shifts all 128 in memory. REQUIRES: 0 < bit < 64
+  // 64 bits from this one on. REQUIRES: 0 < bit < 64
   constexpr std::uint64_t word_from(int bit) const {
     return high_half() << (64 - bit) | static_cast<std::uint64_t>(bits_) >> bit;
   }
@@ -93,7 +96,8 @@ class SlotWord {
   // With so much more in the lowest bits.
   // REQUIRES: units >= 0; the count that is there stays within its bits
   constexpr SlotWord plus(std::int64_t units) const {
-    return SlotWord(bits_ + static_cast<std::uint64_t>(units));
+    const auto low = static_cast<std::uint64_t>(bits_) + static_cast<std::uint64_t>(units);
+    return SlotWord(of_halves(high_half(), low));
   }
 
   // Microseconds since the table's base, as far as the shift tells them.
@@ -101,6 +105,11 @@ class SlotWord {
   constexpr std::int64_t time_us(int shift) const {
     constexpr std::uint64_t kMask = (std::uint64_t{1} << kTimeBits) - 1;
     return static_cast<std::int64_t>(word_from(kCountBits) & kMask) & whole_units(shift);
+  }
+  // Whether that is what is told of this time.
+  constexpr bool is_of(std::int64_t time_us, int shift) const {
+    const std::uint64_t differs = word_from(kCountBits) ^ static_cast<std::uint64_t>(time_us);
+    return differs << (64 - kTimeBits) >> (64 - kTimeBits + shift) == 0;
   }
   static constexpr std::int64_t whole_units(int shift) { return std::int64_t{-1} << shift; }
   constexpr Uint128 counts(int shift) const {
@@ -114,6 +123,10 @@ class SlotWord {
   }
   // The one before it, in so many bits from this one on. REQUIRES: 16 <= from, from + bits <= 80
   constexpr std::int64_t count_before(int from, int bits) const {
+    if (from + bits <= 64) [[likely]] {
+      const std::uint64_t upmost = static_cast<std::uint64_t>(bits_) << (-(from + bits) & 63);
+      return static_cast<std::int64_t>(upmost >> (-bits & 63));
+    }
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
     return static_cast<std::int64_t>(word_from(16) >> (from - 16) & mask);
   }
@@ -155,7 +168,10 @@ class SlotWord {
   static constexpr Uint128 head(std::uint64_t fingerprint, int code, Rank rank) {
     const std::uint64_t high = fingerprint << 16 | static_cast<std::uint64_t>(code) << 10 |
                                static_cast<std::uint64_t>(rank) << 8;
-    return static_cast<Uint128>(high) << 64;
+    return of_halves(high, 0);
+  }
+  static constexpr Uint128 of_halves(std::uint64_t high, std::uint64_t low) {
+    return static_cast<Uint128>(high) << 64 | low;
   }
   Uint128 bits_ = 0;
 };

@@ -47,8 +47,9 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
 template <typename Action>
 decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
   switch (algorithm) {
+    [[likely]] case Algorithm::kSlidingWindow:
+      return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
-    case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
     case Algorithm::kAdaptive:
       if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
