@@ -2,6 +2,8 @@
 //
 //   keys/N                     what making a random key costs: subtract it from the others
 //   clock                      what reading the time costs: part of hit, not of batch16
+//   access/N                   one access to two neighbouring lines of a table for N keys, which
+//                              waits for the one before: what no hit can do without
 //   hit/ALGORITHM/N            Limiter::hit, as a program calls it
 //   batch16/ALGORITHM/N        16 keys hashed, then decided by the store in one call
 //   shared/ALGORITHM/N         the same by one thread and by two on one store, wall clock
@@ -14,6 +16,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -24,6 +27,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/huge_array.h"
 #include "base/prng.h"
 #include "weir/clock.h"
 #include "weir/limiter.h"
@@ -144,6 +148,21 @@ void keys(benchmark::State& state, std::uint32_t keys) {
   }
 }
 
+void access(benchmark::State& state, std::uint32_t keys) {
+  constexpr double kLoad = 0.6;      // of the table, whose slots have 16 bytes
+  constexpr std::size_t kWords = 8;  // of a line
+  const auto lines = static_cast<std::uint32_t>(keys / kLoad * 16 / 64) & ~1U;
+  HugeArray<std::uint64_t> words(kWords * lines);
+  std::ranges::fill(words, 0);
+  Prng prng = next_prng();
+  std::uint64_t last = 0;
+  for ([[maybe_unused]] auto step : state) {
+    const std::size_t line = prng.below(lines) + last;
+    last = words[kWords * line] | words[kWords * (line ^ 1)];
+  }
+  benchmark::DoNotOptimize(last);
+}
+
 void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
   World& world = World::of(algorithm, keys);
   Prng prng = next_prng();
@@ -184,6 +203,7 @@ const bool kRegistered = [] {
   for (const std::uint32_t count : {100'000U, 10'000'000U}) {
     const std::string size = std::to_string(count);
     benchmark::RegisterBenchmark(("keys/" + size).c_str(), keys, count);
+    benchmark::RegisterBenchmark(("access/" + size).c_str(), access, count);
     for (const Algorithm algorithm :
          {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
       const std::string name = "/" + std::string(algorithm_name(algorithm)) + "/" + size;

@@ -33,6 +33,7 @@ std::vector<std::string> keys_of(std::size_t length) {
 namespace {
 
 void count(const Row& row) {
+  std::fprintf(stderr, "counting: %s\n", row.name.c_str());
   const Work work = row.make();
   work(2 * kKeys);
   const auto counted = [&](const char* what, std::size_t times) {

@@ -226,10 +226,10 @@ def tls_options(folder):
 def nginx_rows(bench):
     with nginx.weir_with_rules(bench) as weir:
         contenders = nginx.contenders(bench, weir)
-        base = nginx.instructions_of(bench, contenders["nothing"])
+        base = nginx.instructions_of(bench, "nothing", contenders["nothing"])
         return [Row(f"inside nginx: {what}, more than without", f"{more:+,.0f} instructions", "",
                     "", f"at most +{goal:,}", more <= goal)
                 for what, name, goal in (("allowed, five fields", "the module", 2_800),
                                          ("denied from a block", "the module, denied from a block",
                                           1_300))
-                for more in [nginx.instructions_of(bench, contenders[name]) - base]]
+                for more in [nginx.instructions_of(bench, name, contenders[name]) - base]]

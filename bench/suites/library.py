@@ -6,6 +6,7 @@ from results import Row
 ALGORITHMS = ["token_bucket", "sliding_window", "fixed_window"]
 # Keys, and the goal in nanoseconds a check.
 GOALS_NS = {100_000: 50, 10_000_000: 200}
+ACCESSES_GOAL = 1.3  # of the time that one access to the table's memory takes
 BATCH = 16
 THREADS_GOAL = 1.8
 BYTES_GOAL = 32
@@ -30,6 +31,7 @@ def run(bench):
             if len(bench.all_cpus) > 1:
                 rows.append(threads_row(f"two threads, {what}", runs))
             if keys == MEMORY_KEYS:
+                rows.append(access_row(f"`Limiter::hit`, {what}", runs))
                 rows.append(memory_row(f"memory, {what}", runs, algorithm))
     return rows
 
@@ -37,7 +39,7 @@ def run(bench):
 def measure(bench, name):
     """One process, and so one store: {benchmark: its figures}."""
     keys = name.rpartition("/")[2]
-    wanted = f"^(clock|keys/{keys}|(hit|batch16|shared)/{name})($|/)"
+    wanted = f"^(clock|(keys|access)/{keys}|(hit|batch16|shared)/{name})($|/)"
     report = harness.run_json(bench.on_all_cpus(
         [bench.library_bench, f"--benchmark_filter={wanted}", "--benchmark_format=json",
          f"--benchmark_min_time={0.1 if bench.quick else 0.5}"]))
@@ -72,6 +74,17 @@ def check_row(what, runs, kind, keys):
                samples={"gross_ns": [run[kind]["cpu_time"] / checks for run in runs],
                         "loop_ns": [run["keys"]["cpu_time"] for run in runs],
                         "clock_ns": [run["clock"]["cpu_time"] for run in runs]})
+
+
+def access_row(what, runs):
+    """Beyond all caches, a hit waits for memory once."""
+    hit, access = ([run[kind]["cpu_time"] - run["keys"]["cpu_time"] for run in runs]
+                   for kind in ("hit", "access"))
+    ratio = harness.median([one / other for one, other in zip(hit, access)])
+    return Row(what, f"{harness.median(hit):.0f} ns a check",
+               f"one access that waits for the one before: {harness.median(access):.0f} ns",
+               f"{ratio:.2f}", f"at most {ACCESSES_GOAL}", ratio <= ACCESSES_GOAL,
+               {"hit_ns": hit, "access_ns": access})
 
 
 def threads_row(what, runs):

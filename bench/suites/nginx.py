@@ -13,6 +13,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -139,7 +140,7 @@ def weir_with_rules(bench):
 def run(bench):
     with weir_with_rules(bench) as weir:
         all_of_them = contenders(bench, weir)
-        instructions = {name: instructions_of(bench, contender)
+        instructions = {name: instructions_of(bench, name, contender)
                         for name, contender in all_of_them.items()}
         times = cpu_times(bench, all_of_them)
     return [*rows(instructions, times), proxied(bench), *with_redis(bench)]
@@ -148,8 +149,9 @@ def run(bench):
 # ---- instructions ----------------------------------------------------------------------
 
 
-def instructions_of(bench, contender):
+def instructions_of(bench, name, contender):
     """Each contender's share of nginx alone, a request."""
+    print(f"nginx, instructions: {name}", file=sys.stderr)
     counts = {number: counted(bench, contender, number) for number in (FEW, MANY)}
     return (counts[MANY] - counts[FEW]) / (MANY - FEW)
 

@@ -59,10 +59,9 @@ def compare(bench, what, client, commands):
 
 def row(what, weir_runs, yardstick, other_runs, goal, has_goal):
     weir, other = clients.figures(weir_runs), clients.figures(other_runs)
-    ratio = weir["rate"] / other["rate"]
-    shown = f"{ratio:.2f}"
-    if not (weir["saturated"] and other["saturated"]):
-        shown += f" ({weir['per_cpu'] / other['per_cpu']:.2f} by CPU time)"
+    # By CPU time: either client is what limits one of the two.
+    ratio = weir["per_cpu"] / other["per_cpu"]
+    shown = f"{weir['rate'] / other['rate']:.2f} ({ratio:.2f} by CPU time)"
     return Row(what, clients.told(weir), f"{yardstick}: {clients.told(other)}", shown,
                f"at least {goal}" if has_goal else "", ratio >= goal if has_goal else None,
                {"weir": weir_runs, "yardstick": other_runs})

@@ -19,6 +19,7 @@ const isThere = (peer) => existsSync(join(folder, "node_modules", peer.replace(/
 if (!PEERS.every(isThere)) {
   mkdirSync(folder, { recursive: true });
   if (!existsSync(manifest)) writeFileSync(manifest, '{"private":true}\n');
+  console.log(`==> npm brings ${PEERS.length} packages to compare with, into ${folder}`);
   const { status, error } = spawnSync(
     "npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...PEERS],
     { cwd: folder, timeout: TIMEOUT_MS, stdio: ["ignore", "ignore", "ignore"] });

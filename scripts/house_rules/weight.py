@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 51_182),
-    ("laboratory", ("lab/", "bench/"), 8_042),
+    ("laboratory", ("lab/", "bench/"), 8_228),
     ("console", ("console/",), 5_297),
-    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_045),
-    ("scripts", ("scripts/", "dev"), 1_468),
+    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_046),
+    ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 58_634
+TESTS_MAX = 58_636
 
 
 def weigh(tree):

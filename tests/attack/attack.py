@@ -106,7 +106,8 @@ def main():
                if not arguments.words or any(word in attack.name for word in arguments.words)]
     lines, complaints = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)], []
     print("\n".join(lines), flush=True)
-    for attack in attacks:
+    for number, attack in enumerate(attacks, 1):
+        print(f"==> {attack.name}, {number} of {len(attacks)}", file=sys.stderr)
         outcome = scene.measure(attack, size)
         faults = list(faults_of(outcome, size))
         lines.append(row_of(attack, outcome, faults))

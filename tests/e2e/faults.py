@@ -376,9 +376,10 @@ def main():
     size = LONG if arguments.long else SHORT
     print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
     complaints = []
-    for fault in {**FAULTS, **(LONG_FAULTS if arguments.long else {})}:
-        if arguments.words and not any(word in fault for word in arguments.words):
-            continue
+    wanted = [fault for fault in {**FAULTS, **(LONG_FAULTS if arguments.long else {})}
+              if not arguments.words or any(word in fault for word in arguments.words)]
+    for number, fault in enumerate(wanted, 1):
+        print(f"==> {fault}, {number} of {len(wanted)}", file=sys.stderr)
         try:
             rows = measure(fault, size)
         except Skipped as why:
