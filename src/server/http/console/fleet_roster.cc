@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <utility>
 
 namespace weir {
 
@@ -23,23 +21,25 @@ std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
     }
   }
   for (News& one : news) one.title = nodes_[one.node].about.title;
-  std::set<std::pair<std::string, std::string>> talking;
-  std::set<std::pair<std::string, std::string>> silent;
-  for (const auto& [name, known] : nodes_) {
-    if (known.about.address.empty()) continue;
-    (known.silent == 0 ? talking : silent).emplace(known.about.title, known.about.address);
+  for (auto& [name, known] : nodes_) {
+    if (known.untold == 0 || (--known.untold > 0 && known.about.title.empty())) continue;
+    known.untold = 0;
+    const bool is_again = std::ranges::any_of(
+        nodes_, [&](const auto& other) { return replaces(known, other.second); });
+    const Change change = is_again ? Change::kRestarted : Change::kJoined;
+    news.push_back({.change = change, .node = name, .title = known.about.title});
   }
   for (auto entry = nodes_.begin(); entry != nodes_.end();) {
     auto& [name, known] = *entry;
-    const std::pair place(known.about.title, known.about.address);
-    if (known.silent >= kGoneSeconds && talking.contains(place)) {
+    const auto heir = known.silent < kGoneSeconds
+                          ? nodes_.end()
+                          : std::ranges::find_if(nodes_, [&](const auto& other) {
+                              return replaces(other.second, known);
+                            });
+    if (heir != nodes_.end()) {
+      heir->second.is_heir = true;
       entry = nodes_.erase(entry);
       continue;
-    }
-    if (known.untold > 0 && (--known.untold == 0 || !known.about.title.empty())) {
-      known.untold = 0;
-      const Change change = silent.contains(place) ? Change::kRestarted : Change::kJoined;
-      news.push_back({.change = change, .node = name, .title = known.about.title});
     }
     const bool is_news = known.silent > kGoneSeconds && !known.is_gone;
     known.is_gone = known.silent > kGoneSeconds;
@@ -53,6 +53,15 @@ std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
   return news;
 }
 
+// Whether that is the other one, started again. Nodes without an address may share a title: then
+// one that is new stands for one that was silent when it came.
+bool FleetRoster::replaces(const Known& one, const Known& other) {
+  if (one.silent > 0 || other.silent == 0 || one.about.title != other.about.title) return false;
+  if (one.about.address != other.about.address) return false;
+  if (!one.about.address.empty()) return true;
+  return !one.about.title.empty() && !one.is_heir && one.first > other.seen;
+}
+
 // The first second that is heard has nobody who joins.
 void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
                        std::vector<News>& news) {
@@ -62,6 +71,7 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Insta
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
     known.name = one.name;
+    if (is_new) known.first = now;
     if (is_new && !is_first) known.untold = kGoneSeconds;
     if (known.is_gone) news.push_back({.change = Change::kReturned, .node = one.name});
     known.is_gone = false;

@@ -4,7 +4,8 @@
 // died, or has lost its way to Redis. One that said goodbye is struck off. While Redis is away
 // nobody knows how the others are, and no time passes for them. One that joins is told of when it
 // has said its name, or kGoneSeconds later. One that talks under the title and the address of
-// another that is silent is that node, started again, and replaces it.
+// another that is silent is that node, started again, and replaces it; without addresses, one that
+// came since does.
 //
 // Thread rule: one owner. Tested by fleet_roster_test.cc.
 
@@ -51,10 +52,13 @@ class FleetRoster {
 
  private:
   struct Known : Absent {
+    Instant first{};          // when it was heard first
     std::int64_t silent = 0;  // seconds of the fleet
     std::int64_t untold = 0;  // seconds that its name has left to come, before its joining is told
     bool has_left = false;
+    bool is_heir = false;  // it has replaced one
   };
+  static bool replaces(const Known& one, const Known& other);
   void hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
             std::vector<News>& news);
   void forget_some();

@@ -107,6 +107,19 @@ TEST_F(FleetRosterTest, ANodeThatStartedAgainReplacesItself) {
   }
 }
 
+TEST_F(FleetRosterTest, WithoutAddressesANodeThatIsNewReplacesOneOfItsTitle) {
+  others_ = {
+      {.id = "me", .title = "web"}, {.id = "a", .title = "web"}, {.id = "b", .title = "web"}};
+  pass({{"me", 0}, {"a", 0}, {"b", 0}}, 3);
+  for (int second = 0; second < 10; ++second) pass({{"me", 0}}, 1);
+  EXPECT_EQ(absent().size(), 2u) << "\"me\" was there before they fell silent";
+  others_ = {{.id = "c", .title = "web"}};
+  pass({{"me", 0}, {"c", 0}}, 2);
+  EXPECT_EQ(news_, (News{{Change::kRestarted, "c"}}));
+  pass({{"me", 0}, {"c", 0}}, 2);
+  EXPECT_EQ(absent().size(), 1u) << "one that came stands for one";
+}
+
 TEST_F(FleetRosterTest, WhileRedisIsAwayNobodyDies) {
   pass({{"me", 0}, {"other", 0}}, 2);
   for (int second = 0; second < 100; ++second) {
