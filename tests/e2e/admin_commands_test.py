@@ -124,7 +124,7 @@ class Explain(unittest.TestCase):
         with Weir("--threads", "2", config=rules) as weir:
             self.assertEqual(
                 command(weir, "explain", "alice").out,
-                "none of 3 rules counts alice, and none denied it in the last 10m\n")
+                "none of 3 rules counts alice, and none denied it in the last 10m on this node\n")
             weir.check(key="alice", rule="api", cost=60)
             weir.check(key="alice", rule="other", cost=100)
             for _ in range(3):
@@ -136,7 +136,8 @@ class Explain(unittest.TestCase):
             self.assertRegex(
                 said, r"  passes again in \d+ s; to let it pass before: forget what it has spent "
                       r"\(POST /v1/reset\), or raise the limit\n")
-            self.assertRegex(said, r"  denied 3 times in the last 10m, the last at 20.*: limit\n")
+            self.assertRegex(said, r"  denied 3 times in the last 10m on this node, "
+                                   r"the last at 20.*: limit\n")
             self.assertNotIn("evil", said)
             self.assertEqual(weir.check(key="alice", rule="api", cost=0)["remaining"], 40)
             listed = command(weir, "explain", "mallory", "--rule", "evil").out

@@ -128,7 +128,7 @@ std::string denials_text(const json::array& denials, std::string_view since) {
   std::int64_t times = 0;
   for (const auto& denial : denials) times += denial.at("times").to_number<std::int64_t>();
   return "  denied " + std::to_string(times) + (times == 1 ? " time" : " times") + " in the last " +
-         std::string(since) + ", the last at " + text_of(denials[0].at("at")) + ": " +
+         std::string(since) + " on this node, the last at " + text_of(denials[0].at("at")) + ": " +
          text_of(denials[0].at("cause")) + "\n";
 }
 
@@ -153,7 +153,7 @@ void explain(const ExplainOptions& options) {
   }
   if (explanations.empty()) {
     std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
-              << ", and none denied it in the last " << options.since << '\n';
+              << ", and none denied it in the last " << options.since << " on this node\n";
   }
 }
 
