@@ -3,9 +3,9 @@
 import { isObject } from "./json";
 
 /** Words that YAML 1.1 reads as something other than text. */
-const WORDS = /^(y|n|yes|no|on|off|true|false|null|~|\.inf|\.nan)$/i;
-const PLAIN = /^[A-Za-z_/][A-Za-z0-9_./*@ -]*$/;
-const NUMBER_AND_UNIT = /^[0-9]+(us|ms|s|m|h|d|%)$/;
+const WORDS = /^(y|n|yes|no|on|off|true|false|null)$/i;
+/** A word or a path, a length or a share, an address or a network. */
+const PLAIN = /^([A-Za-z_/]([ :]?[\w./*@-])*|\d+(us|ms|s|m|h|d|%)|\d+(\.\d+){3}(\/\d+)?)$/;
 /** Lists of short values stay on one line up to here. */
 const LINE_MAX = 72;
 
@@ -51,7 +51,5 @@ function inline(value: unknown): string {
 }
 
 function scalar(text: string): string {
-  const plain = (PLAIN.test(text) && !text.endsWith(" ") && !/ {2}/.test(text)) ||
-    NUMBER_AND_UNIT.test(text);
-  return plain && !WORDS.test(text) ? text : JSON.stringify(text);
+  return PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
 }

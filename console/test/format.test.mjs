@@ -56,7 +56,7 @@ window: 1m
 match:
   method: POST
   path: [/login, /api/*]
-key: ["header:X-Key", path]
+key: [header:X-Key, path]
 tiers:
   - name: gold
     limit: 10
@@ -66,11 +66,12 @@ enabled: false
 
 test("a text that YAML would take for something else is quoted", () => {
   const texts = { a: "yes", b: "12", c: "", d: "a: b", e: "#x", f: "*.example", g: "null", h: " x",
-    i: "1h" };
+    i: "1h", j: "10.0.0.0/8", k: "x:", l: "1.5" };
   const read = Object.fromEntries(toYaml(texts).trim().split("\n")
     .map((line) => [line[0], line.slice(3)]));
   assert.deepEqual(read, { a: '"yes"', b: '"12"', c: '""', d: '"a: b"', e: '"#x"',
-    f: '"*.example"', g: '"null"', h: '" x"', i: "1h" });
+    f: '"*.example"', g: '"null"', h: '" x"', i: "1h", j: "10.0.0.0/8",
+    k: '"x:"', l: '"1.5"' });
 });
 
 test("empty and nested values", () => {

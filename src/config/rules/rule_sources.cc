@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include <re2/re2.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -99,7 +100,35 @@ std::optional<RuleLines> find_rules(std::span<const std::string_view> lines, con
   return found;
 }
 
-// "  - id: login\n    limit: 5\n": a field a line, its value as JSON.
+// Whether all YAML reads it as this text without quotes, as console/src/yaml.ts has it.
+bool is_plain(std::string_view text) {
+  static const re2::RE2 kPlain(
+      R"([A-Za-z_/]([ :]?[\w./*@-])*|\d+(us|ms|s|m|h|d|%)|\d+(\.\d+){3}(/\d+)?)");
+  static const re2::RE2 kWord("(?i)y|n|yes|no|on|off|true|false|null");
+  const re2::StringPiece piece(text.data(), text.size());
+  return re2::RE2::FullMatch(piece, kPlain) && !re2::RE2::FullMatch(piece, kWord);
+}
+
+std::string yaml_of(const json::value& value) {
+  const auto joined = [](const auto& all, const auto& one_of) {
+    std::string text;
+    for (const auto& each : all) text += (text.empty() ? "" : ", ") + one_of(each);
+    return text;
+  };
+  if (const auto* const list = value.if_array()) return "[" + joined(*list, yaml_of) + "]";
+  if (const auto* const map = value.if_object()) {
+    return "{" +
+           joined(*map,
+                  [](const auto& field) {
+                    return yaml_of(json::value(field.key())) + ": " + yaml_of(field.value());
+                  }) +
+           "}";
+  }
+  const bool is_bare = value.is_string() && is_plain(std::string_view(value.get_string()));
+  return is_bare ? std::string(value.get_string()) : json::serialize(value);
+}
+
+// "  - id: login\n    limit: 5\n": a field a line.
 std::string rule_lines(std::string_view rule_json, std::size_t indent) {
   const json::value rule = json::parse(json::string_view(rule_json.data(), rule_json.size()));
   std::string text;
@@ -107,7 +136,7 @@ std::string rule_lines(std::string_view rule_json, std::size_t indent) {
     const bool is_first = text.empty();
     text.append(indent, ' ').append(is_first ? "- " : "  ");
     text.append(field.key().data(), field.key().size()).append(": ");
-    text.append(json::serialize(field.value())).append("\n");
+    text.append(yaml_of(field.value())).append("\n");
   }
   return text;
 }

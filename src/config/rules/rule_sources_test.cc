@@ -55,23 +55,35 @@ constexpr std::string_view kFile =
 TEST(RuleEdit, ReplacesTheLinesOfOneRule) {
   EXPECT_EQ(edit(kFile, {.id = "login", .json = R"({"id":"login","match":{"path":"/x"}})"}),
             "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n"
-            "  - id: \"login\"\n    match: {\"path\":\"/x\"}\n"
+            "  - id: login\n    match: {path: /x}\n"
             "\n  # Machines.\n  - {id: api, limit: 9}\n# The end.\nmax_keys: 2048\n");
 }
 
 TEST(RuleEdit, AddsBehindTheLast) {
   EXPECT_EQ(edit(kFile, {.id = "new", .json = R"({"id":"new"})"}),
             "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n  - id: login\n    limit: 5\n"
-            "\n  # Machines.\n  - {id: api, limit: 9}\n  - id: \"new\"\n"
+            "\n  # Machines.\n  - {id: api, limit: 9}\n  - id: new\n"
             "# The end.\nmax_keys: 2048\n");
   EXPECT_EQ(edit("rules:\n- id: a", {.id = "b", .json = R"({"id":"b"})"}),
-            "rules:\n- id: a\n- id: \"b\"\n");
+            "rules:\n- id: a\n- id: b\n");
 }
 
 TEST(RuleEdit, BeginsAListWhereThereIsNone) {
-  EXPECT_EQ(edit("", {.id = "a", .json = R"({"id":"a"})"}), "rules:\n  - id: \"a\"\n");
+  EXPECT_EQ(edit("", {.id = "a", .json = R"({"id":"a"})"}), "rules:\n  - id: a\n");
   EXPECT_EQ(edit("threads: 2", {.id = "a", .json = R"({"id":"a"})"}),
-            "threads: 2\nrules:\n  - id: \"a\"\n");
+            "threads: 2\nrules:\n  - id: a\n");
+}
+
+TEST(RuleEdit, QuotesWhatYamlWouldReadOtherwise) {
+  const std::string json =
+      R"({"id":"on","window":"1m","limit":5,"match":{"client":["10.0.0.0/8","::/0"],"headers":)"
+      R"({"X-A":"no","X-B":"1e3","X-C":"a b"},"path":"*","x":"","key":"header:X-A","z":"a:"},)"
+      R"("active":{"from":"08:00"}})";
+  EXPECT_EQ(edit("", {.id = "on", .json = json}),
+            "rules:\n  - id: \"on\"\n    window: 1m\n    limit: 5\n"
+            "    match: {client: [10.0.0.0/8, \"::/0\"], headers: {X-A: \"no\", X-B: \"1e3\", "
+            "X-C: a b}, path: \"*\", x: \"\", key: header:X-A, z: \"a:\"}\n    active: {from: "
+            "\"08:00\"}\n");
 }
 
 TEST(RuleEdit, TakesARuleAway) {
