@@ -51,6 +51,17 @@ std::optional<Schedule> Schedule::make(const Spec& spec) {
   return Schedule(spec, zone);
 }
 
+std::optional<Instant> Schedule::next(Instant now) const {
+  const auto utc = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
+  const auto today = std::chrono::floor<std::chrono::days>(utc + offset_at(*zone_, utc));
+  for (std::chrono::days ahead{0}; ahead <= std::chrono::days(14); ++ahead) {
+    const std::chrono::seconds local = today + ahead + spec_.from;
+    const Instant begin(local - offset_at(*zone_, local - offset_at(*zone_, local)));
+    if (begin > now && holds(begin)) return begin;
+  }
+  return std::nullopt;
+}
+
 bool Schedule::holds(Instant now) const {
   const auto utc = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
   const auto local = utc + offset_at(*zone_, utc);

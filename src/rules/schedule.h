@@ -36,6 +36,8 @@ class Schedule {
   static std::optional<Schedule> make(const Spec& spec);
 
   bool holds(Instant now) const;
+  // When it next begins to; nothing if not within two weeks.
+  std::optional<Instant> next(Instant now) const;
 
   const Spec& spec() const { return spec_; }
 

@@ -69,6 +69,19 @@ TEST(Schedule, GoesOverMidnightFromTheDayOnWhichItBegins) {
   EXPECT_TRUE(sunday_night->holds(utc("2026-03-30 03:00:00")));  // a Monday
 }
 
+TEST(Schedule, SaysWhenItBeginsNext) {
+  const auto office =
+      Schedule::make({.days = kMonToFri, .from = 8h, .to = 18h, .zone = "Europe/Berlin"});
+  EXPECT_EQ(office->next(utc("2026-03-27 06:59:59")), utc("2026-03-27 07:00:00"));
+  EXPECT_EQ(office->next(utc("2026-03-27 07:00:00")), utc("2026-03-30 06:00:00")) << "in summer";
+  EXPECT_EQ(office->next(utc("2026-10-24 12:00:00")), utc("2026-10-26 07:00:00"));
+  const auto night = Schedule::make({.from = 2h, .to = 3h, .zone = "Europe/Berlin"});
+  EXPECT_EQ(night->next(utc("2026-03-28 12:00:00")), utc("2026-03-30 00:00:00"))
+      << "the 29th has no such hour";
+  const auto over_midnight = Schedule::make({.days = *parse_days("fri"), .from = 22h, .to = 6h});
+  EXPECT_EQ(over_midnight->next(utc("2026-03-28 06:00:00")), utc("2026-04-03 22:00:00"));
+}
+
 TEST(Schedule, KnowsTheZonesOfTheSystem) {
   EXPECT_TRUE(Schedule::make({.zone = "America/New_York"}));
   EXPECT_FALSE(Schedule::make({.zone = "Europe/Atlantis"}));

@@ -136,6 +136,11 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
     json.field("version", view->version);
     if (const Rule* const known = core.rules().find(id); known != nullptr) {
       if (!known->active) json.field("in_force", known->enabled);
+      const Instant wall = core.engine().wall_time(exchange.now);
+      const auto next = known->active && known->enabled && !known->in_force(wall)
+                            ? known->active->next(wall)
+                            : std::nullopt;
+      if (next) json.field("in_force_at", utc_text(CoreDenials::second_of(*next)));
       write_words(json.key("words"), words_of(*known, written_rule(rule.json)));
     }
     if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
