@@ -82,6 +82,7 @@ Judgement Judge::judge(const Question& question, Instant now) {
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
   pool.take_again(asks_, Operation::kSpendAll);
+  if (question.passes) asks_->let_pass();
   const auto refusal =
       ask_rules(*pool.rules(), question.described, engine_.wall_time(now), *asks_, [&](Ask& ask) {
         if (question.cost) ask.cost = cost_by(*question.cost);

@@ -41,6 +41,7 @@ struct Question {
   DescribedRequest& described;
   std::size_t rules = 0;                   // the number of a set of the gateway
   std::optional<std::string_view> cost{};  // instead of what the rules make of the request
+  bool passes = false;                     // whatever the judgement is
 };
 
 struct Judgement {

@@ -247,6 +247,7 @@ void RateLimitCall::drop_replaced() {
 std::optional<ServiceError> RateLimitCall::ask(Group group, Operation operation) {
   asked_ = group;
   asks_ = service_->take_asks(operation);
+  if (service_->options().envoy.shadow_mode) asks_->let_pass();
   for (const Limit& limit : limits_) {
     if (limit.kind != Kind::kCounted || limit.group != group) continue;
     if (!asks_->add(limit.ask)) return kTooManyAtOnce;

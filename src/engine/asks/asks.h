@@ -72,6 +72,7 @@ class Asks final : Engine::Asker {
   void begin(Operation operation);
   // Of whose request the asks are, for the record of denials; its texts until decide() returns.
   void describe(const Request& request) { round_.describe(request); }
+  void let_pass() { round_.let_pass(); }
   std::string& next_key() { return round_.next_key(); }
   bool add(const Ask& ask) { return round_.add(ask); }
   bool has(const Ask& ask) const { return round_.has(ask); }

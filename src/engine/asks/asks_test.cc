@@ -113,13 +113,30 @@ TEST_F(AsksTest, AdaptiveChargesWithoutARuleAreCountedTogether) {
 }
 
 TEST_F(AsksTest, OfListsOnlyDenialsAreInTheFigures) {
-  Rule rule{.id = "r", .quota = quota(1)};
+  Rule rule{.id = "r", .quota = quota(1), .number = 0};
   rule.allow.keys = {"friend"};
   rule.deny.keys = {"foe"};
   EXPECT_EQ(hit(rule, "friend"), "+1 ");
   EXPECT_EQ(hit(rule, "foe"), "-0 ");
   EXPECT_EQ(traffic_.summary(now_).total_allowed(), 0u);
   EXPECT_EQ(traffic_.summary(now_).total_denied(), 1u);
+  EXPECT_EQ(traffic_.rules().figures(0), (RuleFigures{0, 1, 0, 0})) << "as the sum has it";
+}
+
+TEST_F(AsksTest, WhatPassesInAnyCaseIsInTheFiguresAsInShadow) {
+  Rule rule{.id = "r", .quota = quota(0), .number = 0};
+  rule.denial.blocks = {5min};
+  asks_.begin(Operation::kSpendEach);
+  asks_.let_pass();
+  asks_.add({.rule = &rule, .key = "a"});
+  asks_.decide(now_);
+  EXPECT_FALSE(last().allowed()) << "the answer is as it would be";
+  EXPECT_EQ(traffic_.summary(now_).total_allowed(), 1u);
+  EXPECT_EQ(traffic_.rules().figures(0), (RuleFigures{0, 0, 0, 1}));
+  EXPECT_TRUE(blocks_.empty());
+  traffic_.each_denial(0, 1'000'000'000'000,
+                       [](const DenialRecord& denial) { EXPECT_TRUE(denial.is_shadow); });
+  EXPECT_EQ(hit(rule), "-0 ") << "of this request alone";
 }
 
 TEST_F(AsksTest, AKeyOfTooManyValuesIsDenied) {

@@ -11,13 +11,10 @@
 namespace weir {
 namespace {
 
-// Whether the figures show its answers: a rule that is off or exempts is only a name.
-bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
-
 // REQUIRES: answer.over is set.
-RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
+RuleOutcome outcome_of(const Answer& answer, bool lets_pass) {
   if (!answer.over) return RuleOutcome::kAllowed;
-  if (ask.is_shadow()) return RuleOutcome::kShadow;
+  if (lets_pass) return RuleOutcome::kShadow;
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
@@ -135,16 +132,18 @@ class Conclusion {
 void Conclusion::record(const Item& item) {
   const Ask& ask = item.ask;
   const Answer& answer = item.answer;
-  if (operation_ == Operation::kLook) {
-    engine_.traffic().record_look();
-  } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
-    engine_.traffic().record(answer.decision, answer.quota.active(), now_);
+  const bool is_counted = spends(operation_) && answer.cause != Answer::Cause::kNotCounted;
+  if (operation_ == Operation::kLook) engine_.traffic().record_look();
+  if (is_counted) {
+    static constexpr Decision kPassed{};
+    const Decision& decision = round_.lets_pass(item) ? kPassed : answer.decision;
+    engine_.traffic().record(decision, answer.quota.active(), now_);
   }
   if (answer.is_alone) engine_.traffic().record_fallback();
   if (ask.rule == nullptr) return record_ruleless(item);
   const Rule& rule = *ask.rule;
-  if (spends(operation_) && is_counted(rule)) {
-    const RuleOutcome outcome = outcome_of(ask, answer);
+  if (is_counted) {
+    const RuleOutcome outcome = outcome_of(answer, round_.lets_pass(item));
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
     if (traffic.record_rule(rule.number, outcome, hash, now_)) {
@@ -164,7 +163,7 @@ void Conclusion::block_for_denial(Item& item) {
   // nothing: that is no reason to block on all.
   const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
   const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing &&
-                         !item.is_shadow() && spends(operation_) && ask.cost > 0;
+                         !round_.lets_pass(item) && spends(operation_) && ask.cost > 0;
   if (!may_block) return;
   block_denied(engine_, blocks_, rule, ask.key, now_);
   const auto until = blocks_.until(rule.id, ask.key, now_);
@@ -181,10 +180,10 @@ void Conclusion::remember_denial(const Item& item) {
   DenialFacts facts{.at = now_,
                     .rule = ask.rule == nullptr ? engine_.ruleless() : ask.rule->number,
                     .cause = denial_cause(answer),
-                    .is_shadow = item.is_shadow(),
+                    .is_shadow = round_.lets_pass(item),
                     .door = round_.door()};
   if (is_proxied && facts.door == DenialDoor::kHttp) facts.door = DenialDoor::kAuth;
-  if (is_proxied && !item.is_shadow()) {
+  if (is_proxied && !facts.is_shadow) {
     facts.status = static_cast<std::uint16_t>(
         ask.rule->denial.status == 0 ? kTooManyRequests : ask.rule->denial.status);
   }
@@ -203,7 +202,7 @@ void Conclusion::remember_denial(const Item& item) {
 // Charges without a rule switch together, by what they have in common.
 void Conclusion::record_ruleless(const Item& item) {
   if (!spends(operation_) || !item.ask.quota.switches()) return;
-  const auto outcome = item.answer.over ? RuleOutcome::kDenied : RuleOutcome::kAllowed;
+  const RuleOutcome outcome = outcome_of(item.answer, round_.lets_pass(item));
   engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now_);
 }
 

@@ -22,6 +22,7 @@ void Round::begin(Operation operation) {
   joint_limits_ = 0;
   modes_ = {};
   is_plain_ = true;
+  lets_pass_ = false;
 }
 
 void Round::keep_texts() noexcept {

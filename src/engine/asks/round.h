@@ -69,6 +69,10 @@ class Round {
     country_ = request.country;
   }
   void keep_texts() noexcept;
+  // Whatever becomes of this request, it passes: denials count as of rules in shadow, and block
+  // nobody. The answers are as without.
+  void let_pass() { lets_pass_ = true; }
+  bool lets_pass(const Item& item) const { return lets_pass_ || item.is_shadow(); }
   DenialDoor door() const { return door_; }
   std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }
@@ -120,6 +124,7 @@ class Round {
   std::size_t joint_limits_ = 0;  // of kSpendAll
   Modes modes_;                   // of all items
   bool is_plain_ = true;
+  bool lets_pass_ = false;
 };
 
 }  // namespace weir

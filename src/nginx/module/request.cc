@@ -234,7 +234,10 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
       (needs.host && says_two_hosts(request, described.request.host))) {
     return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
   }
-  Question question{.described = described, .rules = place.rules};
+  Question question{.described = described,
+                    .rules = place.rules,
+                    .cost = {},
+                    .passes = place.state() == Switch::kDryRun};
   Decided* const decided = keep_decided(request);
   if (decided == nullptr || !read_value(request, place.key, described.request.named_key) ||
       !read_value(request, place.tier, described.request.named_tier) ||

@@ -148,7 +148,7 @@ constexpr Metric kRows[] = {
     {"weir_store_errors_total", "Batches of up to 16 checks that the store did not answer.",
      "totals.store_errors", traffic<&TrafficSummary::store_errors>},
     {.name = "weir_rule_requests_total",
-     .help = "Answers of each rule in force, of the first 1000; shadow would have denied.",
+     .help = "Answers of each rule that counts them, of the first 1000; shadow would have denied.",
      .samples = read_rule_outcomes,
      .labels = {{{"rule"}, {"decision", "allowed, denied, blocked, shadow"}}}},
     {.name = "weir_rule_keys",
