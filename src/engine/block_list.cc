@@ -24,7 +24,7 @@ bool BlockList::add(Block block, Instant now) {
   if (!is_by_hand(block) && block.until <= known.end()) return true;
   block.since = std::max(block.since, known.newest() + Duration(1));
   auto* const entry = book_.put(block, known, now);
-  if (entry != nullptr) news_.tell(entry->tag, entry->news, std::nullopt);
+  if (entry != nullptr) tell(*entry, std::nullopt);
   return entry != nullptr;
 }
 
@@ -39,12 +39,16 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
   const auto known = book_.known_of(block);
   if (!known.has(block)) {
     auto* const entry = book_.put(block, known, now);
-    if (entry != nullptr) news_.tell(entry->tag, entry->news, from);
+    if (entry != nullptr) tell(*entry, from);
     return;
   }
   auto* const same = known.same_as(block);
   const bool is_same = same != nullptr && same->block.since == block.since;
   if (from && is_same) news_.unmark(*from, same->news);
+}
+
+void BlockList::tell(BlockBook::Entry& entry, std::optional<Audience> except) {
+  news_.tell(entry.tag, entry.news, is_by_hand(entry.block), except);
 }
 
 bool BlockList::lift(std::string_view rule, std::string_view key, Instant now) {
@@ -63,7 +67,7 @@ bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant
   if (known.end() <= now) return false;
   lift.since = std::max(now, known.newest() + Duration(1));
   auto* const entry = book_.put(lift, known, now);
-  if (entry != nullptr) news_.tell(entry->tag, entry->news, std::nullopt);
+  if (entry != nullptr) tell(*entry, std::nullopt);
   return true;
 }
 

@@ -113,6 +113,7 @@ class BlockList {
 
  private:
   bool lift_locked(std::string_view rule, std::string_view key, Instant now);
+  void tell(BlockBook::Entry& entry, std::optional<Audience> except);
 
   BlockIndex index_;
   mutable std::mutex mutex_;  // guards what follows, and writing to index_

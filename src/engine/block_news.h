@@ -13,12 +13,14 @@
 
 namespace weir {
 
-// Those who are told what is new here: the other nodes, the other processes of this one.
-enum class BlockAudience : std::uint8_t { kFleet, kProcesses };
+// Those who are told what is new here: the other nodes, the other processes of this one; and people
+// of what hands do.
+enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kPeople };
 
 class BlockNews {
  public:
-  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses};
+  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses,
+                                            BlockAudience::kPeople};
   // A block's, one for each audience; 0: told.
   using Numbers = std::array<std::uint64_t, kAudiences.size()>;
   using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
@@ -29,8 +31,10 @@ class BlockNews {
   void end(BlockAudience audience) { of(audience).is_kept = false; }
 
   // The block is news to all but these.
-  void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
+  void tell(std::uint64_t tag, Numbers& numbers, bool is_by_hand,
+            std::optional<BlockAudience> except) {
     for (const BlockAudience audience : kAudiences) {
+      if (audience == BlockAudience::kPeople && !is_by_hand) continue;
       if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
     }
   }

@@ -104,7 +104,7 @@ class FleetPage(PageTest):
             self.assertIn("Changes by hand do not reach it: its file has other rules", card.text)
             page.go("overview")
             page.find("#overview .events .badge.warn", "other rules")
-            page.find("#overview .events li", "changes by hand do not reach node web-2")
+            page.find("#overview .events li", "changes by hand do not reach web-2 (")
             page.find("#overview .events li", "the node has started")
             page.go("rules")
             page.find("#rules .problem", "Changes by hand do not reach web-2")
@@ -112,7 +112,12 @@ class FleetPage(PageTest):
             second.signal(signal.SIGHUP)
             page.gone("#rules .problem")
             page.go("overview")
-            page.find("#overview .events li", "changes by hand reach node web-2")
+            page.find("#overview .events li", "changes by hand reach web-2 (")
+            blocked = {"rule": "api", "key": "alice", "for": "5m", "by": "carol", "why": "bots"}
+            ask(second, request("POST", "/admin/blocks", blocked))
+            said = page.find("#overview .events", "api: key ").text
+            self.assertRegex(said, "api: key [0-9a-f]{16} is blocked for 5m, by carol, "
+                                   'because "bots"')
 
     def test_a_node_alone_says_what_a_fleet_takes(self):
         with Weir("--node-name", "lonely") as node:

@@ -201,7 +201,7 @@ class FleetLive(unittest.TestCase):
             self.assertEqual((left["name"], left["title"]), (gone, socket.gethostname()))
             said = console.message_that(
                 lambda said: said["events"][-1]["kind"] == "node_gone")
-            self.assertIn(f"node {socket.gethostname()} ({gone}) is gone",
+            self.assertIn(f"{socket.gethostname()} ({gone}) is gone",
                           said["events"][-1]["text"])
 
     def test_a_lost_redis_is_shown(self):

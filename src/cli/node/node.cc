@@ -155,10 +155,7 @@ struct Node::CoreParts {
     add_json_route(core, grpc.service());
     add_node_pages(core, node.view_);
     add_explain_page(core, &node.switches_);
-    add_block_page(core, [&live = node.live_](const BlockNotice& news) {
-      spdlog::info("{}", news.line);
-      live.tell("block", news.rule, news.text);
-    });
+    add_block_page(core, [](const std::string& line) { spdlog::info("{}", line); });
     add_busiest_page(core, node.view_, node.settings_.fleet ? &node.fleet_keys_ : nullptr);
     add_rule_pages(core, node.rule_changer_, &node.switches_);
     add_event_page(core, node.traffic_guard_.events());
@@ -251,7 +248,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             .unusual_rules = &traffic_guard_.unusual_rules(),
             .details = &detailed_counts_},
       console_{.use = settings.values->console, .assets = console_assets()},
-      live_(view_, traffic_guard_.events(), rule_changer_,
+      live_(view_, traffic_guard_.events(), rule_changer_, blocks_,
             console_.use == ConsoleOptions::Use::kPublic ? LiveFeed::People::kHidden
                                                          : LiveFeed::People::kNamed),
       http_({.access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},

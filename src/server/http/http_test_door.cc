@@ -53,9 +53,7 @@ void add_routes(TestDoor& door, const TestDoor::Options& options) {
   add_json_route(core, *door.rls);
   add_node_pages(core, door.view);
   add_explain_page(core, options.switches);
-  add_block_page(core, [&live = door.live](const BlockNotice& news) {
-    live.tell("block", news.rule, news.text);
-  });
+  add_block_page(core, {});
   add_busiest_page(core, door.view, &door.fleet_keys);
   add_rule_pages(core, door.desk, options.switches);
   add_event_page(core, door.events);

@@ -137,7 +137,7 @@ class TestDoor {
   UnusualRules unusual;
   Reloads reloads{kStart};
   const NodeView view;
-  LiveFeed live{view, events, desk};
+  LiveFeed live{view, events, desk, blocks};
   LiveConsoles consoles;
   HttpNode node;
   RuleSetPtr rules;  // at first

@@ -24,14 +24,9 @@ void add_node_pages(HttpCore& core, const NodeView& view);
 // /v1/explain: what rules make of a request. `switches` may be null.
 void add_explain_page(HttpCore& core, const RuleSwitches* switches);
 
-// Somebody was blocked, or is blocked no more.
-struct BlockNotice {
-  std::string line{};  // for the log
-  std::string rule{};  // empty: of all rules
-  std::string text{};  // for everybody, so it names no key
-};
-// /admin/blocks. `tell` runs on the core, and may be empty.
-void add_block_page(HttpCore& core, std::function<void(const BlockNotice&)> tell);
+// /admin/blocks. `log` gets a line when somebody was blocked, or is no more. It runs on the core,
+// and may be empty.
+void add_block_page(HttpCore& core, std::function<void(const std::string& line)> log);
 
 // /admin/busiest: which keys of a rule requests ask for most. `others`: the other nodes' keys;
 // null: the node is alone.

@@ -51,11 +51,10 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   if (is_unknown(core, rule) && core.blocks().list(rule, 1, exchange.now).empty()) {
     return core.reply_problem(exchange, unknown_rule(rule, core.rules()));
   }
+  const auto blocks = core.blocks().list(rule, limit, exchange.now);  // forgets what has ended
   JsonWriter json;
   json.begin_object().field("total", core.blocks().size()).key("blocks").begin_array();
-  for (const Block& block : core.blocks().list(rule, limit, exchange.now)) {
-    write_block(json, block, exchange.now);
-  }
+  for (const Block& block : blocks) write_block(json, block, exchange.now);
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
@@ -105,17 +104,14 @@ std::string circumstances(const Exchange& exchange, const Block& block) {
   return text;
 }
 
-using Tell = std::function<void(const BlockNotice&)>;
+using Log = std::function<void(const std::string& line)>;
 
-void announce(const Tell& tell, const Exchange& exchange, const Block& block,
+void announce(const Log& log, const Exchange& exchange, const Block& block,
               const std::string& done) {
-  if (!tell) return;
+  if (!log) return;
   const bool is_plain = BlockedNetwork::parse(block.key).has_value();
   const std::string whom = is_plain ? block.key : quoted(block.key);
-  const auto* const kind = is_plain && block.key.find('/') != std::string::npos ? "network" : "key";
-  tell({.line = "blocks: " + whom + " is " + done + " " + circumstances(exchange, block),
-        .rule = block.rule,
-        .text = std::string("a ") + kind + " is " + done});
+  log("blocks: " + whom + " is " + done + " " + circumstances(exchange, block));
 }
 
 std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes_max) {
@@ -126,7 +122,7 @@ std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes
   return std::string(text);
 }
 
-void add_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
+void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
   Block block{.rule = {}, .key = {}, .since = exchange.now, .reason = BlockReason::kManual};
   block.by = short_text(body, "by", Block::kByMax);
@@ -147,14 +143,14 @@ void add_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
             "Nobody was blocked: the list of blocks is full, or networks of 16 different "
             "lengths are blocked already. Lift some, or block a network of such a length."));
   }
-  announce(tell, exchange, block, "blocked for " + std::string(body.text("for")));
+  announce(log, exchange, block, "blocked for " + std::string(body.text("for")));
   JsonWriter json;
   write_block(json, block, exchange.now);
   core.reply(exchange, {.body = json.text()});
 }
 
 // The rule may be gone. Without one, of whatever rules the blocks are.
-void lift_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
+void lift_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "by"});
   Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),
               .key = std::string(body.text("key"))};
@@ -168,7 +164,7 @@ void lift_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
         exchange, http_problem(404, block.rule.empty() ? "This key is not blocked."
                                                        : "This key of this rule is not blocked."));
   }
-  announce(tell, exchange, block, "blocked no more");
+  announce(log, exchange, block, "blocked no more");
   JsonWriter json;
   json.begin_object().field("lifted", true).end_object();
   core.reply(exchange, {.body = json.text()});
@@ -176,15 +172,15 @@ void lift_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
 
 }  // namespace
 
-void add_block_page(HttpCore& core, Tell tell) {
+void add_block_page(HttpCore& core, Log log) {
   using enum http1::Method;
   core.routes().add({{kGet, kPost, kDelete},
                      "/admin/blocks",
                      RouteAccess::kAdmin,
-                     [&core, tell = std::move(tell)](const Exchange& exchange) {
+                     [&core, log = std::move(log)](const Exchange& exchange) {
                        if (exchange.only_reads()) return list_blocks(core, exchange);
-                       if (exchange.head.method == kPost) return add_block(core, tell, exchange);
-                       lift_block(core, tell, exchange);
+                       if (exchange.head.method == kPost) return add_block(core, log, exchange);
+                       lift_block(core, log, exchange);
                      },
                      {.of_get = "rule limit"}});
 }

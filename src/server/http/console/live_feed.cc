@@ -1,9 +1,12 @@
 #include "server/http/console/live_feed.h"
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 #include <utility>
 
+#include "base/duration_text.h"
+#include "observe/keys/key_report.h"
 #include "proto/websocket/frames.h"
 #include "rulebook/rule_text.h"
 #include "server/http/console/live_json.h"
@@ -51,7 +54,7 @@ std::string lines(const std::vector<std::string>& all) {
 }
 
 std::string node_text(const std::string& id, const std::string& title) {
-  return "node " + (title.empty() ? id : title + " (" + id + ")");
+  return title.empty() ? id : title + " (" + id + ")";
 }
 
 // A start forgets the counters of a node alone; Redis keeps those of a fleet.
@@ -61,6 +64,17 @@ LiveEvent start_event(const LivePicture& picture, Instant started) {
   return {.at = picture.wall(started),
           .kind = "start",
           .text = is_alone ? text + "; counters and changes of rules by hand are forgotten" : text};
+}
+
+// Whom a hand has blocked, as far as people may read that: the hash is what a denial of it has.
+std::string whom(const Block& block, const RuleSet& rules, const KeyHasher& hasher, bool is_open) {
+  if (is_open) return block.key;
+  const Rule* const rule = rules.find(block.rule);
+  if (blocked_network(block) || rule == nullptr)
+    return blocked_network(block) ? "a network" : "a key";
+  const Quota& quota = rule->limits_for(block.key, {}).front();
+  const KeyName name{.rule = rule->id, .bucket = {}, .key = block.key};
+  return "key " + hash_text(hasher.hash(name, quota).low);
 }
 
 LiveEvent node_event(const FleetRoster::News& news) {
@@ -105,7 +119,7 @@ void LiveFeed::tick(Second second, Instant now) {
 LiveMessagePtr LiveFeed::message() {
   const std::scoped_lock lock(mutex_);
   if (message_ == nullptr && picture_.traffic != nullptr) {
-    message_ = std::make_shared<const LiveMessage>(live_json(view_, picture_, events_));
+    message_ = std::make_shared<const LiveMessage>(live_json(view_, picture_, history_, events_));
   }
   if (message_ == nullptr) return std::make_shared<const LiveMessage>(R"({"t":0})");
   return message_;
@@ -196,6 +210,7 @@ void LiveFeed::note_events(LivePicture& picture) {
   last_surge_ = surges.last;
   const NodeFigures& figures = *picture.figures;
   note_rules(picture, news);
+  note_blocks(picture, news);
   if (auto event = news_of_redis(figures)) news.push_back(*std::move(event));
   const std::uint64_t losses = figures.shared ? figures.shared->losses : 0;
   if (std::exchange(redis_losses_, losses) != losses) {
@@ -214,6 +229,27 @@ void LiveFeed::note_events(LivePicture& picture) {
   for (LiveEvent& event : news) {
     if (event.at == 0) event.at = picture.at;
     add(std::move(event));
+  }
+}
+
+// By hands on any node, but for those from before this one has started.
+void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news) {
+  const auto acts = blocks_.take_news(BlockAudience::kPeople, BlockList::kBlocksMax);
+  const bool is_public = people_ == People::kHidden;
+  for (const Block& act :
+       std::views::reverse(std::span(acts).first(std::min(acts.size(), kEventsMax)))) {
+    if (act.since < view_.info.started) continue;
+    std::string text =
+        whom(act, *picture.rules, blocks_.hasher(), !is_public && view_.traffic.keeps_key_texts());
+    const Duration length = std::chrono::round<std::chrono::seconds>(act.until - act.since);
+    text += is_lift(act) ? " is blocked no more" : " is blocked for " + format_duration(length);
+    if (act.rule.empty()) text += ", whatever the rule";
+    if (!is_public && !act.by.empty()) text += ", by " + act.by;
+    if (!is_public) text += reason_of({.why = act.why});
+    news.push_back({.at = picture.wall(std::min(act.since, picture.now)),
+                    .kind = "block",
+                    .rule = act.rule,
+                    .text = std::move(text)});
   }
 }
 

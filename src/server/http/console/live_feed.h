@@ -20,10 +20,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "engine/block_list.h"
 #include "observe/latency_counts.h"
 #include "observe/traffic_history.h"
 #include "observe/unusual/traffic_events.h"
@@ -91,13 +93,15 @@ class LiveFeed {
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
 
-  // Whether events say from where people have changed rules.
+  // Whether events say which people have changed rules, and whom they have blocked.
   enum class People : std::uint8_t { kNamed, kHidden };
 
   // All of it outlives the feed.
   LiveFeed(const NodeView& view, const TrafficEvents& surges, const RuleDesk& desk,
-           People people = People::kNamed)
-      : view_(view), surges_(surges), desk_(desk), people_(people) {}
+           BlockList& blocks, People people = People::kNamed)
+      : view_(view), surges_(surges), desk_(desk), blocks_(blocks), people_(people) {
+    blocks_.share(BlockAudience::kPeople, std::span<const Block>());
+  }
 
   // A second has ended.
   struct Second {
@@ -134,6 +138,7 @@ class LiveFeed {
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
   void note_events(LivePicture& picture);
+  void note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news);
   void note_rules(const LivePicture& picture, std::vector<LiveEvent>& news);
   LiveEvent event_of(const RuleVersion& version) const;
   std::optional<LiveEvent> news_of_redis(const NodeFigures& figures);
@@ -144,6 +149,7 @@ class LiveFeed {
   const NodeView& view_;
   const TrafficEvents& surges_;
   const RuleDesk& desk_;
+  BlockList& blocks_;
   const People people_;
   std::atomic<std::uint64_t> dropped_{0};  // relaxed: a number by itself
 

@@ -126,6 +126,7 @@ TEST(LiveFeed, TellsWhichRulesDenySinceWhen) {
   EXPECT_NEAR(number(line.at("denying_since")), first - 1, 0.01);
   EXPECT_NEAR(number(line.at("last_denied")), first + 1, 0.01);
   EXPECT_FALSE(line.contains("shadow"));
+  EXPECT_EQ(world.message().at("denying"), said.at("rules")) << "both are of one second";
   EXPECT_EQ(number(said.at("others").at("denied")), 0);
   const json::object alone = json::parse(world.feed.history(1min, rule)).as_object();
   EXPECT_FALSE(alone.contains("rules"));
@@ -194,7 +195,7 @@ TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
     shared.others = {{.id = "other", .title = "web-2"}};
     return NodeFigures{.shared = shared, .about = {.title = "web-1"}};
   };
-  LiveFeed feed(view, world.door.events, world.door.desk);
+  LiveFeed feed(view, world.door.events, world.door.desk, world.door.blocks);
   const auto pass = [&](int seconds) {
     for (int i = 0; i < seconds; ++i) {
       world.pass(1);
@@ -209,18 +210,17 @@ TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
   json::object said = pass(9);
   ASSERT_EQ(said.at("events").as_array().size(), 3u) << "once";
   EXPECT_EQ(said.at("events").at(1).at("text"),
-            "changes by hand do not reach node third: it is of another version");
-  EXPECT_EQ(
-      said.at("events").at(2).at("text"),
-      "changes by hand do not reach node web-1 (here); node web-2 (other): its file has other "
-      "rules");
+            "changes by hand do not reach third: it is of another version");
+  EXPECT_EQ(said.at("events").at(2).at("text"),
+            "changes by hand do not reach web-1 (here); web-2 (other): its file has other "
+            "rules");
   EXPECT_EQ(said.at("nodes").at(0).at("apart"), "its file has other rules");
   hold.nodes.pop_back();
   for (RuleHold::Node& node : hold.nodes) node.why_not.clear();
   said = pass(9);
   ASSERT_EQ(said.at("events").as_array().size(), 4u);
   EXPECT_EQ(said.at("events").at(3).at("text"),
-            "changes by hand reach node web-1 (here); node web-2 (other) again");
+            "changes by hand reach web-1 (here); web-2 (other) again");
   EXPECT_FALSE(said.at("nodes").at(0).as_object().contains("apart"));
 }
 
@@ -247,18 +247,40 @@ TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
   EXPECT_EQ(world.message().at("events").as_array().size(), 4u) << "each is told once";
 }
 
-// All consoles get the same, those of the public, too.
-TEST(LiveFeed, SaysThatAKeyIsBlockedAndNotWhich) {
+// Also by a hand on another node. All consoles get the same, those of the public, too.
+TEST(LiveFeed, SaysWhomAHandHasBlocked) {
   World world;
-  const std::string body = R"({"rule":"login","key":"private@example.com","for":"5m"})";
-  world.door.ask(post("/admin/blocks", body));
-  world.pass(1);
-  const LiveMessagePtr said = world.feed.message();
-  EXPECT_NE(said->json().find("a key is blocked for 5m"), std::string_view::npos);
-  EXPECT_EQ(said->json().find("private"), std::string_view::npos);
-  world.door.ask(post("/admin/blocks", R"({"key":"192.0.2.0/24","for":"5m"})"));
-  world.pass(1);
-  EXPECT_NE(world.feed.message()->json().find("a network is blocked"), std::string_view::npos);
+  world.rules = world.door.rules;
+  const Instant began = world.door.now;
+  const auto told = [&](LiveFeed& feed) {
+    feed.tick({.traffic = world.recent.snapshot(), .rules = world.rules}, world.door.now);
+    const json::object said = json::parse(feed.message()->json()).as_object();
+    return std::string(said.at("events").as_array().back().at("text").as_string());
+  };
+  const auto block = [&](std::string_view key, Instant since) {
+    world.door.blocks.learn({.rule = "login",
+                             .key = std::string(key),
+                             .since = since,
+                             .until = since + 5min,
+                             .reason = BlockReason::kManual,
+                             .by = "carol",
+                             .why = "bots"},
+                            BlockAudience::kFleet, world.door.now);
+  };
+  for (std::string_view key : {"a@example.com", "192.0.2.0/24"}) {
+    block(key, began);
+    EXPECT_EQ(told(world.feed).find(key), std::string::npos) << "keys are secret";
+  }
+  EXPECT_EQ(told(world.feed), "a network is blocked for 5m, by carol, because \"bots\"");
+  world.door.traffic.keep_key_texts();
+  block("a@example.com", began + 1us);
+  EXPECT_EQ(told(world.feed), "a@example.com is blocked for 5m, by carol, because \"bots\"");
+  block("of-old", TestDoor::kStart - 1h);
+  EXPECT_EQ(told(world.feed).find("of-old"), std::string::npos) << "it was told when it came";
+  LiveFeed open(world.door.view, world.door.events, world.door.desk, world.door.blocks,
+                LiveFeed::People::kHidden);
+  block("a@example.com", began + 2us);
+  EXPECT_TRUE(told(open).ends_with(" is blocked for 5m")) << "no names for everybody";
 }
 
 TEST(LiveFeed, KeepsTheNewestEvents) {

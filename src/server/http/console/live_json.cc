@@ -113,6 +113,28 @@ void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& pict
   json.end_array();
 }
 
+// What a rule had in all of a span, and when it denied.
+void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& picture,
+                const TrafficHistory& history, const RuleTraffic& rule) {
+  json.begin_object().field("rule", view.traffic.rules().id_of(rule.rule));
+  write_counts(json, rule.counts);
+  if (const auto run = history.run(rule.rule)) {
+    json.field("denying_since", picture.wall(run->first));
+    json.field("last_denied", picture.wall(run->last));
+  }
+  json.end_object();
+}
+
+// Of the last minute, those that denied in it.
+void write_denying(JsonWriter& json, const NodeView& view, const LivePicture& picture,
+                   const TrafficHistory& history) {
+  json.key("denying").begin_array();
+  for (const RuleTraffic& one : rules_of(history.last(std::chrono::minutes(1))).rules) {
+    if (one.counts.denied > 0) write_sums(json, view, picture, history, one);
+  }
+  json.end_array();
+}
+
 // What a node says of itself; what it does not know is left out, and what strangers need not.
 void write_about(JsonWriter& json, const NodeAbout& about, const LivePicture& picture) {
   if (!about.title.empty()) json.field("title", about.title);
@@ -192,7 +214,7 @@ void write_point(JsonWriter& json, const LivePicture& picture, const TrafficHist
 }  // namespace
 
 std::string live_json(const NodeView& view, const LivePicture& picture,
-                      const std::deque<LiveEvent>& events) {
+                      const TrafficHistory& history, const std::deque<LiveEvent>& events) {
   const NodeFigures& figures = *picture.figures;
   const ServerInfo& info = view.info;
   JsonWriter json;
@@ -207,6 +229,7 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   write_here(json, view, picture, figures);
   write_redis(json, picture, figures.shared);
   write_rules(json, view, picture);
+  write_denying(json, view, picture, history);
   write_nodes(json, view, picture, figures);
   write_events(json, events);
   json.end_object();
@@ -222,15 +245,7 @@ std::string history_json(const NodeView& view, const LivePicture& picture,
   json.end_array();
   const auto denying = rules_of(found);
   json.key("rules").begin_array();
-  for (const RuleTraffic& one : denying.rules) {
-    json.begin_object().field("rule", view.traffic.rules().id_of(one.rule));
-    write_counts(json, one.counts);
-    if (const auto run = history.run(one.rule)) {
-      json.field("denying_since", picture.wall(run->first));
-      json.field("last_denied", picture.wall(run->last));
-    }
-    json.end_object();
-  }
+  for (const RuleTraffic& one : denying.rules) write_sums(json, view, picture, history, one);
   json.end_array().key("others").begin_object();
   write_counts(json, denying.others);
   json.end_object().end_object();

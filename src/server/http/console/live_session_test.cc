@@ -44,7 +44,7 @@ struct Live {
   void feed_bytes(std::string_view bytes) { weir::feed(*session, bytes, now); }
 
   TestDoor door;
-  LiveFeed feed{door.view, door.events, door.desk};
+  LiveFeed feed{door.view, door.events, door.desk, door.blocks};
   LiveConsoles consoles;
   CountingWaker waker;
   Instant now = TestDoor::kStart;
