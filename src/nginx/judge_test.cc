@@ -43,6 +43,17 @@ TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
   EXPECT_EQ(judgement.said.answer->decision.retry_after, std::chrono::minutes(3));
 }
 
+TEST_F(Workers, ADryRunSaysWhatItWouldDoAndCountsAsShadow) {
+  const auto judge = worker();
+  Question question{.described = judge->scratch(), .passes = true};
+  question.described.request = {.method = "POST", .client = IpAddress::parse("192.0.2.1")};
+  set_target("/login", "example.com", question.described);
+  for (int i = 0; i < 2; ++i) judge->judge(question, judge->catch_up());
+  EXPECT_TRUE(judge->judge(question, judge->catch_up()).is_denied());
+  EXPECT_EQ(judge->traffic().summary(clock_.time).total_denied(), 0u);
+  EXPECT_EQ(ask(*judge).said.answer->cause, Answer::Cause::kCounted) << "nobody is blocked";
+}
+
 TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {
   const auto judge = worker();
   EXPECT_EQ(ask(*judge, "/elsewhere").kind, Judgement::Kind::kNothing);

@@ -125,6 +125,7 @@ class World {
   }
 
   RateLimitService& service() { return service_; }
+  std::uint64_t denied() const { return traffic_.summary(now).total_denied(); }
 
   Instant now = kStart;
 
@@ -290,6 +291,7 @@ TEST(RateLimitService, UnlimitedSaysSoAndCountsNothing) {
 TEST(RateLimitService, InShadowModeOnlyTheWholeIsOk) {
   World world({rule("r", 0, {"user"})}, {.envoy = {.shadow_mode = true}});
   EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK over:0");
+  EXPECT_EQ(world.denied(), 0u);
 }
 
 TEST(RateLimitService, InQuotaModeAllMustBeOver) {

@@ -24,6 +24,7 @@ void write_decision_json(TextWriter& writer, std::string_view key_json, const An
   writer.put(",\"limit\":").number(decision.limit);
   writer.put(",\"reset_after\":").seconds(decision.reset_after);
   if (answer.is_alone) writer.put(",\"mode\":\"local\"");
+  if (answer.over && decision.allowed()) writer.put(",\"shadow\":true");
   writer.put("}");
 }
 
