@@ -26,12 +26,7 @@ export interface Shape<T> {
   /** What a reader searches in; without it there is no search. */
   readonly text?: (row: T) => string;
   /** The order at the start; without it, that of the rows. */
-  readonly sort?: Sort;
-}
-
-export interface Sort {
-  readonly title: string;
-  readonly falls: boolean;
+  readonly sort?: { readonly title: string; readonly falls: boolean };
 }
 
 /** A browser draws so many without a hitch. */
@@ -44,7 +39,7 @@ export class DataTable<T> {
   private rows: readonly T[] = [];
   private isKnown = false;
   private order: string[] = [];
-  private sort: Sort | undefined;
+  private sort: Shape<T>["sort"];
   private page = 0;
   private readonly drawn = new Map<string, HTMLTableRowElement>();
   private readonly body = h("tbody");

@@ -96,8 +96,8 @@ export class DenialsTab extends Tab {
   }
 
   protected override refresh(): void {
-    say(this.whose, `What the node ${feed.titleOf(feed.last?.node ?? "")} has denied. Other ` +
-      "nodes have records of their own.");
+    say(this.whose, `What this page's node, ${feed.titleOf(feed.last?.node ?? "")}, has denied. ` +
+      "Other nodes have records of their own.");
   }
 
   private showFilters(): void {

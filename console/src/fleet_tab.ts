@@ -28,8 +28,8 @@ const FACTS: Column<NodeLine>[] = [
   figure("Redis answers in", ({ redisS }) => feed.last?.redis?.state === "up" ? redisS : undefined,
     latency),
   { title: "Version", by: ({ version }) => version, cell: ({ version }) => version },
-  figure("Last heard", ageOf, (age) => `${age > SILENT_S ? `${clock(now() - age)}, ` : ""}${
-    span(age)} ago`),
+  figure("Last heard", ageOf, (age) =>
+    `${age > SILENT_S ? `${clock(Date.now() / 1000 - age)}, ` : ""}${span(age)} ago`),
 ];
 
 function figure(
@@ -52,7 +52,8 @@ export class FleetTab extends Tab {
     text: (node) => [node.title, node.name, node.address, node.version, node.mode].join(" "),
     columns: [
       { title: "State", by: (node) => stateOf(node).rank,
-        cell: (node) => h("div", { class: "state" }, state(node), this.trouble(node)) },
+        cell: (node) => h("div", { class: "state" },
+          badge(stateOf(node).word, stateOf(node).level), this.trouble(node)) },
       { title: "Node", by: nameOf, cell: named },
       ...FACTS,
     ],
@@ -92,8 +93,9 @@ export class FleetTab extends Tab {
     const facts = [...FACTS.slice(0, -1),
       { title: "Console", cell: ({ address }: NodeLine) => address?.replace("http://", "") },
       ...FACTS.slice(-1)];
-    return h("article", { class: `card node ${stateOf(node).level}`, id: `node-${node.name}` },
-      h("h2", {}, named(node), state(node)),
+    const { word, level } = stateOf(node);
+    return h("article", { class: `card node ${level}`, id: `node-${node.name}` },
+      h("h2", {}, named(node), badge(word, level)),
       h("dl", {}, ...facts.flatMap(({ title, cell }) => {
         const value = cell(node);
         return value === undefined ? [] : [h("div", {}, h("dt", {}, title), h("dd", {}, value))];
@@ -140,15 +142,6 @@ function deniedOf({ requests, denied }: NodeLine): number | undefined {
 
 function ageOf({ age }: NodeLine): number | undefined {
   return age === undefined ? undefined : age + feed.age();
-}
-
-function now(): number {
-  return Date.now() / 1000;
-}
-
-function state(node: NodeLine): HTMLElement {
-  const { word, level } = stateOf(node);
-  return badge(word, level);
 }
 
 /** Those that are gone and that somebody has dismissed in this browser are left out. */

@@ -9,6 +9,7 @@ import {
 } from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
+import { withTold } from "./series";
 
 export type Status = "connecting" | "live" | "polling" | "lost" | "refused";
 
@@ -197,13 +198,9 @@ class LiveFeed extends EventTarget {
   }
 
   private async loadHistory(): Promise<void> {
-    const newest = (await historyOf("10m", UNASKED))?.points;
-    if (!newest) return;
-    const first = newest[0]?.t ?? Infinity;
-    const last = newest[newest.length - 1]?.t ?? Infinity;
-    const before = this.seconds.filter((second) => second.t < first);
-    const after = this.seconds.filter((second) => second.t > last);
-    this.seconds.splice(0, this.seconds.length, ...before, ...newest, ...after);
+    const told = (await historyOf("10m", UNASKED))?.points;
+    if (!told) return;
+    this.seconds.splice(0, this.seconds.length, ...withTold(told, this.seconds));
     this.dispatchEvent(new Event("history"));
   }
 

@@ -51,6 +51,8 @@ export function readLive(value: unknown) {
     here,
     redis,
     rules: json.objects(from.rules).flatMap(readRule),
+    /** Those that denied in the last minute, with what they had in it. */
+    denying: json.objects(from.denying).flatMap(readSum),
     nodes: json.objects(from.nodes).flatMap(readNode),
     events: json.objects(from.events).flatMap(readEvent),
   };
@@ -159,5 +161,5 @@ export function silenceOf(before: Live, now: Live): TrafficEvent | undefined {
   const then = !isOther ? ""
     : (now.uptime ?? Infinity) <= silent ? ", and has begun again" : "; now another node answers";
   return { id: 0, t: now.t, kind: "away",
-    text: `node ${title} was not heard from ${clock(before.t)} to ${clock(now.t)}${then}` };
+    text: `${title} was not heard from ${clock(before.t)} to ${clock(now.t)}${then}` };
 }

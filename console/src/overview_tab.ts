@@ -14,7 +14,7 @@ import {
   type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
 } from "./message";
 import { RunsBar } from "./runs_bar";
-import { sumOf, timeOf } from "./series";
+import { sumOf, timeOf, withTold } from "./series";
 import { NOW_S, RuleTable } from "./rule_table";
 import { session } from "./session";
 import { Tab, address } from "./tab";
@@ -148,20 +148,22 @@ export class OverviewTab extends Tab {
 
   /** The steps of a span, with each second that has come since. */
   private points(span: Span): readonly Second[] {
-    if (span.seconds > BY_SECOND_S) return this.history(span).points;
     const first = (feed.last?.fleetT ?? 0) - span.seconds;
-    return feed.seconds.filter(({ t }) => t > first);
+    if (span.seconds <= BY_SECOND_S) return feed.seconds.filter(({ t }) => t > first);
+    const { points } = this.history(span);
+    return points.length > 0 ? withTold(points, feed.seconds) : [];
   }
 
   /** Those that have denied in it, the fleet's or this node's. */
   private deniedIn(span: Span): RuleSum[] {
-    const now = feed.last?.fleetT ?? 0;
-    return this.history(span).rules.filter(({ last = 0 }) => last > now - span.seconds);
+    const { fleetT = 0, denying = [] } = feed.last ?? {};
+    return [...this.history(span).rules, ...denying]
+      .filter(({ last = 0 }) => last > fleetT - span.seconds);
   }
 
   /** Which time the sums of its rules are of. */
   private timeOf(span: Span): string {
-    return timeOf(sumOf(this.history(span).points), `the last ${span.words}`);
+    return timeOf(sumOf(this.points(span)), `the last ${span.words}`);
   }
 
   /** The shortest span that has all of what the charts show. */
@@ -173,7 +175,7 @@ export class OverviewTab extends Tab {
 
   private async load(): Promise<void> {
     if (document.hidden || feed.isOld() || feed.status === "refused") return;
-    const wanted = new Set([MINUTE, this.chosen, this.charted()]);
+    const wanted = new Set([this.chosen, this.charted()]);
     await Promise.all([...wanted].map((span) => this.loadHistory(span)));
     if (session.mayChange) await this.loadDenied();
     this.refresh();
@@ -185,7 +187,7 @@ export class OverviewTab extends Tab {
       this.blocked = json.number((await ask("/admin/blocks?limit=0", UNASKED)).body.total) ?? 0;
     }
     const { name, words } = this.chosen;
-    if (this.deniedIn(MINUTE).length > 0 && this.isDue("keys", DENIED_MS)) {
+    if (feed.last?.denying.length && this.isDue("keys", DENIED_MS)) {
       this.keys = await deniedBy("key", MINUTE.name);
       await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(({ rule, since = 0 }) =>
         this.loadCauses(rule, Math.floor(since) - 1)));
@@ -218,9 +220,8 @@ export class OverviewTab extends Tab {
   // ---- who is denied -------------------------------------------------------------------
 
   private denyingNow(): readonly RuleSum[] {
-    const { rules, points } = this.history(MINUTE);
-    const newest = points[points.length - 1]?.t ?? 0;
-    return rules.filter(({ last = 0 }) => last > newest - NOW_S);
+    const { denying = [], fleetT = 0 } = feed.last ?? {};
+    return denying.filter(({ last = 0 }) => last > fleetT - NOW_S);
   }
 
   private showNow(last: Live): void {
@@ -247,7 +248,7 @@ export class OverviewTab extends Tab {
         this.timeOf(MINUTE)}, `,
       h("b", { class: "bad" }, share(denyRate)),
       since === undefined ? "" : this.sinceWhen(rule, since, t),
-      whom ? ", most of all " : "", whom ? keyOf(whom) : "", ". ",
+      whom ? `, ${onThisNode()}most of all ` : "", whom ? keyOf(whom) : "", ". ",
       h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 
@@ -261,11 +262,11 @@ export class OverviewTab extends Tab {
     const said = causes.sort((one, other) => other.last - one.last).map(({ cause, first, last }) =>
       `${CAUSES[cause] ?? cause} ${last > now - NOW_S ? `since ${moment(first)}`
         : `from ${moment(first)} to ${moment(last)}`}`);
-    return `: ${said.join(", ")}`;
+    return `: ${onThisNode()}${said.join(", ")}`;
   }
 
   private nobody(live: Live): string {
-    if (!this.histories.has(MINUTE.name)) return "Not known yet.";
+    if (!this.histories.has(this.chosen.name)) return "Not known yet.";
     const [newest] = this.deniedIn(this.chosen).sort((one, other) => other.last! - one.last!);
     const nobody = this.blocked > 0 ? "Nobody else" : "Nobody";
     if (newest) return `${nobody}. The last denial was at ${moment(newest.last!)}, by ${
@@ -367,6 +368,11 @@ export class OverviewTab extends Tab {
     this.events.prepend(...fresh.map(eventItem));
     while (this.events.children.length > EVENTS_SHOWN) this.events.lastElementChild!.remove();
   }
+}
+
+/** Where figures of a fleet stand next to those of this node. */
+function onThisNode(): string {
+  return (feed.last?.nodeCount ?? 1) > 1 ? "on this node " : "";
 }
 
 /** When the node started, if it is younger than the span: it knows nothing of what was before. */

@@ -6,7 +6,7 @@ import { DataTable } from "./data_table";
 import { nameOf, wholeKey, withoutKey } from "./denials";
 import { DENIAL } from "./denials_tab";
 import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
-import { count, share } from "./format";
+import { count, moment, share } from "./format";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { Second } from "./message";
@@ -174,6 +174,8 @@ export class RulePage {
       ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
       ...fact("Algorithm", [kind, following ? `, now ${following}` : null]),
+      ...fact("Not in force", json.text(body.in_force_at)
+        ? [`until ${moment(Date.parse(String(body.in_force_at)) / 1000)}`] : []),
       ...fact("Runs", this.runs(origin)),
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
       h("dt", {}, "Now"), this.now);
@@ -254,7 +256,8 @@ export class RulePage {
   private async remove(): Promise<void> {
     const from = countedAs(stanceOf(this.rule!));
     await this.propose(`Remove the rule ${this.id}?`, `${before(from, this.lately(from))} ` +
-      `It limits no request then, and checks by its name get an error, ${whereText(this.fleet)}. ` +
+      `It limits no request then, and checks by its name get an error, ${
+      [`${whereText(this.fleet)}.`, ...whereNot(this.fleet)].join(" ")} ` +
       "The history brings it back.", "Remove", { method: "DELETE" });
   }
 
@@ -272,7 +275,7 @@ export class RulePage {
     const back = `back to version ${String(version)}`;
     await this.propose(`Put ${this.id} ${back}?`,
       `The rule is ${isThere ? "as it was then" : "gone, as it was then"}, ` +
-        `${whereText(this.fleet)}, ${lastsText(this.fleet)}.`,
+        [`${whereText(this.fleet)}, ${lastsText(this.fleet)}.`, ...whereNot(this.fleet)].join(" "),
       "Go back", isThere ? { method: "PUT", body: rule } : { method: "DELETE" }, back);
   }
 

@@ -84,8 +84,10 @@ export class RuleTable {
     const lines = new Map((feed.last?.rules ?? []).map((line) => [line.rule, line]));
     const names = new Set([...sums.keys(), ...lines.keys(), ...written.rules.keys()]);
     const unnamed = hasOthers ? undefined : 0;
+    const newest = new Map((feed.last?.denying ?? [])
+      .map(({ rule, since, last }) => [rule, { since, last }]));
     this.table.show([...names].map((rule) => {
-      const sum = sums.get(rule);
+      const sum = sums.has(rule) ? { ...sums.get(rule)!, ...newest.get(rule) } : undefined;
       return { rule, written: written.rules.get(rule), sum, live: lines.get(rule),
         denied: sum ? sum.denied : unnamed, requests: sum ? sum.requests : unnamed };
     }));

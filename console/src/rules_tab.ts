@@ -11,6 +11,7 @@ import { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { RulePage } from "./rule_page";
 import { RuleTable } from "./rule_table";
+import { sumOf, timeOf } from "./series";
 import { Tab } from "./tab";
 import { written } from "./written";
 
@@ -25,6 +26,7 @@ export class RulesTab extends Tab {
   private readonly message = h("p", { class: "message", role: "status" });
   private readonly apart = h("p", { class: "problem" });
   private readonly heading = h("span", {}, "Rules in force");
+  private readonly period = h("small");
   private readonly table = new RuleTable("There is no rule yet. Add one.");
   private readonly editor = new RuleEditor(() => this.load());
   private readonly past = new RuleHistory("all", (entry) => this.goBack(entry));
@@ -36,7 +38,7 @@ export class RulesTab extends Tab {
       h("h1", {}, "Rules"),
       h("section", { class: "card" },
         h("div", { class: "head" },
-          h("h2", {}, this.heading, h("small", {}, " and what they denied in the last minute")),
+          h("h2", {}, this.heading, this.period),
           button("New rule", () => this.addRule(), { id: "new-rule" }, "plus")),
         this.message, this.apart, this.table.element),
       this.past.element);
@@ -83,7 +85,10 @@ export class RulesTab extends Tab {
   }
 
   private showRows(): void {
-    if (this.minute) this.table.show(this.minute);
+    if (!this.minute) return;
+    this.table.show(this.minute);
+    say(this.period, ` and what they denied in ${
+      timeOf(sumOf(this.minute.points), "the last minute")}`);
   }
 
   private addRule(): void {

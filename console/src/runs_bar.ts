@@ -69,12 +69,13 @@ export class RunsBar extends HTMLElement {
   private show(): void {
     this.stop.disabled = !simulator.running;
     const { run } = simulator;
-    const { sent, allowed, denied, failed } = simulator.sums;
+    const { sent, allowed, shadow, denied, failed } = simulator.sums;
     for (const start of this.starts) start.disabled = choice.rule === "";
     if (!run) return say(this.sums, choice.rule ? "" : "There is no rule to try.");
     const failures = failed > 0 ? `, ${failed} failed` : "";
-    say(this.sums, `${sent} of ${requestsOf(run)} sent, ${allowed} allowed, ${denied} denied` +
-      `${failures}, median ${latency(simulator.median())}`);
+    const passed = shadow > 0 ? `, of which ${shadow} would be denied` : "";
+    say(this.sums, `${sent} of ${requestsOf(run)} sent, ${allowed} allowed${passed}, ` +
+      `${denied} denied${failures}, median ${latency(simulator.median())}`);
   }
 }
 

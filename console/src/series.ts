@@ -18,6 +18,19 @@ export function nearest<T extends { readonly t: number }>(
   return first && Math.abs(first.t - t) <= within ? first : undefined;
 }
 
+/** The times of one second differ by less: the server's two clocks drift. */
+const DRIFT_S = 0.5;
+
+/** The steps that are told, and what is known of the time before and after them. */
+export function withTold<T extends { readonly t: number }>(
+  told: readonly T[], seconds: readonly T[],
+): T[] {
+  const first = told[0]?.t ?? Infinity;
+  const last = told[told.length - 1]?.t ?? Infinity;
+  return [...seconds.filter(({ t }) => t < first - DRIFT_S), ...told,
+    ...seconds.filter(({ t }) => t > last + DRIFT_S)];
+}
+
 /** Fewer seconds that a sum leaves out are not worth a word: the first of a node. */
 const APART_MIN_S = 5;
 

@@ -10,6 +10,8 @@ export interface Answer {
   readonly rule: string;
   readonly key: string;
   readonly allowed: boolean;
+  /** Only because the rule is in shadow. */
+  readonly shadow: boolean;
   readonly remaining?: number;
   /** Seconds; undefined if waiting does not help. */
   readonly retryAfter?: number;
@@ -20,7 +22,8 @@ export interface Answer {
 
 const TICK_MS = 20;
 const TIMES_KEPT = 2000;
-const NO_SUMS = { sent: 0, allowed: 0, denied: 0, failed: 0 };
+/** Those in shadow are allowed, too. */
+const NO_SUMS = { sent: 0, allowed: 0, shadow: 0, denied: 0, failed: 0 };
 
 class Simulator extends EventTarget {
   run: Run | undefined;
@@ -90,7 +93,7 @@ class Simulator extends EventTarget {
     const seconds = (performance.now() - began) / 1000;
     this.count({
       number, rule, key, seconds,
-      allowed: reply.body.allowed === true,
+      allowed: reply.body.allowed === true, shadow: reply.body.shadow === true,
       remaining: json.number(reply.body.remaining),
       retryAfter: json.number(reply.body.retry_after),
       problem: reply.problem,
@@ -101,6 +104,7 @@ class Simulator extends EventTarget {
     if (answer.problem) this.sums.failed++;
     else if (answer.allowed) this.sums.allowed++;
     else this.sums.denied++;
+    if (answer.shadow) this.sums.shadow++;
     if (this.times.length < TIMES_KEPT) this.times.push(answer.seconds);
     this.fresh.push(answer);
     this.dispatchEvent(new Event("answer"));

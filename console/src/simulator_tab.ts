@@ -116,10 +116,11 @@ export class SimulatorTab extends Tab {
     if (fresh.some((answer) => answer.number === 0)) fill(this.ticks);
     this.ticks.append(...fresh.slice(-TICKS_SHOWN).map(tick));
     while (this.ticks.children.length > TICKS_SHOWN) this.ticks.firstElementChild!.remove();
-    const { sent, allowed, denied, failed } = simulator.sums;
+    const { sent, allowed, shadow, denied, failed } = simulator.sums;
     const all = simulator.run ? requestsOf(simulator.run) : 0;
     this.tiles.sent.set(count(sent), all > 0 ? `of ${count(all)}` : "nothing yet", "calm");
-    this.tiles.allowed.set(count(allowed), "by the rule", allowed > 0 ? "good" : "calm");
+    this.tiles.allowed.set(count(allowed), shadow > 0 ? `${count(shadow)} would be denied`
+      : "by the rule", shadow > 0 ? "warn" : allowed > 0 ? "good" : "calm");
     this.tiles.denied.set(count(denied), "by the rule", denied > 0 ? "bad" : "calm");
     this.tiles.failed.set(count(failed), "no decision", failed > 0 ? "warn" : "calm");
     this.tiles.median.set(latency(simulator.median()), "in this browser", "calm");
@@ -142,6 +143,7 @@ function tick(answer: Answer): HTMLElement {
 
 function words(answer: Answer): [string, "check" | "cross" | "alert", string, string] {
   if (answer.problem) return ["warn", "alert", "error", answer.problem];
+  if (answer.shadow) return ["warn", "alert", "pass", "would be denied: let pass in shadow"];
   if (answer.allowed) {
     const left = count(answer.remaining);
     return ["good", "check", left, `allowed, ${left} remaining`];

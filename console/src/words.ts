@@ -12,44 +12,34 @@ export interface State {
   readonly text: string;
 }
 
-export const DENIED_WARN = 0.05;
-export const DENIED_BAD = 0.3;
-/** Where adaptive rules begin to follow token_bucket, unless the configuration says otherwise. */
-export const BURST_BAD = 3;
-export const BURST_WARN = 2;
-export const SLOW_WARN_S = 0.005;
-export const SLOW_BAD_S = 0.05;
-export const FULL_WARN = 0.75;
-export const FULL_BAD = 0.95;
-
-export function deniedState(rates: Rates): State {
-  const denied = rates.denyRate ?? 0;
-  if (!rates.requests) return { level: "calm", text: "no traffic" };
-  if (denied >= DENIED_BAD) return { level: "bad", text: "many denied" };
-  if (denied >= DENIED_WARN) return { level: "warn", text: "some denied" };
-  return { level: "good", text: denied > 0 ? "few denied" : "none denied" };
+/** Words for a figure that is bad, one that is not good, and one that is. */
+function graded(isBad: boolean, isWarning: boolean, words: readonly string[]): State {
+  const at = isBad ? 0 : isWarning ? 1 : 2;
+  return { level: (["bad", "warn", "good"] as const)[at]!, text: words[at]! };
 }
 
-export function burstState(rates: Rates): State {
-  const burst = rates.burstRatio ?? 0;
+export function deniedState({ requests, denyRate: denied = 0 }: Rates): State {
+  if (!requests) return { level: "calm", text: "no traffic" };
+  return graded(denied >= 0.3, denied >= 0.05,
+    ["many denied", "some denied", denied > 0 ? "few denied" : "none denied"]);
+}
+
+/** Adaptive rules begin to follow token_bucket above 3, unless the configuration says otherwise. */
+export function burstState({ burstRatio: burst }: Rates): State {
   if (!burst) return { level: "calm", text: "no traffic" };
-  if (burst > BURST_BAD) return { level: "bad", text: "burst" };
-  return burst >= BURST_WARN ? { level: "warn", text: "rising" }
-    : { level: "good", text: "steady" };
+  return graded(burst > 3, burst >= 2, ["burst", "rising", "steady"]);
 }
 
 export function latencyState(seconds: number | undefined): State {
   if (seconds === undefined) return { level: "calm", text: "nothing timed" };
-  if (seconds >= SLOW_BAD_S) return { level: "bad", text: "slow" };
-  return seconds >= SLOW_WARN_S ? { level: "warn", text: "sluggish" }
-    : { level: "good", text: "fast" };
+  return graded(seconds >= 0.05, seconds >= 0.005, ["slow", "sluggish", "fast"]);
 }
 
-export function keysState(here: Here): State {
-  if (here.keys === undefined || !here.maxKeys) return { level: "calm", text: "in memory" };
-  const full = here.keys / here.maxKeys;
-  const text = `room for ${count(here.maxKeys)}`;
-  return { level: full >= FULL_BAD ? "bad" : full >= FULL_WARN ? "warn" : "calm", text };
+export function keysState({ keys, maxKeys }: Here): State {
+  if (keys === undefined || !maxKeys) return { level: "calm", text: "in memory" };
+  const room = `room for ${count(maxKeys)}`;
+  const full = keys / maxKeys;
+  return full < 0.75 ? { level: "calm", text: room } : graded(full >= 0.95, true, [room, room]);
 }
 
 export function redisState(redis: Redis | undefined, now: number): State & { value: string } {

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { diffLines, hunks } from "../src/diff.ts";
 import { newEvents, readHistory, readLive, silenceOf } from "../src/message.ts";
-import { highest, nearest, sumOf, timeOf, timesAlone } from "../src/series.ts";
+import { highest, nearest, sumOf, timeOf, timesAlone, withTold } from "../src/series.ts";
 import { readDenied } from "../src/top_denied.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
 import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
@@ -13,7 +13,7 @@ import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
 test("a message with an instant alone is a message", () => {
   const live = readLive({ t: 5 });
   assert.equal(live.t, 5);
-  assert.deepEqual(live.rules, []);
+  assert.deepEqual([live.rules, live.denying], [[], []]);
   assert.equal(live.here.p99, undefined);
   assert.equal(live.redis, undefined);
 });
@@ -49,10 +49,17 @@ test("a page says when it heard nothing", () => {
   assert.equal(silenceOf(told(1, "a", 9), told(3, "a", 11)), undefined);
   const said = (...now) =>
     silenceOf(told(1, "a", 9), told(...now)).text.replace(/ from.* to /, " ");
-  assert.match(said(9, "a", 17), /^node a was not heard [\d:]+$/);
+  assert.match(said(9, "a", 17), /^a was not heard [\d:]+$/);
   assert.match(said(9, "c", 5), /, and has begun again$/);
   assert.match(said(3, "c", 1), /, and has begun again$/);
   assert.match(said(9, "c", 50), /; now another node answers$/);
+});
+
+test("a second that the history tells again is one, whatever the clocks' drift", () => {
+  const at = (...times) => times.map((t) => ({ t }));
+  assert.deepEqual(withTold(at(3, 4), at(1, 2, 3.001, 4.001, 5)), at(1, 2, 3, 4, 5));
+  assert.deepEqual(withTold(at(3, 4), at(2.999, 3.999, 5)), at(3, 4, 5));
+  assert.deepEqual(withTold([], at(1)), at(1));
 });
 
 test("history has rates, whatever is known of a step", () => {

@@ -71,6 +71,24 @@ class Overview(PageTest):
             self.assertLess(bottom, height)
         self.page.width(0)
 
+    def agreed_denials(self):
+        """What the tile and the card below it say of one moment: whether anybody was denied."""
+        tile, now = self.page.run("""return [".tile", ".now"].map((each) =>
+          document.querySelector(`#overview ${each}`).textContent)""")
+        denied = int((re.search(r"%(\d+) of", tile) or [0, 0])[1]) > 0
+        self.assertEqual("nobody since" in now, not denied, (tile, now))
+        return denied
+
+    def test_a_run_of_a_rule_in_shadow_says_what_would_be_denied(self):
+        page = self.page
+        with self.server() as server:
+            page.open(server.url, "simulator")
+            page.choose("#simulator .runs select", "trial")
+            page.click("#simulator [data-run=burst]")
+            page.find("#simulator .sums", "100 allowed, of which 98 would be denied, 0 denied")
+            page.find("#simulator .tiles .warn", "98 would be denied")
+            page.find("#simulator .tick.warn", "pass")
+
     def test_the_first_screen_says_who_is_denied_by_which_rule_and_since_when(self):
         page = self.page
         with self.server() as server:
@@ -80,6 +98,7 @@ class Overview(PageTest):
             self.pictures("overview-idle")
             began = time.strftime("%H:%M")
             with traffic(server):
+                page.wait(lambda _: self.agreed_denials(), "denials")
                 said = page.find("#overview .now.bad", "login").text
                 self.assertRegex(said, r"login denied \d+ of \d+ requests in the last minute, "
                                        rf"\d+ %, since ({began}|{time.strftime('%H:%M')}):\d\d")

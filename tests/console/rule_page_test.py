@@ -186,6 +186,7 @@ class RulePage(PageTest):
             page.find("[data-row=office] .badge", "at hours")
             page.click("[data-row=office] a")
             page.find("#rule-page .badge", "not now")
+            page.find("#rule-page .facts", f"Not in force\nuntil {time.strftime('%Y')}-")
             page.find("#rule-page .facts", "new keys are denied")
             self.assertEqual(patch(server, {"active": None}, rule="office").status, 200)
             page.find("#rule-page .badge", "enforced")
