@@ -23,7 +23,7 @@ export class BusiestKeys {
       empty: "No key in this minute or the one before.",
       columns: [
         { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
-        { title: by === "asked" ? "Requests" : "Denied", cell: estimate,
+        { title: by === "asked" ? "Requests" : "Denied, or would be", cell: estimate,
           by: (entry) => json.number(entry.count), figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
         { title: "Do", cell: (entry) => wholeKey(entry) ? does(wholeKey(entry)!)

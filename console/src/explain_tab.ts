@@ -6,7 +6,7 @@ import { badge, field, fill, h, icon, offer, say } from "./dom";
 import { plural } from "./format";
 import * as json from "./json";
 import { Tab } from "./tab";
-import { because, verdict, whyNot } from "./words";
+import { because, dropsOf, verdict, whyNot } from "./words";
 import { ruleNames } from "./written";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
@@ -138,9 +138,10 @@ function readHeaders(text: string): Record<string, string> {
 
 function applied(rule: json.Fields): HTMLElement {
   const denies = rule.would === "deny";
-  return h("article", { class: `applied ${denies ? "bad" : "good"}` },
-    h("h3", {}, h("span", {}, json.text(rule.rule) ?? ""),
-      badge(denies ? "would deny" : "would allow", denies ? "bad" : "good")),
+  const [word, level] = denies ? ["would deny", "bad"]
+    : dropsOf(rule) > 0 ? ["denies a share", "warn"] : ["would allow", "good"];
+  return h("article", { class: `applied ${level}` },
+    h("h3", {}, h("span", {}, json.text(rule.rule) ?? ""), badge(word, level)),
     h("ul", {}, ...because(rule).map((sentence) => h("li", {}, sentence))));
 }
 

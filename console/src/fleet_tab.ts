@@ -105,10 +105,11 @@ export class FleetTab extends Tab {
 
   /** What is wrong, and what to do. */
   private trouble(node: NodeLine): HTMLElement | null {
-    const { name, gone, degraded, apart } = node;
+    const { name, gone, degraded, apart, since } = node;
     if (gone === false) return h("p", { class: "note" }, "Redis was away: nobody knows how it is.");
     if (gone !== true) {
-      const why = degraded ? since(node) : apart && `Changes by hand do not reach it: ${apart}.`;
+      const ago = since ? `, for ${span((feed.last?.t ?? since) - since)}` : "";
+      const why = degraded ? degraded + ago : apart && `Changes by hand do not reach it: ${apart}.`;
       return why ? h("p", { class: "problem" }, why) : null;
     }
     return h("div", {}, h("p", { class: "problem" }, "It died, or does not reach Redis."),
@@ -174,8 +175,4 @@ export function whose({ alone, nodeCount }: Live, nodes: readonly NodeLine[]): s
   if (alone && unheard > 0) return `This node alone of ${unheard + 1}`;
   const amount = nodeCount ?? Math.max(1, nodes.length - gone);
   return (amount === 1 ? "One node" : `${amount} nodes`) + (gone > 0 ? `, and ${gone} gone` : "");
-}
-
-function since({ degraded, since: then }: NodeLine): string {
-  return then ? `${degraded}, for ${span((feed.last?.t ?? then) - then)}` : degraded ?? "";
 }

@@ -25,7 +25,6 @@ const SET_BACK_S = 60;
 
 /** The busiest of which a message tells. */
 const RULES_MAX = 100;
-
 const SILENCES_MAX = 50;
 
 /** The server closes with it when the session of the page has ended. */
@@ -43,7 +42,7 @@ class LiveFeed extends EventTarget {
   status: Status = "connecting";
   last: Live | undefined;
   /** When the last second was told, by this browser's clock. */
-  private toldMs = 0;
+  toldMs = 0;
   /** The last ten minutes, oldest first. */
   readonly seconds: Second[] = [];
   /** When this page heard nothing; oldest first. */
@@ -80,11 +79,6 @@ class LiveFeed extends EventTarget {
 
   isOld(): boolean {
     return this.last !== undefined && Date.now() - this.toldMs > OLD_MS;
-  }
-
-  /** Of the figures that are shown, in seconds since 1970. */
-  get toldAt(): number {
-    return this.toldMs / 1000;
   }
 
   /** Of one that is not among the busiest nobody knows; zeros if all have room there. */

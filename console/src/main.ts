@@ -90,7 +90,7 @@ function showStatus(): void {
   const old = element("old");
   old.hidden = !isOld;
   if (!isOld) return;
-  say(old, `Old figures, as of ${clock(feed.toldAt)}: nothing has come from the server since.`);
+  say(old, `Old figures, as of ${clock(feed.toldMs / 1000)}: nothing has come since.`);
 }
 
 function showNode(): void {

@@ -118,7 +118,9 @@ export class OverviewTab extends Tab {
     for (const each of this.spans.querySelectorAll<HTMLElement>("[data-span]")) {
       each.setAttribute("aria-pressed", String(each.dataset.span === this.chosen.name));
     }
-    if (last.uptime! < this.uptime) this.forget();
+    if (last.uptime! < this.uptime) {  // it began again, or another one answers
+      for (const told of [this.histories, this.askedMs]) told.clear();
+    }
     this.uptime = last.uptime ?? 0;
     const begin = startWithin(this.chosen, last);
     say(this.young, begin ? `known since ${moment(begin)}` : "");
@@ -135,12 +137,6 @@ export class OverviewTab extends Tab {
   }
 
   // ---- what the server remembers -------------------------------------------------------
-
-  /** What a node told before it started again, or another node told. */
-  private forget(): void {
-    this.histories.clear();
-    this.askedMs.clear();
-  }
 
   private history({ name }: Span): History {
     return this.histories.get(name) ?? NOTHING;
@@ -241,14 +237,14 @@ export class OverviewTab extends Tab {
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
     const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule);
+    const when = since === undefined ? "" : this.sinceWhen(rule, since, t);
+    const where = when.startsWith(":") ? "" : onThisNode();
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule")
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
       ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in ${
-        this.timeOf(MINUTE)}, `,
-      h("b", { class: "bad" }, share(denyRate)),
-      since === undefined ? "" : this.sinceWhen(rule, since, t),
-      whom ? `, ${onThisNode()}most of all ` : "", whom ? keyOf(whom) : "", ". ",
+        this.timeOf(MINUTE)}, `, h("b", { class: "bad" }, share(denyRate)), when,
+      whom ? `; ${where}most of all ` : "", whom ? keyOf(whom) : "", ". ",
       h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 

@@ -255,10 +255,10 @@ export class RulePage {
 
   private async remove(): Promise<void> {
     const from = countedAs(stanceOf(this.rule!));
-    await this.propose(`Remove the rule ${this.id}?`, `${before(from, this.lately(from))} ` +
-      `It limits no request then, and checks by its name get an error, ${
-      [`${whereText(this.fleet)}.`, ...whereNot(this.fleet)].join(" ")} ` +
-      "The history brings it back.", "Remove", { method: "DELETE" });
+    const says = [before(from, this.lately(from)), "It limits no request then, and checks by its " +
+      `name get an error, ${whereText(this.fleet)}.`, ...whereNot(this.fleet),
+    "The history brings it back."].join(" ");
+    await this.propose(`Remove the rule ${this.id}?`, says, "Remove", { method: "DELETE" });
   }
 
   /** What people agree to is a change of what they have seen, so of this version. */

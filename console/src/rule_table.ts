@@ -98,7 +98,7 @@ function named({ rule, written: its }: Row): Child {
   const name = rule === "" ? "checks without a rule"
     : h("a", { href: address("rules", { rule }) }, h("b", {}, rule));
   const isPlain = its && stanceOf(its.rule) === "enforced" && its.origin === "file" &&
-    !its.rule.active;
+    !its.rule.active && its.rule.enforce !== "proportional";
   return h("span", {}, name, its && !isPlain ? stateOf(its) : null,
     its ? h("small", {}, about(its)) : null);
 }

@@ -39,7 +39,10 @@ export class RulesTab extends Tab {
       h("section", { class: "card" },
         h("div", { class: "head" },
           h("h2", {}, this.heading, this.period),
-          button("New rule", () => this.addRule(), { id: "new-rule" }, "plus")),
+          button("New rule", () => {
+            this.list.insertBefore(this.editor.element, this.past.element);
+            this.editor.open(written.version);
+          }, { id: "new-rule" }, "plus")),
         this.message, this.apart, this.table.element),
       this.past.element);
     this.append(this.list, this.page.element);
@@ -89,11 +92,6 @@ export class RulesTab extends Tab {
     this.table.show(this.minute);
     say(this.period, ` and what they denied in ${
       timeOf(sumOf(this.minute.points), "the last minute")}`);
-  }
-
-  private addRule(): void {
-    this.list.insertBefore(this.editor.element, this.past.element);
-    this.editor.open(written.version);
   }
 
   private async goBack({ version }: json.Fields): Promise<void> {

@@ -60,7 +60,8 @@ export class RunsBar extends HTMLElement {
   /** The rules may be others by now. */
   open(): void {
     void ruleNames().then((names) => {
-      if (!names.includes(choice.rule)) choice.set(preferred(names), choice.key);
+      const first = names.includes("demo") ? "demo" : names[0] ?? "";  // the quick start's
+      if (!names.includes(choice.rule)) choice.set(first, choice.key);
       offer(this.rule, names, choice.rule);
       this.show();
     });
@@ -77,11 +78,6 @@ export class RunsBar extends HTMLElement {
     say(this.sums, `${sent} of ${requestsOf(run)} sent, ${allowed} allowed${passed}, ` +
       `${denied} denied${failures}, median ${latency(simulator.median())}`);
   }
-}
-
-/** The rule to begin with: the quick start's, or the first. */
-function preferred(names: readonly string[]): string {
-  return names.includes("demo") ? "demo" : names[0] ?? "";
 }
 
 customElements.define("weir-runs", RunsBar);

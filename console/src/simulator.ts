@@ -22,7 +22,6 @@ export interface Answer {
 
 const TICK_MS = 20;
 const TIMES_KEPT = 2000;
-/** Those in shadow are allowed, too. */
 const NO_SUMS = { sent: 0, allowed: 0, shadow: 0, denied: 0, failed: 0 };
 
 class Simulator extends EventTarget {

@@ -335,7 +335,6 @@ export class Tile {
   private readonly value = h("strong", {}, "–");
   private readonly note = h("span", { class: "note" }, " ");
   private readonly period = h("small");
-
   private spark: Element = h("span");
 
   constructor(label: string, period = "") {

@@ -58,16 +58,17 @@ export function verdict(explained: json.Fields): State {
   const applies = json.objects(explained.applies);
   const denying = applies.filter((rule) => rule.would === "deny");
   const names = denying.map((rule) => `'${json.text(rule.rule) ?? ""}'`).join(" and ");
-  const needs = needed(explained);
-  if (needs.length > 0) {
-    return { level: "warn", text: `Nobody can say without ${needs.join(" and ")}.` };
-  }
+  const needs = needed(explained).join(" and ");
+  if (needs) return { level: "warn", text: `Nobody can say without ${needs}.` };
   if (applies.length === 0) {
     return { level: "warn", text: "It would pass: no rule applies, so nothing limits it." };
   }
   if (denying.length > 0) return { level: "bad", text: `It would be denied, by ${names}.` };
   const counting = applies.filter((rule) => rule.decided_by !== "not_counted").length;
   if (counting === 0) return { level: "warn", text: "It would pass: no rule counts it." };
+  const dropping = applies.filter((rule) => dropsOf(rule) > 0)
+    .map((rule) => `'${json.text(rule.rule) ?? ""}' denies ${dropsOf(rule)} % of such requests`);
+  if (dropping.length > 0) return { level: "warn", text: `It may pass: ${dropping.join(", ")}.` };
   const rules = plural(counting, "rule applies", "rules apply");
   return { level: "good", text: `It would be allowed: ${rules}, and none denies it.` };
 }
@@ -80,9 +81,16 @@ function needed(explained: json.Fields): string[] {
   return [...new Set(needs)].map((name) => NEEDS[name] ?? `the ${name}`);
 }
 
+/** The share of a key's requests, in per cent, that a proportional rule denies now. */
+export function dropsOf(rule: json.Fields): number {
+  return json.number(rule.drops_percent) ?? 0;
+}
+
 /** Why one rule answers as it does, a sentence each. */
 export function because(rule: json.Fields): string[] {
-  const said = [decision(rule), ...limits(rule), ...fields(rule), ...missing(rule),
+  const drops = dropsOf(rule) === 0 ? [] : [`The key was offered ${
+    exact(json.number(rule.offered) ?? 0)} in a window, so ${dropsOf(rule)} % of that is denied.`];
+  const said = [decision(rule), ...drops, ...limits(rule), ...fields(rule), ...missing(rule),
     ...following(rule)];
   if (rule.shadow === true) {
     const percent = json.number(rule.enforce_percent);

@@ -97,6 +97,15 @@ test("why a rule does not apply", () => {
   assert.equal(whyNot(undefined), "it does not apply");
 });
 
+test("a rule that denies a share says so, whatever is left", () => {
+  const rule = { rule: "r", would: "allow", decided_by: "counter", remaining: 9, limit: 20,
+    window_seconds: 1, offered: 200, drops_percent: 90 };
+  assert.deepEqual(verdict({ applies: [rule] }),
+    { level: "warn", text: "It may pass: 'r' denies 90 % of such requests." });
+  assert.match(because(rule).join(" "), /offered 200 in a window, so 90 % of that is denied\./);
+  assert.equal(verdict({ applies: [{ ...rule, drops_percent: 0 }] }).level, "good");
+});
+
 test("figures have a level and a word", () => {
   assert.equal(deniedState({ requests: 10, denyRate: 0.4 }).level, "bad");
   assert.equal(deniedState({ requests: 10, denyRate: 0.1 }).level, "warn");

@@ -159,7 +159,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
     Names sometimes{};  // fields that this answer need not have
   };
   for (const Case& c : {
-           Case{"Decision", post("/check", check), {"mode"}},
+           Case{"Decision", post("/check", check), {"mode", "shadow"}},
            Case{"Health",
                 get("/health"),
                 {"state", "reason", "since_seconds", "nodes", "config_rejected_for_seconds"}},
@@ -168,7 +168,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"Rules", get("/admin/rules")},
            Case{"RuleInForce",
                 get("/admin/rules/login"),
-                {"following", "in_force", "words", "fleet"}},
+                {"following", "in_force", "in_force_at", "words", "fleet"}},
            Case{"RuleChanged", request("PUT", "/admin/rules/login", "{}"), {"fleet"}},
            Case{"RuleHistory", get("/admin/history?rule=login")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})"), {"fleet"}},
