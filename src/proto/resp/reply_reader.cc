@@ -43,6 +43,11 @@ void ReplyReader::start_anew() {
 ReplyReader::Status ReplyReader::read_value(std::string_view input) {
   if (at_ == input.size()) return Status::kNeedMore;
   const char type = input[at_];
+  if (type == ':') {
+    std::int64_t number = 0;
+    const std::size_t end = read_usual_number(input, number);
+    if (end > 0) return add({.type = ReplyType::kInteger, .number = number}, end);
+  }
   if (kTypes.find(type) == std::string_view::npos) return Status::kBroken;
   const std::size_t found = input.find('\n', std::max(at_, searched_));
   searched_ = std::min(found, input.size());
@@ -68,6 +73,22 @@ ReplyReader::Status ReplyReader::read_value(std::string_view input) {
   const auto size = static_cast<std::size_t>(*number);
   const bool is_bulk = type == '$' || type == '!' || type == '=';
   return is_bulk ? read_bulk(line, size, input) : open_list(line, size);
+}
+
+// A number of up to 18 digits, all there, as nearly all values are. Where the line ends behind it;
+// 0: it is none.
+std::size_t ReplyReader::read_usual_number(std::string_view input, std::int64_t& number) const {
+  constexpr std::size_t kDigitsMax = 18;
+  const std::size_t begin = at_ + 1;
+  const std::size_t most = std::min(input.size(), begin + kDigitsMax);
+  std::size_t at = begin;
+  number = 0;
+  for (; at < most && input[at] >= '0' && input[at] <= '9'; ++at) {
+    number = 10 * number + (input[at] - '0');
+  }
+  const bool is_there =
+      at > begin && input.size() - at >= kLineEnd && input[at] == '\r' && input[at + 1] == '\n';
+  return is_there ? at + kLineEnd : 0;
 }
 
 ReplyReader::Status ReplyReader::add_text(ReplyType type, const Line& line) {

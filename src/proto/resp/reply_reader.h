@@ -62,6 +62,7 @@ class ReplyReader {
   };
 
   Status read_value(std::string_view input);
+  std::size_t read_usual_number(std::string_view input, std::int64_t& number) const;
   Status add_text(ReplyType type, const Line& line);
   Status read_bulk(const Line& line, std::size_t size, std::string_view input);
   Status open_list(const Line& line, std::size_t size);

@@ -7,6 +7,11 @@
 namespace weir {
 namespace {
 
+// As which it is entered: of what may be a bucket a share.
+bool is_entered_by_share(const Quota& quota) {
+  return quota.switches() || quota.algorithm() == Algorithm::kTokenBucket;
+}
+
 // Whether a denial changes counters, too.
 bool is_entered_whatever(Operation operation) {
   return operation == Operation::kCharge || operation == Operation::kDrain;
@@ -25,6 +30,7 @@ bool ends_before(const Decision& said, const Quota& quota, Instant now) {
 }  // namespace
 
 Decision OwnCounters::decide(Operation operation, const Charge& charge, Instant now) {
+  if (memory_->answers_at_once()) return memory_->decide_one(operation, charge, now);
   Decision decision;
   Batch batch{.operation = operation,
               .charges = {&charge, 1},
@@ -39,53 +45,52 @@ void OwnCounters::enter(const Batch& answered, Instant now) {
   const bool is_joint = answered.operation == Operation::kSpendAll;
   const bool is_charged = !is_joint || std::ranges::all_of(answered.decisions, &Decision::allowed);
   for (std::size_t index = 0; index < answered.charges.size(); ++index) {
-    if (is_charged) enter_answer(answered, index, now);
-    lower(answered.charges[index], answered.decisions[index], now);
+    const Left left = is_charged ? enter_answer(answered, index, now) : std::nullopt;
+    lower_from(left, answered.charges[index], answered.decisions[index], now);
   }
 }
 
-void OwnCounters::enter_answer(const Batch& answered, std::size_t index, Instant now) {
+OwnCounters::Left OwnCounters::enter_answer(const Batch& answered, std::size_t index, Instant now) {
   const Charge& charge = answered.charges[index];
-  if (answered.operation == Operation::kLook) return;
-  if (answered.operation == Operation::kReset) {
-    decide(Operation::kReset, charge, now);
-  } else if (is_entered_whatever(answered.operation)) {
-    enter_as(answered.operation, charge, now);
-  } else if (answered.decisions[index].allowed()) {
-    enter(charge, now);
+  if (is_hit(answered.operation)) {
+    return answered.decisions[index].allowed() ? enter_units(charge, now) : std::nullopt;
   }
-}
-
-Quota OwnCounters::own_quota(const Quota& quota) const {
-  const bool is_bucket = quota.switches() || quota.algorithm() == Algorithm::kTokenBucket;
-  return is_bucket ? share_of(quota, nodes()) : quota;
+  if (answered.operation == Operation::kReset) decide(Operation::kReset, charge, now);
+  if (is_entered_whatever(answered.operation)) enter_as(answered.operation, charge, now);
+  return std::nullopt;
 }
 
 void OwnCounters::enter_as(Operation operation, const Charge& charge, Instant now) {
-  const Quota quota = own_quota(*charge.quota);
+  const Quota share = share_of(*charge.quota, is_entered_by_share(*charge.quota) ? nodes() : 1);
   Charge entered = charge;
-  entered.quota = &quota;
+  entered.quota = &share;
   decide(operation, entered, now);
 }
 
 // If the counter has less left than was admitted, that.
-void OwnCounters::enter(const Charge& charge, Instant now) {
-  if (memory_ == nullptr || charge.cost == 0) return;
-  const Quota quota = own_quota(*charge.quota);
+OwnCounters::Left OwnCounters::enter_units(const Charge& charge, Instant now) {
+  if (memory_ == nullptr || charge.cost == 0) return std::nullopt;
+  const std::int64_t shares = nodes();
+  const bool is_by_share = is_entered_by_share(*charge.quota);
+  const Quota share = share_of(*charge.quota, is_by_share ? shares : 1);
   Charge entered = charge;
-  entered.quota = &quota;
-  const Decision decision = decide(Operation::kSpendEach, entered, now);
-  if (decision.allowed() || decision.remaining == 0) return;
-  entered.cost = decision.remaining;
-  decide(Operation::kSpendEach, entered, now);
+  entered.quota = &share;
+  Decision decision = decide(Operation::kSpendEach, entered, now);
+  if (!decision.allowed() && decision.remaining > 0) {
+    entered.cost = decision.remaining;
+    decision = decide(Operation::kSpendEach, entered, now);
+  }
+  return is_by_share || shares <= 1 ? Left(decision.remaining) : std::nullopt;
 }
 
-void OwnCounters::lower(const Charge& charge, const Decision& said, Instant now) {
+void OwnCounters::lower_from(Left left, const Charge& charge, const Decision& said, Instant now) {
   if (memory_ == nullptr || ends_before(said, *charge.quota, now)) return;
-  const Quota share = share_of(*charge.quota, nodes());
-  const std::int64_t part = (said.remaining + nodes() - 1) / nodes();
+  const std::int64_t shares = nodes();
+  const std::int64_t part = (said.remaining + shares - 1) / shares;
+  if (left && *left <= part) return;
+  const Quota share = share_of(*charge.quota, shares);
   Charge others{.key = charge.key, .quota = &share, .cost = 0};
-  others.cost = decide(Operation::kLook, others, now).remaining - part;
+  others.cost = (left ? *left : decide(Operation::kLook, others, now).remaining) - part;
   if (others.cost > 0) decide(Operation::kSpendEach, others, now);
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "weir/quota.h"
@@ -28,18 +29,28 @@ class OwnCounters {
   // What an answered batch has changed, and what Redis said is left.
   void enter(const Batch& answered, Instant now);
   // Units admitted or refunded: all of them, or as many as the counter has left.
-  void enter(const Charge& charge, Instant now);
+  void enter(const Charge& charge, Instant now) { enter_units(charge, now); }
+  // The same, and then lower().
+  void enter(const Charge& charge, const Decision& said, Instant now) {
+    lower_from(enter_units(charge, now), charge, said, now);
+  }
 
   // Redis has said how much is left of the key: this node's share has no more left than its part
   // of that, rounded up. A share is never raised: what lowered it fades as this node's own units
   // do. Nothing is lowered for a window that Redis is about to forget.
-  void lower(const Charge& charge, const Decision& said, Instant now);
+  void lower(const Charge& charge, const Decision& said, Instant now) {
+    lower_from(std::nullopt, charge, said, now);
+  }
 
  private:
+  // What is left of this node's share of a key; nothing if it has to be asked.
+  using Left = std::optional<std::int64_t>;
+
   std::int64_t nodes() const { return live_nodes_ ? live_nodes_() : 1; }
-  Quota own_quota(const Quota& quota) const;
-  void enter_answer(const Batch& answered, std::size_t index, Instant now);
+  Left enter_answer(const Batch& answered, std::size_t index, Instant now);
   void enter_as(Operation operation, const Charge& charge, Instant now);
+  Left enter_units(const Charge& charge, Instant now);
+  void lower_from(Left left, const Charge& charge, const Decision& said, Instant now);
   Decision decide(Operation operation, const Charge& charge, Instant now);
 
   Store* memory_;

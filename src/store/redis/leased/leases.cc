@@ -188,8 +188,8 @@ ChargeFailure Leases::answered(const Errand& errand, ChargeReplies& replies, Ins
     retry_after = std::max(retry_after, trickle_length(*charge.quota));
     denials_.note(charge, lease.decision, asked_at);
   }
-  own_counters_.enter({.key = charge.key, .quota = charge.quota, .cost = lease.units}, now);
-  own_counters_.lower(charge, lease.decision, now);
+  const Charge granted{.key = charge.key, .quota = charge.quota, .cost = lease.units};
+  own_counters_.enter(granted, lease.decision, now);
   receive(errand.place, {.lease = lease, .asked_at = asked_at, .time_at_redis = replies.time()},
           now);
   wake_(errand.place, StoreError::kNone, now);
