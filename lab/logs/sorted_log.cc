@@ -8,6 +8,8 @@ namespace weir::lab {
 namespace {
 
 constexpr std::size_t kSample = 64;           // lines by which a format is known
+constexpr std::size_t kLongLinesMax = 1'000;  // before them
+constexpr std::size_t kSpareMax = 4096;       // bytes of a line whose memory is used again
 constexpr std::size_t kBeginningShown = 100;  // bytes of an unread line
 
 }  // namespace
@@ -15,10 +17,16 @@ constexpr std::size_t kBeginningShown = 100;  // bytes of an unread line
 // The requests of one file, sorted.
 class SortedLog::Stream {
  public:
-  Stream(std::unique_ptr<LogFile> file, std::unique_ptr<LogFormat> format, Instant latest,
-         LogCounts& counts)
-      : file_(std::move(file)), format_(std::move(format)), latest_(latest), counts_(counts) {
+  Stream(std::unique_ptr<LogFile> file, Instant latest, LogCounts& counts)
+      : file_(std::move(file)), latest_(latest), counts_(counts) {}
+
+  // Before all else. Returns what is wrong.
+  std::string begin(const std::string& log_format) {
+    auto format = log_format.empty() ? detected_format() : make_text_format(log_format);
+    if (!format) return (log_format.empty() ? "" : "--log-format: ") + format.error();
+    format_ = *std::move(format);
     fill();
+    return {};
   }
 
   const LogFile& file() const { return *file_; }
@@ -29,7 +37,8 @@ class SortedLog::Stream {
 
   void drop_first() {
     newest_taken_ = at(0).time;
-    spare_.push_back(std::move(at(0).line));
+    bytes_ -= at(0).line->text.size();
+    put_by(std::move(at(0).line));
     begin_ = (begin_ + 1) % kWindow;
     --size_;
     fill();
@@ -45,7 +54,7 @@ class SortedLog::Stream {
   const Place& at(std::size_t index) const { return window_[(begin_ + index) % kWindow]; }
 
   void fill() {
-    while (size_ < kWindow && !is_at_end_) {
+    while (size_ < kWindow && bytes_ < kWindowBytes && !is_at_end_) {
       const auto line = file_->next();
       if (line) {
         take(*line);
@@ -55,6 +64,23 @@ class SortedLog::Stream {
           counts_.faults.push_back(file_->path() + ": " + file_->fault());
       }
     }
+  }
+
+  // Takes the lines before those that it looks at: they are empty, or too long.
+  Result<std::unique_ptr<LogFormat>, std::string> detected_format() {
+    auto lines = file_->first_lines(kSample);
+    for (std::size_t i = 0; i < kLongLinesMax && lines.empty(); ++i) {
+      const auto line = file_->next();
+      if (!line) break;
+      take(*line);
+      lines = file_->first_lines(kSample);
+    }
+    auto format = detect_format(lines);
+    if (format != nullptr) return format;
+    const std::string& fault = file_->fault();
+    return file_->path() + (fault.empty() ? ": none of its first lines is of a known format; say "
+                                            "--log-format"
+                                          : ": " + fault);
   }
 
   void take(const LogFile::Line& read) {
@@ -74,7 +100,11 @@ class SortedLog::Stream {
     } else {
       return insert(time, std::move(line));
     }
-    spare_.push_back(std::move(line));
+    put_by(std::move(line));
+  }
+
+  void put_by(std::unique_ptr<LogLine> line) {
+    if (line->text.capacity() <= kSpareMax) spare_.push_back(std::move(line));
   }
 
   std::unique_ptr<LogLine> next_line() {
@@ -87,6 +117,7 @@ class SortedLog::Stream {
   // Behind those of the same time.
   void insert(Instant time, std::unique_ptr<LogLine> line) {
     std::size_t place = size_++;
+    bytes_ += line->text.size();
     for (; place > 0 && at(place - 1).time > time; --place) at(place) = std::move(at(place - 1));
     at(place) = {time, std::move(line)};
   }
@@ -103,7 +134,7 @@ class SortedLog::Stream {
   static_assert(std::has_single_bit(kWindow));
 
   const std::unique_ptr<LogFile> file_;
-  const std::unique_ptr<LogFormat> format_;
+  std::unique_ptr<LogFormat> format_;
   const Instant latest_;
   LogCounts& counts_;
   std::uint64_t number_ = 0;
@@ -112,6 +143,7 @@ class SortedLog::Stream {
   std::vector<Place> window_ = std::vector<Place>(kWindow);
   std::size_t begin_ = 0;
   std::size_t size_ = 0;
+  std::size_t bytes_ = 0;  // of its lines
   std::vector<std::unique_ptr<LogLine>> spare_;
 };
 
@@ -121,24 +153,10 @@ SortedLog::~SortedLog() = default;
 std::string SortedLog::add(const std::string& path, const std::string& log_format) {
   auto file = LogFile::open(path);
   if (!file) return file.error();
-  const auto lines = (*file)->first_lines(kSample);
-  std::unique_ptr<LogFormat> format;
-  if (log_format.empty()) {
-    format = detect_format(lines);
-    if (format == nullptr) {
-      const std::string& fault = (*file)->fault();
-      return path + (fault.empty()
-                         ? ": none of its first lines is of a known format; say --log-format"
-                         : ": " + fault);
-    }
-  } else {
-    auto made = make_text_format(log_format);
-    if (!made) return "--log-format: " + made.error();
-    format = *std::move(made);
-  }
-  streams_.push_back(
-      std::make_unique<Stream>(*std::move(file), std::move(format), latest_, counts_));
-  return {};
+  auto stream = std::make_unique<Stream>(*std::move(file), latest_, counts_);
+  auto fault = stream->begin(log_format);
+  streams_.push_back(std::move(stream));
+  return fault;
 }
 
 const LoggedRequest* SortedLog::next() {

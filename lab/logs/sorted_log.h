@@ -1,8 +1,8 @@
 // SortedLog: the requests of several logs in the order of their times.
 //
 // Servers write a line when its response is there, so a log is out of order. Within kWindow lines
-// of a file it is sorted; a line that comes later than that is counted, and left out. So a wrong
-// date in the future holds up nothing: its line waits at the end of the window.
+// of a file, or kWindowBytes, it is sorted; a line that comes later than that is counted, and left
+// out. So a wrong date in the future holds up nothing: its line waits at the end of the window.
 //
 // Thread rule: one thread. Tested by sorted_log_test.cc.
 
@@ -41,6 +41,7 @@ struct LogCounts {
 class SortedLog {
  public:
   static constexpr std::size_t kWindow = 8'192;
+  static constexpr std::size_t kWindowBytes = std::size_t{32} << 20;
 
   // Lines from after `latest` are unread: nobody can have written them.
   explicit SortedLog(Instant latest);

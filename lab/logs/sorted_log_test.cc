@@ -51,6 +51,18 @@ TEST(SortedLog, CountsWhatComesTooLate) {
   EXPECT_EQ(log.counts().late, 1U);
 }
 
+TEST(SortedLog, SortsFewerLinesIfTheyAreLong) {
+  const std::string longest(LogFile::kLineMax - 100, 'x');
+  std::string text = line(0, longest);
+  for (std::size_t i = 0; i < SortedLog::kWindowBytes / longest.size() + 2; ++i) {
+    text += line(1, longest);
+  }
+  SortedLog log(kLatest);
+  EXPECT_EQ(log.add(written("longest", text + line(0, "late")), kFormat), "");
+  EXPECT_EQ(paths(log).find("late"), std::string::npos);
+  EXPECT_EQ(log.counts().late, 1U);
+}
+
 TEST(SortedLog, IsNotHeldUpByTheFuture) {
   SortedLog log(kLatest);
   const auto text = line(1, "a") + line(250'000'000, "z") + line(2, "b") + line(999'999'999, "y") +
@@ -71,6 +83,17 @@ TEST(SortedLog, ShowsTheFirstUnreadLines) {
   EXPECT_EQ(log.counts().unread, 20U);
   EXPECT_EQ(log.counts().shown.size(), LogCounts::kShown);
   EXPECT_EQ(log.counts().shown[0].beginning, "nonsense");
+}
+
+TEST(SortedLog, KnowsTheFormatOfALogThatBeginsWithLongLines) {
+  const std::string endless(10'000'000, 'x');
+  const std::string hit = R"(192.0.2.1 - - [10/Oct/2000:13:55:36 +0000] "GET /a HTTP/1.1" 200 5)";
+  SortedLog log(kLatest);
+  EXPECT_EQ(log.add(written("long", endless + "\n\n" + endless + "\n" + hit + "\n"), ""), "");
+  EXPECT_EQ(paths(log), "a");
+  EXPECT_EQ(log.format_names(), "common");
+  EXPECT_EQ(log.counts().unread, 2U);
+  EXPECT_EQ(log.counts().shown[1].number, 3U);
 }
 
 TEST(SortedLog, RefusesLogsOfNoKnownFormat) {

@@ -35,6 +35,11 @@ std::string grouped(const json::object& object, std::string_view name) {
   return grouped(number(object, name));
 }
 
+// "1 line", "2 lines".
+std::string counted(const json::object& object, std::string_view name, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(object, name), what, number(object, name) == 1 ? "" : "s");
+}
+
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
 std::string bars(const json::array& counts) {
@@ -52,7 +57,7 @@ std::string bars(const json::array& counts) {
 }
 
 void print_log(const json::object& log, std::ostream& out) {
-  fmt::print(out, "{} lines ({}), {} to {} UTC", grouped(log, "lines"), text(log, "format"),
+  fmt::print(out, "{} ({}), {} to {} UTC", counted(log, "lines", "line"), text(log, "format"),
              text(log, "first"), text(log, "last"));
   if (log.at("whole_seconds").as_bool()) out << ", times of whole seconds";
   out << '\n';
@@ -60,11 +65,10 @@ void print_log(const json::object& log, std::ostream& out) {
     fmt::print(out, "  {}; what came before counts\n", std::string_view(fault.as_string()));
   }
   if (number(log, "late") > 0) {
-    fmt::print(out, "  {} lines came too late to be sorted, and are left out\n",
-               grouped(log, "late"));
+    fmt::print(out, "  too late to be sorted, and left out: {}\n", counted(log, "late", "line"));
   }
   if (number(log, "unread") == 0) return;
-  fmt::print(out, "  {} lines could not be read, the first of them:\n", grouped(log, "unread"));
+  fmt::print(out, "  {} could not be read; the first:\n", counted(log, "unread", "line"));
   for (const auto& each : log.at("unread_lines").as_array()) {
     const json::object& line = each.as_object();
     fmt::print(out, "    {}:{}: {}: {}\n", text(line, "file"), number(line, "line"),
@@ -125,8 +129,8 @@ void print_world(const json::object& world, std::ostream& out) {
 
 void print_change(std::string_view what, const json::object& change, std::ostream& out) {
   const json::object& keys = change.at("keys").as_object();
-  fmt::print(out, "  {}: {} requests, {} keys\n", what, grouped(change, "requests"),
-             grouped(keys, "count"));
+  fmt::print(out, "  {}: {}, {}\n", what, counted(change, "requests", "request"),
+             counted(keys, "count", "key"));
   print_keys(keys.at("worst").as_array(), out);
   for (const auto& each : change.at("examples").as_array()) {
     const json::object& example = each.as_object();

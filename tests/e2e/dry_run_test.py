@@ -56,6 +56,25 @@ class DryRun(unittest.TestCase):
             self.assertEqual(run["newly_denied"]["requests"], 0)
             self.assertGreater(judge(weir, rule | {"burst": 1})["newly_denied"]["requests"], 0)
 
+    def test_a_rule_that_would_be_proportional(self):
+        config = "rules: [{id: r, algorithm: fixed_window, limit: 2, window: 1h}]"
+        with Weir("--threads", "1", "--remember", "4MiB", config=config) as weir, \
+                weir.connect() as connection, tempfile.TemporaryDirectory() as folder:
+            for _ in range(8):
+                connection.check(key="a", rule="r")
+            path = pathlib.Path(folder, "next.yaml")
+            path.write_text(config.replace("1h", "1h, enforce: proportional"), encoding="utf-8")
+            code, out, err = run_weir("validate", path, "--against", weir.url)
+            self.assertEqual((code, err), (0, ""))
+            # The limit is used up when the share begins, so the same requests are denied.
+            self.assertRegex(out, "would have denied 6 requests of 1 key out of 8 requests")
+            run = judge(weir, {"id": "r", "algorithm": "fixed_window", "limit": 4, "window": "1h",
+                               "enforce": "proportional"})
+            # 4 pass, and of the shares of four fifths, sixths ... the fifth is denied anyhow.
+            self.assertEqual(run["wanted"]["denied"], {"requests": 4, "keys": 1})
+            self.assertEqual({point["limit"]: point["denied"]["requests"]
+                              for point in run["curve"]}[4], 4)
+
     def test_says_what_it_does_not_know(self):
         for memory, change, why in (
                 ((), {"limit": 4}, "This node remembers no requests"),
@@ -101,10 +120,10 @@ class DryRun(unittest.TestCase):
                             encoding="utf-8")
             code, out, err = run_weir("validate", path, "--against", weir.url)
             self.assertEqual((code, err), (0, ""))
-            self.assertRegex(out, "rule 'api': would have denied 20 requests of 1 keys out of 30 "
-                                  "requests of 1 keys, in the last .*s \\(1 of 1 keys "
+            self.assertRegex(out, "rule 'api': would have denied 20 requests of 1 key out of 30 "
+                                  "requests of 1 key, in the last .*s \\(1 of 1 keys "
                                   "remembered\\)\n"
-                                  "  newly denied: 20 requests of 1 keys; newly allowed: 0 .*\n"
+                                  "  newly denied: 20 requests of 1 key; newly allowed: 0 .*\n"
                                   "  an exact log would have allowed 0 of those denied\n"
                                   "rule 'login': not known. It differs in more")
             self.assertNotIn("burst", out)

@@ -8,6 +8,7 @@
 #include "cli/admin/admin_client.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 namespace json = boost::json;
 
 std::string counts_of(const json::value& counts) {
-  return text_of(counts.at("requests")) + " requests of " + text_of(counts.at("keys")) + " keys";
+  const auto count = [&](const char* name) { return counts.at(name).to_number<std::size_t>(); };
+  return count_of(count("requests"), "request") + " of " + count_of(count("keys"), "key");
 }
 
 std::string lines_of(const json::value& run) {
