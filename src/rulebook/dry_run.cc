@@ -46,6 +46,7 @@ RuleSetPtr court_rules(const Rule& rule) {
   std::vector<Rule> rules(1);
   rules[0] = {.id = rule.id, .quota = rule.quota, .limits = rule.limits, .tiers = rule.tiers};
   rules[0].denial = rule.denial;
+  rules[0].is_proportional = rule.is_proportional;
   rules[0].enabled = rule.enabled;
   rules[0].effect = rule.effect;
   rules[0].number = 0;

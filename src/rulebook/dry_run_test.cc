@@ -206,6 +206,27 @@ TEST_F(DryRunTest, BlocksFollowFromDenials) {
   EXPECT_EQ(run(rule(quota(5, 1s)), blocks).wanted.denied.requests, 16u);
 }
 
+// Sixteen times the limit: each window, the plain rule lets its first requests pass, the other one
+// every sixteenth.
+TEST_F(DryRunTest, AProportionalRuleDeniesTheShareAboveItsLimit) {
+  now_ = kStart - kStart.time_since_epoch() % 1s;
+  for (int i = 0; i < 16'000; ++i, now_ += 625us) ask(1);
+  Rule proportional = rule(quota(100, 1s));
+  proportional.is_proportional = true;
+  const auto run = this->run(rule(quota(100, 1s)), proportional);
+  EXPECT_EQ(run.in_force.denied.requests, 15'000u);
+  EXPECT_NEAR(static_cast<double>(run.wanted.denied.requests), 15'000, 20);
+  EXPECT_GT(run.newly_denied.requests, 800u);
+  EXPECT_GT(run.newly_allowed.requests, 800u);
+  EXPECT_EQ(this->run(proportional, proportional).newly_denied.requests, 0u);
+  for (const auto& point : run.curve) {
+    if (point.limit >= 1600) continue;
+    EXPECT_NEAR(static_cast<double>(point.denied.requests),
+                16'000 - 10 * static_cast<double>(point.limit), 20)
+        << point.limit;
+  }
+}
+
 TEST_F(DryRunTest, CountersBeforeTheMemoryAreNotKnown) {
   now_ += 1h;
   for (int i = 0; i < 40'000; ++i) {  // more than it holds, within 20 minutes

@@ -253,6 +253,55 @@ class Recounted(LabTest):
                     {rule["id"]: sum(map(len, exact[rule["id"]].values())) for rule in rules})
 
 
+class Proportional(LabTest):
+    def test_random_logs(self):
+        dropped = 0
+        for seed in range(10):
+            dice = random.Random(seed)
+            algorithm = dice.choice(["fixed_window", "sliding_window"])
+            limit, window_s = dice.randint(2, 30), dice.choice([1, 10, 60])
+            times = sorted(dice.randrange(10 * window_s * 10**6)
+                           for _ in range(limit * dice.choice([5, 50, 200])))
+            with self.subTest(seed=seed):
+                (rule,) = self.report(
+                    f'''rules: [{{id: r, algorithm: {algorithm}, limit: {limit},
+window: {window_s}s, match: {{path: "*"}}, key: client, enforce: proportional}}]''',
+                    "--log-format", FORMAT,
+                    self.write("log", "".join(map(exact, times))))["rules"]["rules"]
+                passed = pass_in_proportion(algorithm, limit, window_s * 10**6, times)
+                self.assertEqual(rule["denied"], len(times) - passed)
+                dropped += len(times) - passed
+        self.assertGreater(dropped, 1000, "else this says nothing")
+
+
+def pass_in_proportion(algorithm, limit, window, times):
+    """How many requests at these microseconds pass."""
+    offered, admitted = collections.Counter(), collections.Counter()
+    credit, passed = 0.0, 0
+
+    def held(units, now, is_fixed):
+        number, part = divmod(now, window)
+        before = 0 if is_fixed else -(-units[number - 1] * (window - part) // window)
+        return units[number] + before
+
+    for us in times:
+        now = START_S * 10**6 + us
+        offered[now // window] += 1
+        actual = held(offered, now, False)
+        is_above = actual > limit
+        if is_above:
+            credit += limit / actual
+            if credit < 0.5:
+                continue
+            credit -= 1
+        if held(admitted, now, algorithm == "fixed_window") < limit:
+            admitted[now // window] += 1
+            passed += 1
+        elif is_above:
+            credit = min(credit + 1, 1)
+    return passed
+
+
 class GatewaysLog(LabTest):
     RULES = """
 rules:
