@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
 #include "config/config.h"
 #include "logs/sorted_log.h"
 #include "replay/commands.h"
