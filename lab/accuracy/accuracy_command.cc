@@ -33,6 +33,7 @@ namespace json = boost::json;
 constexpr int kExitUsage = 2;
 // The requests of a log, with their sources: a gigabyte at most.
 constexpr std::size_t kLoggedMax = std::size_t{1} << 26;
+constexpr std::size_t kClientsMax = std::size_t{1} << 22;
 constexpr std::int64_t kLimitTriedMax = 30'000;  // what counts of 16 bits hold with what is over it
 
 struct AccuracyOptions {
@@ -165,13 +166,14 @@ Logged read_logs(const AccuracyOptions& options) {
     if (const auto fault = log.add(path, options.log_format); !fault.empty()) fail(fault);
   }
   Logged logged;
-  KeyNumbers clients;
+  KeyNumbers clients(kClientsMax);
   Progress progress;
   while (const LoggedRequest* const request = log.next()) {
     if (logged.times.size() == kLoggedMax) fail("there are over 67 million requests in the log");
-    const std::uint32_t client = *clients.find(0, request->client, kLoggedMax);
+    const auto client = clients.find(KeyNumbers::hash(0, request->client));
+    if (!client) fail("there are over 4 million clients in the log");
     logged.times.push_back(request->time);
-    logged.sources.push_back(client);
+    logged.sources.push_back(*client);
     progress.show(log.progress(), logged.times.size());
   }
   if (logged.times.empty()) fail("there is no request in the log");

@@ -75,12 +75,14 @@ class TextFormat final : public LogFormat {
     line.decoded.clear();
     line.decoded.reserve(line.text.size() + 1);
     std::string_view rest = line.text;
+    const bool has_escapes = rest.find('\\') != std::string_view::npos;
     if (!rest.starts_with(prefix_)) return kOtherFormat;
     rest.remove_prefix(prefix_.size());
     for (const Piece& piece : pieces_) {
-      const std::size_t end = end_of(piece, rest);
+      const std::size_t end = end_of(piece, rest, has_escapes);
       if (end == std::string_view::npos) return kOtherFormat;
-      const std::string_view text = plain(piece, rest.substr(0, end), line.decoded);
+      std::string_view text = rest.substr(0, end);
+      if (has_escapes) text = plain(piece, text, line.decoded);
       if (!maker_.take(piece.field, text, piece.header)) return kOtherFormat;
       rest.remove_prefix(std::min(rest.size(), end + piece.until.size()));
     }
@@ -94,15 +96,20 @@ class TextFormat final : public LogFormat {
   static constexpr std::string_view kOtherFormat = "it is of another format";
 
   // A quote in a path may be unescaped: some servers write it so.
-  static std::size_t end_of(const Piece& piece, std::string_view rest) {
+  static std::size_t end_of(const Piece& piece, std::string_view rest, bool has_escapes) {
     if (piece.until.empty()) return rest.size();
-    std::size_t at = rest.find(piece.until);
-    if (!piece.is_quoted) return at;
-    const auto is_within = [&] {
-      return ends_escaped(rest.substr(0, at)) ||
-             rest.substr(at + piece.until.size()).starts_with("HTTP/");
+    const auto ends = [&](std::size_t at) {
+      std::size_t size = 1;
+      for (; size < piece.until.size(); ++size) {
+        if (at + size >= rest.size() || rest[at + size] != piece.until[size]) return false;
+      }
+      if (!piece.is_quoted) return true;
+      if (has_escapes && ends_escaped(rest.substr(0, at))) return false;
+      const std::string_view behind = rest.substr(at + size);
+      return behind.empty() || behind.front() != 'H' || !behind.starts_with("HTTP/");
     };
-    while (at != std::string_view::npos && is_within()) at = rest.find(piece.until, at + 1);
+    std::size_t at = rest.find(piece.until.front());
+    while (at != std::string_view::npos && !ends(at)) at = rest.find(piece.until.front(), at + 1);
     return at;
   }
 

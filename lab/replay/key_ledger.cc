@@ -2,33 +2,22 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-
 namespace weir::lab {
 
-std::optional<std::uint32_t> KeyNumbers::find(std::uint32_t rule, std::string_view key,
-                                              std::size_t keys_max) {
-  if (2 * hashes_.size() >= index_.size()) grow();
-  const std::uint64_t hash = XXH3_64bits_withSeed(key.data(), key.size(), rule);
-  const std::size_t mask = index_.size() - 1;
-  std::size_t place = hash & mask;
-  for (; index_[place] != 0; place = (place + 1) & mask) {
-    if (hashes_[index_[place] - 1] == hash) return index_[place] - 1;
-  }
-  if (hashes_.size() >= keys_max) return std::nullopt;
-  hashes_.push_back(hash);
-  index_[place] = static_cast<std::uint32_t>(hashes_.size());
-  return index_[place] - 1;
+std::uint64_t KeyNumbers::hash(std::uint32_t rule, std::string_view key) {
+  return XXH3_64bits_withSeed(key.data(), key.size(), rule);
 }
 
-void KeyNumbers::grow() {
-  index_.assign(std::max<std::size_t>(1024, 2 * index_.size()), 0);
-  const std::size_t mask = index_.size() - 1;
-  for (std::uint32_t number = 0; number < hashes_.size(); ++number) {
-    std::size_t place = hashes_[number] & mask;
-    while (index_[place] != 0) place = (place + 1) & mask;
-    index_[place] = number + 1;
+std::optional<std::uint32_t> KeyNumbers::find(std::uint64_t hash) {
+  constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
+  std::size_t place = place_of(hash);
+  for (; index_[place] != 0; place = place_of(place + 1)) {
+    const std::uint64_t found = index_[place];
+    if ((found ^ hash) <= kNumber) return static_cast<std::uint32_t>(found & kNumber) - 1;
   }
+  if (size_ == keys_max_) return std::nullopt;
+  index_[place] = (hash & ~kNumber) | ++size_;
+  return static_cast<std::uint32_t>(size_ - 1);
 }
 
 void KeyLedger::count(KeyRecord& record, Duration window, Instant now) {

@@ -5,29 +5,42 @@
 
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/huge_array.h"
 #include "weir/time.h"
 
 namespace weir::lab {
 
-// Numbers the keys of rules, from 0 on.
+// Numbers the keys of rules, from 0 on. Two keys are told apart by a hash of about 60 bits.
 class KeyNumbers {
  public:
+  // REQUIRES: keys_max < 2^kNumberBits
+  explicit KeyNumbers(std::size_t keys_max)
+      : keys_max_(keys_max), index_(std::bit_ceil(2 * keys_max)) {}
+
+  static std::uint64_t hash(std::uint32_t rule, std::string_view key);
+  // Fetches what find() is about to read.
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&index_[place_of(hash)]); }
   // Nothing if there are so many already and the key is another one.
-  std::optional<std::uint32_t> find(std::uint32_t rule, std::string_view key, std::size_t keys_max);
-  std::size_t size() const { return hashes_.size(); }
+  std::optional<std::uint32_t> find(std::uint64_t hash);
+  std::size_t size() const { return size_; }
 
  private:
-  void grow();
+  static constexpr unsigned kNumberBits = 24;
 
-  std::vector<std::uint64_t> hashes_;
-  std::vector<std::uint32_t> index_;  // numbers and one, by hash; 0: a free place
+  std::size_t place_of(std::uint64_t hash) const { return hash & (index_.size() - 1); }
+
+  const std::size_t keys_max_;
+  std::size_t size_ = 0;
+  HugeArray<std::uint64_t> index_;  // the hash, and in its last bits the number and one; 0: free
 };
 
 struct DeniedKey {
@@ -39,6 +52,7 @@ struct DeniedKey {
   Duration burst_length{};
 };
 
+// Valid as zeros.
 struct KeyRecord {
   std::uint32_t rule = 0;
   std::uint32_t details = 0;  // the number of its DeniedKey; 0: none
@@ -57,10 +71,11 @@ class KeyLedger {
   static constexpr std::size_t kDeniedMax = 100'000;
   static constexpr std::size_t kKeyShown = 200;  // bytes
 
-  // The number of the key's record; nothing if there is no room for another.
-  std::optional<std::uint32_t> find(std::uint32_t rule, std::string_view key) {
-    const auto number = numbers_.find(rule, key, kKeysMax);
-    if (number == records_.size()) records_.push_back({.rule = rule});
+  void prefetch(std::uint64_t hash) const { numbers_.prefetch(hash); }
+  // The number of the record of the key with this hash; nothing if there is no room for another.
+  std::optional<std::uint32_t> find(std::uint64_t hash, std::uint32_t rule) {
+    const auto number = numbers_.find(hash);
+    if (number) records_[*number].rule = rule;
     return number;
   }
   KeyRecord& operator[](std::uint32_t number) { return records_[number]; }
@@ -70,13 +85,13 @@ class KeyLedger {
   // Counts its denial. `key` and `client` are kept of the first.
   void deny(KeyRecord& record, std::string_view key, std::string_view client, Instant now);
 
-  const std::vector<KeyRecord>& records() const { return records_; }
+  std::span<const KeyRecord> records() const { return {records_.begin(), numbers_.size()}; }
   // REQUIRES: record.details > 0
   const DeniedKey& details(const KeyRecord& record) const { return denied_[record.details - 1]; }
 
  private:
-  KeyNumbers numbers_;
-  std::vector<KeyRecord> records_;
+  KeyNumbers numbers_{kKeysMax};
+  HugeArray<KeyRecord> records_{kKeysMax};
   std::vector<DeniedKey> denied_;
 };
 

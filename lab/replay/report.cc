@@ -215,6 +215,7 @@ json::object world_report(const World& world, const std::string& file) {
           {"denied_keys", denied_keys},
           {"beyond", world.beyond()},
           {"evictions", world.evictions()},
+          {"short_of_room", world.short_of_room()},
           {"chart",
            {{"begin", date_text(chart.begin())},
             {"step", std::chrono::duration<double>(chart.step()).count()},

@@ -114,6 +114,10 @@ void print_world(const json::object& world, std::ostream& out) {
     fmt::print(out, "  too many keys for memory: {} asks of keys not told apart, {} forgotten\n",
                grouped(world, "beyond"), grouped(world, "evictions"));
   }
+  if (number(world, "short_of_room") > 0) {
+    fmt::print(out, "  too many requests for memory: exact logs of {} asks may deny too early\n",
+               grouped(world, "short_of_room"));
+  }
   for (const auto& each : world.at("left_out").as_array()) {
     const json::object& rule = each.as_object();
     fmt::print(out, "  {} is left out: {}\n", text(rule, "id"), text(rule, "reason"));

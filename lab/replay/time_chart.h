@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -23,10 +24,8 @@ class TimeChart {
 
   // REQUIRES: `now` is no earlier than the beginning
   void add(std::size_t series, Instant now) {
-    while (now - begin_ >= step_ * kBuckets) halve();
-    const auto bucket = static_cast<std::size_t>((now - begin_) / step_);
-    ++series_[series][bucket];
-    if (bucket >= used_) used_ = bucket + 1;
+    if (now < bucket_begin_ || now - bucket_begin_ >= step_) find_bucket(now);
+    ++series_[series][bucket_];
   }
 
   Instant begin() const { return begin_; }
@@ -35,6 +34,12 @@ class TimeChart {
   const Counts& counts(std::size_t series) const { return series_[series]; }
 
  private:
+  void find_bucket(Instant now) {
+    while (now - begin_ >= step_ * kBuckets) halve();
+    bucket_ = static_cast<std::size_t>((now - begin_) / step_);
+    bucket_begin_ = begin_ + step_ * static_cast<std::int64_t>(bucket_);
+    used_ = std::max(used_, bucket_ + 1);
+  }
   void halve() {
     for (Counts& counts : series_) {
       for (std::size_t i = 0; i < kBuckets; ++i) {
@@ -47,7 +52,9 @@ class TimeChart {
 
   const Instant begin_;
   Duration step_ = std::chrono::seconds(1);
-  std::size_t used_ = 0;  // buckets, up to the last request
+  std::size_t used_ = 0;    // buckets, up to the last request
+  std::size_t bucket_ = 0;  // the last
+  Instant bucket_begin_ = Instant::max();
   std::vector<Counts> series_;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 
 #include "gate/gate.h"
 #include "replay/left_out.h"
@@ -45,12 +44,8 @@ World::World(Config config, const LogKnows& knows, Instant start)
                           ? std::string(kCountryHeader)
                           : config.sources.country_header),
       court_(std::make_unique<Court>(take_rules(config, knows), kKeysMax, start)),
-      tallies_(rules().size()),
       chart_(2 + rules().size(), std::chrono::floor<std::chrono::seconds>(start)) {
-  std::vector<Rule> exact;
-  std::ranges::transform(rules(), std::back_inserter(exact), made_exact);
-  exact_ =
-      std::make_unique<Court>(std::make_shared<const RuleSet>(std::move(exact)), kKeysMax, start);
+  for (const Rule& rule : rules()) tallies_.push_back({.window = longest_window(rule)});
 }
 
 RuleSetPtr World::take_rules(Config& config, const LogKnows& knows) {
@@ -87,10 +82,8 @@ void World::describe(const LoggedRequest& logged) {
 // False: the request is refused.
 bool World::ask(Instant now) {
   Asks& asks = court_->begin();
-  Asks& exact = exact_->begin();
   debts_.clear();
   if (!is_clear_) return false;
-  const Rule* const first = rules().data();
   const auto refusal = ask_rules(court_->rules(), described_, now, asks, [&](Ask& ask) {
     if (ask.rule->response) {
       debts_.push_back({asks.size(), ask.cost});
@@ -99,10 +92,6 @@ bool World::ask(Instant now) {
       ask.under_way = ask.rule->response->reserved > 0 ? 1 : 0;
     }
     ask.patience = ask.rule->denial.delay_max;
-    Ask same = ask;
-    same.rule = &exact_->rules().rules()[static_cast<std::size_t>(ask.rule - first)];
-    same.patience = Duration{0};
-    exact.add(same);
   });
   return !refusal;
 }
@@ -118,9 +107,9 @@ bool World::judge(const LoggedRequest& logged) {
   if (is_refused) {
     ++refused_;
   } else {
-    court_->asks().decide(now);
-    exact_->asks().decide(now);
-    for (std::size_t i = 0; i < court_->asks().size(); ++i) note(i, logged);
+    Asks& asks = court_->asks();
+    decide(asks, now);
+    for (std::size_t i = 0; i < asks.size(); ++i) note(i, logged);
   }
   const bool is_denied = is_refused || denier_ != nullptr;
   if (is_denied) {
@@ -132,11 +121,28 @@ bool World::judge(const LoggedRequest& logged) {
   return is_denied;
 }
 
+// While the rules decide, what is known of the keys comes from memory.
+void World::decide(Asks& asks, Instant now) {
+  hashes_.clear();
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Ask& ask = asks.ask(i);
+    hashes_.push_back(KeyNumbers::hash(number_of(*ask.rule), ask.key));
+    ledger_.prefetch(hashes_.back());
+  }
+  asks.decide(now);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const auto record = ledger_.find(hashes_[i], number_of(*asks.ask(i).rule));
+    if (record) exact_.prefetch(*record);
+    records_.push_back(record);
+  }
+  exact_.decide(asks, records_, now);
+}
+
 void World::note(std::size_t index, const LoggedRequest& logged) {
   const Ask& ask = court_->asks().ask(index);
-  const auto number = static_cast<std::uint32_t>(ask.rule - rules().data());
+  const std::uint32_t number = number_of(*ask.rule);
   const bool is_over = court_->asks().answer(index).over;
-  const bool is_exactly_over = exact_->asks().answer(index).over;
+  const bool is_exactly_over = exact_.is_over(index);
   RuleTally& tally = tallies_[number];
   ++tally.requests;
   tally.denied += is_over;
@@ -145,13 +151,13 @@ void World::note(std::size_t index, const LoggedRequest& logged) {
   tally.too_late += !is_over && is_exactly_over;
   if (is_over && !ask.is_shadow()) denier_ = ask.rule;
   if (is_over) chart_.add(2 + number, logged.time);
-  const auto record = records_.emplace_back(ledger_.find(number, ask.key));
+  const auto record = records_[index];
   if (!record) {
     ++beyond_;
     return;
   }
   KeyRecord& key = ledger_[*record];
-  KeyLedger::count(key, longest_window(*ask.rule), logged.time);
+  KeyLedger::count(key, tally.window, logged.time);
   if (is_over) ledger_.deny(key, ask.key, logged.client, logged.time);
 }
 
@@ -161,8 +167,7 @@ void World::pay(int status, Instant now) {
     const Ask& looked = court_->asks().ask(debt.ask);
     if (!looked.rule->response->counts(status)) continue;
     if (!court_->asks().answer(debt.ask).over) court_->charge(looked, debt.cost, now);
-    const Ask& exact = exact_->asks().ask(debt.ask);
-    if (!exact_->asks().answer(debt.ask).over) exact_->charge(exact, debt.cost, now);
+    if (!exact_.is_over(debt.ask)) exact_.charge(looked, records_[debt.ask], debt.cost, now);
   }
 }
 

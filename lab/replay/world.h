@@ -1,7 +1,7 @@
 // World: what one file of rules does to the requests of a log, and a tally of it.
 //
-// The rules are matched and decided as a server would, at the log's own times. They are decided
-// once more with an exact log in place of each rule's algorithm, which shows what that misjudges.
+// The rules are matched and decided as a server would, at the log's own times, and once more by
+// exact logs, which shows what their algorithms misjudge.
 //
 // Thread rule: one thread. Tested by tests/lab/replay_test.py.
 
@@ -20,12 +20,14 @@
 #include "engine/asks/court.h"
 #include "gate/described_request.h"
 #include "logs/logged_request.h"
+#include "replay/exact_logs.h"
 #include "replay/key_ledger.h"
 #include "replay/time_chart.h"
 
 namespace weir::lab {
 
 struct RuleTally {
+  Duration window{0};  // its longest
   std::uint64_t requests = 0;
   std::uint64_t denied = 0;  // in shadow, would have been
   std::uint64_t exact_denied = 0;
@@ -60,6 +62,7 @@ class World {
   std::uint64_t refused() const { return refused_; }  // of them, by no rule
   std::uint64_t beyond() const { return beyond_; }    // asks of keys without a record
   std::uint64_t evictions() const { return court_->evictions(); }
+  std::uint64_t short_of_room() const { return exact_.short_of_room(); }
   // The rule that denied the last request, as far as one did.
   std::string_view denier() const;
 
@@ -67,13 +70,17 @@ class World {
   RuleSetPtr take_rules(Config& config, const LogKnows& knows);
   void describe(const LoggedRequest& logged);
   bool ask(Instant now);
+  std::uint32_t number_of(const Rule& rule) const {
+    return static_cast<std::uint32_t>(&rule - rules().data());
+  }
+  void decide(Asks& asks, Instant now);
   void note(std::size_t index, const LoggedRequest& logged);
   void pay(int status, Instant now);
 
   const std::string country_header_;
   std::vector<LeftOut> left_out_;
   std::unique_ptr<Court> court_;
-  std::unique_ptr<Court> exact_;
+  ExactLogs exact_{KeyLedger::kKeysMax};
   DescribedRequest described_;
   bool is_clear_ = true;
 
@@ -82,7 +89,8 @@ class World {
     std::int64_t cost = 0;
   };
   std::vector<Debt> debts_;                            // of the request
-  std::vector<std::optional<std::uint32_t>> records_;  // of its asks
+  std::vector<std::uint64_t> hashes_;                  // of the keys of its asks
+  std::vector<std::optional<std::uint32_t>> records_;  // of the keys of its asks
   const Rule* denier_ = nullptr;
 
   KeyLedger ledger_;

@@ -113,7 +113,7 @@ void Survey::count(const LoggedRequest& logged) {
     key_.clear();
     PartScratch tier{};
     ask_about(*matched[i], described_.request, key_, tier);
-    const auto number = numbers_.find(rule, key_, kVisitsMax);
+    const auto number = numbers_.find(KeyNumbers::hash(rule, key_));
     if (!number) {
       ++beyond_;
       return;

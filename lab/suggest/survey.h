@@ -66,7 +66,7 @@ class Survey {
   DescribedRequest described_;
   std::string key_;
 
-  KeyNumbers numbers_;
+  KeyNumbers numbers_{kVisitsMax};
   std::vector<Visit> visits_;
   std::vector<Client> clients_;
   std::uint64_t requests_ = 0;

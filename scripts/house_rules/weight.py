@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 51_296),
-    ("laboratory", ("lab/", "bench/"), 8_243),
+    ("laboratory", ("lab/", "bench/"), 8_450),
     ("console", ("console/",), 5_297),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_046),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 58_856
+TESTS_MAX = 58_880
 
 
 def weigh(tree):

@@ -65,7 +65,8 @@ rules:
 """, self.write("log", "".join(
             combined(i, request="POST /login HTTP/1.1", status=401 if i % 2 else 200)
             for i in range(20))))
-        self.assertEqual(report["rules"]["rules"][0]["denied"], 14)
+        (rule,) = report["rules"]["rules"]
+        self.assertEqual((rule["denied"], rule["exact"]["denied"]), (14, 14))
 
     def test_a_client_with_a_name_is_one_client(self):
         log = "".join(combined(i, f"{name}.example")
@@ -251,6 +252,33 @@ class Recounted(LabTest):
                 self.assertEqual(
                     {rule["id"]: rule["exact"]["denied"] for rule in report["rules"]["rules"]},
                     {rule["id"]: sum(map(len, exact[rule["id"]].values())) for rule in rules})
+
+
+class Exact(LabTest):
+    RULES = """
+rules:
+  - {id: blocks, group: a, algorithm: sliding_log, limit: 3, window: 10s, match: {path: "*"},
+     key: client, on_deny: {block: [20s, 1m], block_after: 2, block_window: 30s}}
+  - {id: several, group: b, algorithm: sliding_log, limit: 4, window: 5s, match: {path: "*"},
+     key: path, more_limits: [{limit: 30, window: 1m, algorithm: sliding_log}]}
+  - {id: owes, group: d, algorithm: sliding_log, limit: 5, window: 20s, cost: 2,
+     match: {path: /b}, key: client, overdraft: true}
+  - {id: shadow, group: e, algorithm: sliding_log, limit: 2, window: 30s, match: {path: "*"},
+     key: [client, path], shadow: true}
+"""
+
+    # Where a rule's own algorithm is the exact log, that misjudges nothing, whatever the rule says.
+    def test_a_sliding_log_is_exact(self):
+        for seed in range(10):
+            dice = random.Random(seed)
+            times = sorted(dice.randrange(HOUR_US // 10) for _ in range(1500))
+            log = "".join(exact(us, f"192.0.2.{dice.randint(1, 9)}",
+                                f"GET {dice.choice(['/a', '/b', '/c'])} HTTP/1.1") for us in times)
+            report = self.report(self.RULES, "--log-format", FORMAT, self.write("log", log))
+            for rule in report["rules"]["rules"]:
+                self.assertGreater(rule["denied"], 10, rule["id"])
+                self.assertEqual(rule["exact"], {"denied": rule["denied"], "too_early": 0,
+                                                 "too_late": 0}, (seed, rule["id"]))
 
 
 class Proportional(LabTest):
