@@ -157,14 +157,14 @@ Asks::Progress Asks::decide(Instant now) {
   plan_.clear();
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   settle(round_, engine_, blocks_, now);
-  const bool is_joint = round_.operation() == Operation::kSpendAll && size() > 1;
-  is_metering_ = is_joint || !round_.is_plain();
+  is_metering_ = !round_.is_plain();
   is_metering_ ? meter(now) : decide_each_here(now);
   return run(now);
 }
 
-// What most requests ask: each thing by itself, of this node's memory. There are no steps then. One
-// charge needs no batch.
+// What most requests ask: things of this node's memory. There are no steps then, and one charge
+// needs no batch. Of all or nothing, what is in shadow comes last, and only looks if the others are
+// denied.
 void Asks::decide_each_here(Instant now) {
   if (size() == 1 && round_[0].limits.size() == 1 && engine_.local().answers_at_once()) {
     Round::Item& item = round_[0];
@@ -173,11 +173,16 @@ void Asks::decide_each_here(Instant now) {
         engine_.local().decide_one(round_.operation(), charge_of(item, 0), now);
     return take_decision(item, {&decision, 1});
   }
+  const bool is_joint = round_.operation() == Operation::kSpendAll && size() > 1;
   Group counted;
+  Group in_shadow;
   for (std::size_t i = 0; i < size(); ++i) {
-    if (!round_[i].is_settled) counted.add(i);
+    if (round_[i].is_settled) continue;
+    (is_joint && round_[i].is_shadow() ? in_shadow : counted).add(i);
   }
-  ask_each(counted, round_.operation(), now);
+  if (!is_joint) return ask_each(counted, round_.operation(), now);
+  decide_here(counted, round_.is_denied() ? Operation::kLook : Operation::kSpendAll, now);
+  ask_each(in_shadow, round_.is_denied() ? Operation::kLook : Operation::kSpendEach, now);
 }
 
 Asks::Progress Asks::run(Instant now) {
