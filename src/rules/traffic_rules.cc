@@ -22,6 +22,13 @@ bool is_indexed(const RequestMatch& match) {
   });
 }
 
+// Whom the index finds may still not match: it knows paths alone.
+bool needs_a_look(const RequestMatch& match) {
+  RequestMatch rest = match;
+  if (is_indexed(match) && !match.is_loose()) rest.paths.clear();
+  return has_conditions(rest);
+}
+
 std::vector<PathRegex*> regexes_of(std::span<Rule> rules) {
   std::vector<PathRegex*> regexes;
   for (Rule& rule : rules) {
@@ -96,7 +103,7 @@ TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(regexes_of(rules)) 
     const Candidate candidate{.rule = &rule,
                               .order = order++,
                               .group = groups.try_emplace(rule.group, group).first->second,
-                              .has_conditions = weir::has_conditions(*rule.match)};
+                              .has_conditions = needs_a_look(*rule.match)};
     is_always_same = is_always_same && applies_to_all(rule);
     index(candidate);
   }
