@@ -22,8 +22,8 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 51_305),
-    ("laboratory", ("lab/", "bench/"), 8_450),
+    ("server", ("src/", "include/"), 51_336),
+    ("laboratory", ("lab/", "bench/"), 8_527),
     ("console", ("console/",), 5_297),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_046),
     ("scripts", ("scripts/", "dev"), 1_476),
