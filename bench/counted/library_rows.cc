@@ -88,13 +88,24 @@ Work both_windows() {
   return work;
 }
 
-// Keys that have places of their own, from 30 % of their limit on.
-Work precise() {
+// Keys that have places of their own, from 30 % of their limit on. So much time passes for a hit.
+Work precise(Duration pause, bool both_windows) {
   const auto world = std::make_shared<World>(quota_of(Algorithm::kSlidingWindow), 8 * kKeys);
-  for (const std::string& key : keys_of(16)) {
-    if (!world->limiter.hit("login", key, {.cost = 300'000})->allowed()) unexpected("a denial");
+  const auto spend = [&](std::int64_t cost) {
+    for (const std::string& key : keys_of(16)) {
+      if (!world->limiter.hit("login", key, {.cost = cost})->allowed()) unexpected("a denial");
+    }
+  };
+  world->clock.advance(50s);
+  spend(300'000);
+  if (both_windows) {
+    world->clock.advance(40s);
+    spend(300'000);
   }
-  return work_of(world, 16, Verdict::kAllowed, kHit);
+  return work_of(world, 16, Verdict::kAllowed, [=](const Limiter& limiter, std::string_view key) {
+    world->clock.advance(pause);
+    return limiter.hit("login", key);
+  });
 }
 
 Work denied() {
@@ -148,7 +159,11 @@ std::vector<Row> library_rows() {
     rows.push_back(row_of("hit, " + std::string(algorithm_name(algorithm)), quota_of(algorithm)));
   }
   rows.push_back({"hit, sliding_window, both windows counted", both_windows});
-  rows.push_back({"hit, sliding_window, a precise key", precise});
+  const std::string precise_key = "hit, sliding_window, a precise key";
+  rows.push_back({precise_key, [] { return precise(0us, false); }});
+  rows.push_back({precise_key + ", both windows counted", [] { return precise(0us, true); }});
+  // A key has a count of the 256 for each hit, or two.
+  rows.push_back({precise_key + ", in another count", [] { return precise(500us, true); }});
   rows.push_back(row_of("hit, token_bucket, a unit of no whole microseconds",
                         {Algorithm::kTokenBucket, 7, 1s, 1'000'000}));
   rows.push_back(

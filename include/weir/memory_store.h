@@ -35,7 +35,7 @@ struct MemoryStoreOptions {
   // 16 * max_wide_keys. A log that gets no room forgets nothing: it merges its oldest
   // times into later ones, which can deny too early but never admit too much.
   std::size_t log_entries_max = 0;
-  // How many keys of sliding_window may be precise at once, 600 bytes each: their requests are
+  // How many keys of sliding_window may be precise at once, 624 bytes each: their requests are
   // misjudged a tenth as often, or less (docs/internals/accuracy.md). A key asks for that while it
   // holds over a quarter of its limit. Two counters decide the others; all of them if this is 0.
   std::size_t precise_keys = 0;

@@ -137,7 +137,7 @@ class PreciseWindow {
     if (is_hot_) {
       place_.touch(quota_, coarse_.state(), now);
     } else {
-      place_.take({}, quota_, coarse_.state(), now);
+      place_.take(quota_, coarse_.state(), now);
       is_hot_ = true;
       since_ = now;
     }
@@ -152,7 +152,7 @@ class PreciseWindow {
   // A place for as much of its life as it is hot, and a quarter of its set's lock.
   double bytes(const Life& life) {
     if (is_hot_) leave(last_ + quota_.window());
-    const double place = sizeof(FinePlace) + sizeof(ShardMutex) / 4.0;
+    const double place = sizeof(FinePlace) + sizeof(FineFace) + sizeof(HoldMutex) / 4.0;
     return 16 + place * std::chrono::duration<double>(hot_) / life.length;
   }
 

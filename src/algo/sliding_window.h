@@ -106,15 +106,15 @@ struct EvenPast {
                              Instant now) noexcept {
     return previous_weight(quota, state, now);
   }
-  // When one unit less than this weight is left, since the state's start. Where there is none, of
-  // the `held` units of the current count.
-  static std::int64_t next_faded_us(const Quota& quota, const SlidingWindowState& state,
-                                    std::int64_t weight, std::int64_t held) noexcept {
+  // Until one unit less than this weight is left; where there is none, of the `held` units of the
+  // current count. REQUIRES: the state's window is that of `now`
+  static Duration more_after(const Quota& quota, const SlidingWindowState& state,
+                             std::int64_t weight, std::int64_t held, Instant now) noexcept {
     const bool is_previous = weight > 0;
     const std::int64_t left = (is_previous ? weight : held) - 1;
     const std::int64_t window_us = quota.window().count();
-    return (is_previous ? window_us : 2 * window_us) -
-           mul_div_floor(left, window_us, is_previous ? state.previous : held);
+    return Duration{(is_previous ? window_us : 2 * window_us) - elapsed_us(state, now) -
+                    mul_div_floor(left, window_us, is_previous ? state.previous : held)};
   }
   // From when on at most `units` of a count weigh, since the state's start. The current count fades
   // in the window after it.

@@ -27,19 +27,19 @@
 //              survives. Nothing: exchange the claim for the first state. A program of one
 //              thread (kOneThread) need not look.
 //
-// Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that
-// made a claim and then finds the key elsewhere gives the claim up first. Why no two slots of
-// one key ever both get a state: suppose both did. Each was claimed before its settler looked at
-// the other. Neither saw the other there, so each settler looked before the other's claim. But each
-// claim came before its own settler's look: a circle. This needs one order of all loads and
-// exchanges that every thread agrees on, which Atomic128 gives (sequential consistency). It also
-// needs an exchange that fails if the claim was given up: hence its number.
+// Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that made
+// a claim and then finds the key elsewhere gives the claim up first. Why no two slots of one key
+// ever both get a state: suppose both did. Each was claimed before its settler looked at the other.
+// Neither saw the other there, so each settler looked before the other's claim. But each claim came
+// before its own settler's look: a circle. This needs one order of all loads and exchanges that
+// every thread agrees on, which Atomic128 gives (sequential consistency). It also needs an exchange
+// that fails if the claim was given up: hence its number.
 //
-// room.h also says which key goes when all sixteen candidates are in use. A claim counts
-// as a plain key that never expires; the thread that loses one starts over.
+// room.h also says which key goes when all sixteen candidates are in use. A claim counts as a plain
+// key that never expires; the thread that loses one starts over.
 //
 // Processes may share a table, its slots and Counts. One that is killed leaves at worst a claim.
-// `Probe` lets a test stop a thread before an exchange; the product's does nothing.
+// `Probe` lets a test stop a thread before an exchange.
 // Thread rule: any thread, concurrently. Progress: lock-free.
 // Tested by compact_table_test.cc, compact_table_race_test.cc and the store's tests.
 
@@ -112,8 +112,7 @@ class CompactTable {
   CompactTable(const CompactTable&) = delete;
   CompactTable& operator=(const CompactTable&) = delete;
 
-  // Fetches the key's cache lines ahead of a call about it. Always inlined, because GCC
-  // 12 takes a function that only prefetches for one without effect and drops the call.
+  // Fetches the key's lines ahead of a call about it. Inlined: GCC 12 drops calls that only fetch.
   [[gnu::always_inline]] void prefetch(KeyHash key) const noexcept {
     const Place place = place_of(key);
     fetch(place.first);
@@ -236,7 +235,7 @@ class CompactTable {
   template <typename State, typename Decide>
   Decision apply(const Place& place, const Charge& charge, Instant now, SlotChange* change,
                  Decide decide) noexcept;
-  // For keys whose state mostly is a Plain one, kept as a State.
+  // For keys whose state mostly is a Plain one, kept as a State; `kFine`: use() was called.
   template <typename Plain, typename State, bool kFine = false>
   Decision spend_soon(const Charge& charge, Instant now, SlotChange* change) noexcept;
   template <typename State>
@@ -289,9 +288,8 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
   if constexpr (kOneThread) {
     return spend_later<State>(charge, now, change);
   } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
-    if constexpr (kMayBeFine<State>) {
+    if constexpr (kMayBeFine<State>)
       if (fine_ != nullptr) return spend_soon<State, State, true>(charge, now, change);
-    }
     return spend_soon<State, State>(charge, now, change);
   } else {
     switch (charge.quota->active()) {
@@ -318,9 +316,11 @@ template <typename Plain, typename State, bool kFine>
     Plain state;
     if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code) &&
         packing_.unpack_now(*charge.quota, word, now, state)) [[likely]] {
-      auto next = next_word<kFine>(fine_, packing_, *slot, charge, word, state, now, decision);
+      FineCounts::Glance seen;
+      auto next = next_of<kFine>(fine_, packing_, *slot, charge, word, state, now, decision, seen);
       Probe::reached(TablePoint::kBeforeUpdate);
       if (next && exchange(*slot, word, *next)) [[likely]] {
+        if constexpr (kFine) seen.leave(state.current + charge.cost);
         if (change != nullptr) *change = {word, *next};
         return decision;
       }

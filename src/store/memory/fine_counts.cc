@@ -1,5 +1,7 @@
 #include "store/memory/fine_counts.h"
 
+#include <cstring>
+
 #include "store/memory/with_state.h"
 
 namespace weir {
@@ -7,12 +9,11 @@ namespace weir {
 using algo::SlidingWindowState;
 using Count = algo::EvenPast::Count;
 
-void FinePlace::take(const KeyHash& key, const Quota& quota, const SlidingWindowState& state,
-                     Instant now) {
-  key_ = key;
+void FinePlace::take(const Quota& quota, const SlidingWindowState& state, Instant now) {
+  has_news_ = true;
   limit_ = quota.limit();
   const auto most = static_cast<std::uint64_t>(2 * quota.limit());
-  shift_ = static_cast<std::uint16_t>(std::max(0, static_cast<int>(std::bit_width(most)) - 16));
+  shift_ = static_cast<std::uint8_t>(std::max(0, static_cast<int>(std::bit_width(most)) - 16));
   start_us_ = state.start_us;
   void_us_ = start_us_ + 2 * quota.window().count();
   at_ = static_cast<std::uint16_t>(std::clamp<std::int64_t>(
@@ -25,31 +26,32 @@ void FinePlace::spread(const SlidingWindowState& state) {
   const std::int64_t previous = std::min(state.previous >> shift_, std::int64_t{0xffff} * kCounts);
   const std::int64_t current = std::min(state.current >> shift_, std::int64_t{0xffff} * (at_ + 1));
   const auto count_of = [](std::int64_t all, std::int64_t at, std::int64_t parts) {
-    return all * (at + 1) / parts - all * at / parts;
+    return static_cast<std::int32_t>(all * (at + 1) / parts - all * at / parts);
   };
   rest_ = 0;
   for (std::int64_t at = 0; at < kCounts; ++at) {
-    const std::int64_t count =
+    const std::int32_t count =
         at <= at_ ? count_of(current, at, at_ + 1) : count_of(previous, at, kCounts);
     if (at > at_) rest_ += count;
     counts_[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(count);
   }
   leaving_ = count_of(previous, at_, kCounts);
-  counted_ = current;
+  counted_ = static_cast<std::int32_t>(current);
 }
 
 void FinePlace::touch(const Quota& quota, const SlidingWindowState& state, Instant now) {
   const std::int64_t window_us = quota.window().count();
   const bool is_next = state.start_us == start_us_ + window_us;
   if (limit_ != quota.limit() || (state.start_us != start_us_ && !is_next)) {
-    return take(KeyHash(key_), quota, state, now);
+    return take(quota, state, now);
   }
   if (is_next) {
     roll(state);
     void_us_ += window_us;
   }
   const std::int64_t at = (epoch_us(now) - start_us_) * kCounts / window_us;
-  if (at + 1 < at_) return take(KeyHash(key_), quota, state, now);  // the clock has stepped back
+  if (at + 1 < at_) return take(quota, state, now);  // the clock has stepped back
+  has_news_ = has_news_ || at_ < at;
   while (at_ < at) {
     std::uint16_t& count = counts_[++at_];
     leaving_ = count;
@@ -61,6 +63,7 @@ void FinePlace::touch(const Quota& quota, const SlidingWindowState& state, Insta
 
 // The current window becomes the previous one.
 void FinePlace::roll(const SlidingWindowState& state) {
+  has_news_ = true;
   std::fill(counts_.begin() + at_ + 1, counts_.end(), std::uint16_t{0});
   at_ = kCounts - 1;
   note(state.previous);  // late, if it was not seen
@@ -78,10 +81,11 @@ void FinePlace::add(std::int64_t count) {
     const std::int64_t after = std::clamp<std::int64_t>(there + least_or_most, 0, 0xffff);
     const std::int64_t done = after - there;
     there = static_cast<std::uint16_t>(after);
-    counted_ += done;
+    counted_ += static_cast<std::int32_t>(done);
     return done;
   };
   if (count > 0) change(at_, count);
+  if (count < 0) has_news_ = true;
   for (std::int64_t at = at_; at >= 0 && count < 0; --at) count -= change(at, count);
 }
 
@@ -120,39 +124,79 @@ std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState
   return origin_us + window_us;
 }
 
-FinePlace* FineCounts::Set::find(const KeyHash& key, const Quota& quota,
-                                 const SlidingWindowState& state, Instant now) noexcept {
-  for (FinePlace& place : places) {
-    if (place.is_of(key)) return &place;
+// The first count from this one on that has units, or the end. Four at a time.
+std::int64_t FinePlace::first_from(std::int64_t at, std::int64_t end) const {
+  const auto are_empty = [this](std::int64_t first) {
+    std::uint64_t four = 0;
+    std::memcpy(&four, &counts_[static_cast<std::size_t>(first)], sizeof(four));
+    return four == 0;
+  };
+  while (at + 4 <= end && are_empty(at)) at += 4;
+  while (at < end && counts_[static_cast<std::size_t>(at)] == 0) ++at;
+  return at;
+}
+
+FineFading FinePlace::fading(const Quota& quota) const {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t previous = rest_ + leaving_;
+  std::int64_t at = at_;
+  if (leaving_ == 0) at = previous > 0 ? first_from(at_ + 1, kCounts - 1) : first_from(0, at_);
+  std::int64_t fading = at != at_ ? counts_[static_cast<std::size_t>(at)] : leaving_;
+  const std::int64_t end_us = begin_us(window_us, at + 1);
+  return {.until_us = start_us_ + begin_us(window_us, at_ + 1),
+          .later = units(previous - fading),
+          .fading = units(fading),
+          .faded_us = start_us_ + end_us + (previous > 0 ? 0 : window_us),
+          .length_us = end_us - begin_us(window_us, at)};
+}
+
+std::size_t FineCounts::Set::find(const KeyHash& key, const Quota& quota,
+                                  const SlidingWindowState& state, Instant now) noexcept {
+  for (std::size_t at = 0; at < kSetPlaces; ++at) {
+    if (!faces[at].is_of(key)) continue;
+    places[at].enter(faces[at].left());
+    return at;
   }
-  FinePlace* least = &places[0];
-  for (FinePlace& place : places) {
-    if (place.is_void(now)) {
-      least = &place;
+  std::size_t least = 0;
+  for (std::size_t at = 0; at < kSetPlaces; ++at) {
+    if (places[at].is_void(now)) {
+      least = at;
       break;
     }
-    if (place.share() < least->share()) least = &place;
+    if (places[at].share() < places[least].share()) least = at;
   }
   const auto share = FinePlace::share_of(quota.limit(), state.previous + state.current);
-  if (!least->is_void(now) && least->share() >= share) return nullptr;
-  least->take(key, quota, state, now);
+  if (!places[least].is_void(now) && places[least].share() >= share) return kSetPlaces;
+  places[least].take(quota, state, now);
   return least;
 }
 
 template <typename Decide>
-void FineCounts::with_past(const Charge& charge, const SlidingWindowState& state, Instant now,
-                           Decide decide) noexcept {
+FineCounts::Glance FineCounts::with_past(const Charge& charge, const SlidingWindowState& state,
+                                         Instant now, Decide decide) noexcept {
+  Glance glance;
   Set& set = set_of(charge.key);
   set.mutex.lock();
-  FinePlace* const place = set.find(charge.key, *charge.quota, state, now);
-  if (place == nullptr) {
+  const std::size_t at = set.find(charge.key, *charge.quota, state, now);
+  if (at == kSetPlaces) {
     decide(algo::EvenPast{});
   } else {
-    place->touch(*charge.quota, state, now);
-    const std::int64_t current = decide(Past{place});
-    if (current >= 0) place->note(current);
+    FinePlace& place = set.places[at];
+    FineFace& face = set.faces[at];
+    place.touch(*charge.quota, state, now);
+    const std::int64_t current = decide(Past{&place});
+    if (current >= 0) place.note(current);
+    if (place.take_news()) face.say(charge.key, place.fading(*charge.quota));
+    glance = {&face, face.version(), face.said()};
   }
   set.mutex.unlock();
+  return glance;
+}
+
+[[gnu::noinline]] FineCounts::Glance FineCounts::bring(const Charge& charge,
+                                                       const SlidingWindowState& state,
+                                                       Instant now) noexcept {
+  return with_past(charge, state, now, [](auto) { return std::int64_t{-1}; });
 }
 
 algo::Step<SlidingWindowState> FineCounts::decide(const Charge& charge,
@@ -185,19 +229,6 @@ Decision FineCounts::look(const Charge& charge, const SlidingWindowState& state,
     return std::int64_t{-1};
   });
   return decision;
-}
-
-Packing::Next FineCounts::spend(const Packing& packing, const Charge& charge, SlotWord word,
-                                const SlidingWindowState& state, Instant now,
-                                Decision& decision) noexcept {
-  Packing::Next next;
-  const Duration elapsed{epoch_us(now) - state.start_us};
-  if (elapsed < Duration{0} || elapsed >= charge.quota->window()) return next;
-  with_past(charge, state, now, [&](auto past) {
-    next = packing.spend(*charge.quota, word, state, charge.cost, now, decision, past);
-    return next ? state.current + charge.cost : -1;
-  });
-  return next;
 }
 
 }  // namespace weir

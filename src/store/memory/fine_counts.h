@@ -29,6 +29,12 @@
 // Counts have 16 bits. Limits over 32,767 are counted in units of a power of two, whose rounding is
 // carried on: at most 1/16,384 of the limit.
 //
+// Most hits take no lock. The first one in a count brings the place there, and says on the place's
+// face how the units fade while that count lasts. The others read the face, exchange the slot, and
+// leave on the face what the slot has then. The first one in a later count enters that into the old
+// count, and what else the slot has into its own. A version tells whether the face has changed
+// meanwhile, or what was left there is of another count or key.
+//
 // Thread rule: any thread, concurrently; a set has a lock, and nobody holds two.
 // Tested by fine_counts_test.cc.
 
@@ -36,11 +42,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "algo/sliding_window.h"
 #include "algo/wide_math.h"
@@ -53,9 +62,37 @@
 
 namespace weir {
 
+inline constexpr std::int64_t kFineCounts = 256;  // of a window
+
+// How the next of a key's units fade, while one count lasts: a past of algo/sliding_window.h for
+// Packing::spend().
+struct FineFading {
+  std::int64_t until_us = 0;   // when the count ends
+  std::int64_t later = 0;      // units of the previous window that begin to fade after the next
+  std::int64_t fading = 0;     // the next. None: all that the current window has
+  std::int64_t faded_us = 0;   // when they have
+  std::int64_t length_us = 0;  // and how long it takes them
+
+  bool covers(const Quota& quota, Instant now) const {
+    const auto left_us = static_cast<std::uint64_t>(until_us - epoch_us(now) - 1);
+    return left_us <= static_cast<std::uint64_t>(quota.window().count()) / kFineCounts;
+  }
+  std::int64_t weight(const Quota&, const algo::SlidingWindowState& state, Instant now) const {
+    const std::int64_t left_us = faded_us - epoch_us(now);
+    const std::int64_t weight =
+        later + (left_us >= length_us ? fading : algo::mul_div_ceil(fading, left_us, length_us));
+    return weight <= state.previous ? weight : kLimitMax;  // others decide: the slot has lost some
+  }
+  Duration more_after(const Quota&, const algo::SlidingWindowState&, std::int64_t weight,
+                      std::int64_t held, Instant now) const {
+    const std::int64_t all = fading > 0 ? fading : held;
+    const std::int64_t left = (weight > 0 ? weight - later : all) - 1;
+    return Duration{faded_us - epoch_us(now) - algo::mul_div_floor(left, length_us, all)};
+  }
+};
+
 class FinePlace {
  public:
-  bool is_of(const KeyHash& key) const { return key_ == key; }
   bool is_void(Instant now) const { return void_us_ <= epoch_us(now); }
   // Of its limit, in 1/128.
   std::int64_t share() const { return share_of(limit_, units(counted_ + rest_ + leaving_)); }
@@ -63,10 +100,13 @@ class FinePlace {
     return 128 * std::min(limit, held) / std::max<std::int64_t>(1, limit);
   }
 
-  // Makes it a place of this key: its units are spread evenly.
+  // Makes it a place of another key: its units are spread evenly.
   // REQUIRES: here and below, `state` is rolled to `now`
-  void take(const KeyHash& key, const Quota& quota, const algo::SlidingWindowState& state,
-            Instant now);
+  void take(const Quota& quota, const algo::SlidingWindowState& state, Instant now);
+  // The slot had so much at the end of the count that was the last.
+  void enter(std::int64_t current) {
+    add(std::max<std::int64_t>(0, (current >> shift_) - counted_));
+  }
   // Brings it to `now`, and to what the slot has.
   void touch(const Quota& quota, const algo::SlidingWindowState& state, Instant now);
   // The current count is about to be this.
@@ -76,28 +116,80 @@ class FinePlace {
   std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state, Instant now) const;
   std::int64_t faded_at_us(const Quota& quota, const algo::SlidingWindowState& state,
                            algo::EvenPast::Count count, std::int64_t units) const;
+  // What they are, of the next unit. It stays so until the count ends or there is news.
+  FineFading fading(const Quota& quota) const;
+  bool take_news() { return std::exchange(has_news_, false); }
 
  private:
-  static constexpr std::int64_t kCounts = 256;
+  static constexpr std::int64_t kCounts = kFineCounts;
 
   static std::int64_t begin_us(std::int64_t window_us, std::int64_t at) {
     return (at * window_us + kCounts - 1) / kCounts;
   }
   std::int64_t units(std::int64_t count) const { return count << shift_; }
+  std::int64_t first_from(std::int64_t at, std::int64_t end) const;
   void spread(const algo::SlidingWindowState& state);
   void roll(const algo::SlidingWindowState& state);
   void add(std::int64_t count);
 
-  KeyHash key_;
   std::int64_t start_us_ = 0;  // of the current window
   std::int64_t limit_ = 0;     // that the counts are made for
   std::int64_t void_us_ = 0;
-  std::int64_t rest_ = 0;     // of the previous window, after `at_`
-  std::int64_t leaving_ = 0;  // of the previous window, at `at_`
-  std::int64_t counted_ = 0;  // of the current window
+  std::int32_t rest_ = 0;     // of the previous window, after `at_`
+  std::int32_t leaving_ = 0;  // of the previous window, at `at_`
+  std::int32_t counted_ = 0;  // of the current window
   std::uint16_t at_ = 0;
-  std::uint16_t shift_ = 0;
+  std::uint8_t shift_ = 0;
+  bool has_news_ = false;
   std::array<std::uint16_t, kCounts> counts_{};
+};
+
+// What a place says to who takes no lock, and what those leave for it.
+class FineFace {
+ public:
+  // Two keys that are taken for one share a place: that costs precision, never a unit.
+  bool is_of(const KeyHash& key) const { return read(key_) == key.low; }
+  // What is said is worth something if the version is the same before and after.
+  std::uint64_t version() const { return read(version_); }
+  FineFading said() const {
+    return {read(until_us_), read(later_), read(fading_), read(faded_us_), read(length_us_)};
+  }
+  // Under that version, the slot has come to this.
+  void leave(std::uint64_t version, std::int64_t current) {
+    left_.store(version + static_cast<std::uint64_t>(current), std::memory_order_release);
+  }
+
+  // REQUIRES: from here on, the set's lock
+  void say(const KeyHash& key, const FineFading& said) {
+    // Who reads a word of the new ones sees the new version, and who sees that no old `until`.
+    const auto write = [](auto& word, auto value) { word.store(value, std::memory_order_release); };
+    write(until_us_, std::int64_t{0});
+    write(version_, version() + kVersion);
+    write(key_, key.low);
+    write(later_, said.later);
+    write(fading_, said.fading);
+    write(faded_us_, said.faded_us);
+    write(length_us_, said.length_us);
+    write(until_us_, said.until_us);
+  }
+  // What the slot has come to, as far as it was left here.
+  std::int64_t left() const {
+    const std::uint64_t current = read(left_) - version();
+    return current < kVersion ? static_cast<std::int64_t>(current) : 0;
+  }
+
+ private:
+  using Word = std::atomic<std::int64_t>;
+  template <typename T>
+  static T read(const std::atomic<T>& word) {
+    return word.load(std::memory_order_acquire);
+  }
+  static constexpr std::uint64_t kVersion = std::uint64_t{1} << 40;  // more than any count
+
+  std::atomic<std::uint64_t> version_{kVersion};
+  std::atomic<std::uint64_t> key_{0};
+  std::atomic<std::uint64_t> left_{0};
+  Word until_us_{0}, later_{0}, fading_{0}, faded_us_{0}, length_us_{0};
 };
 
 class FineCounts {
@@ -114,20 +206,27 @@ class FineCounts {
                              algo::EvenPast::Count count, std::int64_t units) const noexcept {
       return place->faded_at_us(quota, state, count, units);
     }
-    std::int64_t next_faded_us(const Quota& quota, const algo::SlidingWindowState& state,
-                               std::int64_t weight, std::int64_t held) const noexcept {
-      using Count = algo::EvenPast::Count;
-      return weight > 0 ? faded_at_us(quota, state, Count::kPrevious, weight - 1)
-                        : faded_at_us(quota, {state.start_us, 0, held}, Count::kCurrent, held - 1);
+  };
+
+  // What was said of a key; no face if it has no place.
+  struct Glance {
+    FineFace* face = nullptr;
+    std::uint64_t version = 0;
+    FineFading said;
+
+    // Once the slot has come to this.
+    void leave(std::int64_t current) const {
+      if (face != nullptr) face->leave(version, current);
     }
   };
 
   // REQUIRES: places > 0
-  explicit FineCounts(std::size_t places) : sets_((places + kSetPlaces - 1) / kSetPlaces) {}
+  explicit FineCounts(std::size_t places)
+      : set_count_((places + kSetPlaces - 1) / kSetPlaces), sets_(new Set[set_count_]) {}
 
   static bool is_near(const Quota& quota, const algo::SlidingWindowState& state,
                       std::int64_t cost) noexcept {
-    return state.previous + state.current + cost > quota.limit() / 4;
+    return 4 * (state.previous + state.current + cost) > quota.limit();
   }
 
   // algo::decide() by what is known of the key.
@@ -136,57 +235,85 @@ class FineCounts {
                                               Instant now) noexcept;
   // The answer that a store's spend() would give; `remaining` is before the cost.
   Decision look(const Charge& charge, const algo::SlidingWindowState& state, Instant now) noexcept;
-  // Packing::spend(), by what is known of the key. REQUIRES: is_near()
-  Packing::Next spend(const Packing& packing, const Charge& charge, SlotWord word,
-                      const algo::SlidingWindowState& state, Instant now,
-                      Decision& decision) noexcept;
 
-  std::size_t bytes() const noexcept { return sets_.size() * sizeof(Set); }
+  // Packing::spend(), by what is known of the key; `glance` is to be told what the slot has then.
+  // `word` may be of two halves that never were together; places see only whole ones.
+  Packing::Next spend(const Packing& packing, const Atomic128& slot, const Charge& charge,
+                      SlotWord word, const algo::SlidingWindowState& state, Instant now,
+                      Decision& decision, Glance& glance) noexcept {
+    const Quota& quota = *charge.quota;
+    if (is_near(quota, state, charge.cost)) {
+      glance = glance_at(charge.key);
+      if (!glance.said.covers(quota, now)) [[unlikely]] {
+        if (slot.load() != word.bits()) return std::nullopt;
+        glance = bring(Charge(charge), algo::SlidingWindowState(state), now);
+      }
+      if (glance.face != nullptr) [[likely]] {
+        return packing.spend(quota, word, state, charge.cost, now, decision, glance.said);
+      }
+    }
+    return packing.spend(quota, word, state, charge.cost, now, decision);
+  }
+
+  std::size_t bytes() const noexcept { return set_count_ * sizeof(Set); }
 
  private:
   static constexpr std::size_t kSetPlaces = 4;
 
-  struct Set {
-    ShardMutex mutex;  // guards the places
+  struct alignas(64) Set {
+    std::array<FineFace, kSetPlaces> faces;  // of the places
     std::array<FinePlace, kSetPlaces> places;
+    HoldMutex mutex;  // guards them
 
-    FinePlace* find(const KeyHash& key, const Quota& quota, const algo::SlidingWindowState& state,
-                    Instant now) noexcept;
+    // The number of the key's place; kSetPlaces if it has none.
+    std::size_t find(const KeyHash& key, const Quota& quota, const algo::SlidingWindowState& state,
+                     Instant now) noexcept;
   };
 
   // Calls `decide` with what is known of the key: a Past, or algo::EvenPast. It returns the current
-  // count that the slot is to have, or a negative number if it stays.
+  // count that the slot is to have, or a negative number if it stays. Returns what is known then.
   // REQUIRES: `state` is rolled to `now`
   template <typename Decide>
-  void with_past(const Charge& charge, const algo::SlidingWindowState& state, Instant now,
-                 Decide decide) noexcept;
+  Glance with_past(const Charge& charge, const algo::SlidingWindowState& state, Instant now,
+                   Decide decide) noexcept;
+
+  Glance glance_at(const KeyHash& key) noexcept {
+    for (FineFace& face : set_of(key).faces) {
+      const std::uint64_t version = face.version();  // before all else
+      if (!face.is_of(key)) continue;
+      const FineFading said = face.said();
+      if (face.version() == version) return {&face, version, said};
+    }
+    return {};
+  }
+  Glance bring(const Charge& charge, const algo::SlidingWindowState& state, Instant now) noexcept;
 
   Set& set_of(const KeyHash& key) noexcept {
-    return sets_[static_cast<std::size_t>((static_cast<Uint128>(key.high) * sets_.size()) >> 64)];
+    return sets_[static_cast<std::size_t>((static_cast<Uint128>(key.high) * set_count_) >> 64)];
   }
 
-  std::vector<Set> sets_;
+  const std::size_t set_count_;
+  const std::unique_ptr<Set[]> sets_;
 };
+
+// Packing::spend(), by what `fine` knows of keys near their limits, if there is one.
+template <bool kFine, typename Plain>
+inline Packing::Next next_of([[maybe_unused]] FineCounts* fine, const Packing& packing,
+                             [[maybe_unused]] const Atomic128& slot, const Charge& charge,
+                             SlotWord word, const Plain& state, Instant now, Decision& decision,
+                             [[maybe_unused]] FineCounts::Glance& glance) noexcept {
+  if constexpr (kFine) {
+    return fine->spend(packing, slot, charge, word, state, now, decision, glance);
+  } else {
+    return packing.spend(*charge.quota, word, state, charge.cost, now, decision);
+  }
+}
 
 // Whether there may be places for keys of this state. A program of one thread has none.
 template <typename State>
 inline constexpr bool kMayBeFine = !kOneThread && std::is_same_v<State, algo::SlidingWindowState>;
 
-// Packing::spend() and algo::decide(), by what `fine` knows of keys near their limits. It may be
-// null. State is what the quota's algorithm has; Plain is as in a word.
-// A `word` may be of two halves that never were together; places see only whole ones.
-template <bool kFine, typename Plain>
-inline Packing::Next next_word(FineCounts* fine, const Packing& packing, const Atomic128& slot,
-                               const Charge& charge, SlotWord word, const Plain& state, Instant now,
-                               Decision& decision) noexcept {
-  if constexpr (kFine) {
-    if (FineCounts::is_near(*charge.quota, state, charge.cost)) [[unlikely]] {
-      if (slot.load() != word.bits()) return std::nullopt;
-      return fine->spend(packing, Charge(charge), word, Plain(state), now, decision);
-    }
-  }
-  return packing.spend(*charge.quota, word, state, charge.cost, now, decision);
-}
+// algo::decide(), by what `fine` knows of keys near their limits. It may be null.
 template <typename State>
 inline algo::Step<State> decide_near(FineCounts* fine, const Charge& charge, const State& state,
                                      Instant now) noexcept {

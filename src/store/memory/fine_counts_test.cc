@@ -53,7 +53,7 @@ struct Key {
   algo::SlidingWindowState state;
   FinePlace place;
 
-  explicit Key(const Quota& quota) { place.take({1, 2}, quota, state, kNow); }
+  explicit Key(const Quota& quota) { place.take(quota, state, kNow); }
 
   Decision look(const Quota& quota, std::int64_t cost, Instant now) const {
     Key copy = *this;
@@ -204,6 +204,41 @@ TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
   }
 }
 
+// What a place says of the next unit is what it answers itself, as long as it says so.
+TEST(FinePlace, SaysHowItsNextUnitFades) {
+  using Count = algo::EvenPast::Count;
+  for (const std::int64_t limit : {7, 100, 400'000}) {
+    for (const Duration window : {Duration(1ms), Duration(1min), Duration(24h * 366)}) {
+      const Quota quota = quota_of({Algorithm::kSlidingWindow, limit, window});
+      Key key(quota);
+      Prng prng(static_cast<std::uint64_t>(limit));
+      Instant now = kNow;
+      for (int i = 0; i < 2'000; ++i) {
+        now += window * prng.below(1000) / (i % 7 == 0 ? 1'500 : 40'000);
+        key.decide(quota, 1 + prng.below(static_cast<std::uint32_t>(limit / 5 + 1)), now);
+        const algo::SlidingWindowState state = key.state;
+        const FineFading said = key.place.fading(quota);
+        const std::int64_t left_us = said.until_us - epoch_us(now);
+        ASSERT_FALSE(said.covers(quota, now + Duration{left_us}));
+        for (const std::int64_t later_us : {std::int64_t{0}, left_us / 2, left_us - 1}) {
+          const Instant then = now + Duration{later_us};
+          if (algo::roll(quota, state, then) != state) continue;
+          const std::int64_t weight = key.place.weight(quota, state, then);
+          const std::int64_t held = state.current + weight;
+          ASSERT_TRUE(said.covers(quota, then));
+          ASSERT_EQ(said.weight(quota, state, then), weight);
+          if (held == 0) continue;
+          const std::int64_t faded_us =
+              weight > 0 ? key.place.faded_at_us(quota, state, Count::kPrevious, weight - 1)
+                         : key.place.faded_at_us(quota, state, Count::kCurrent, held - 1);
+          ASSERT_EQ(said.more_after(quota, state, weight, held, then),
+                    instant_from_epoch_us(state.start_us + faded_us) - then);
+        }
+      }
+    }
+  }
+}
+
 struct Life {
   const Quota quota;
   const std::unique_ptr<MemoryStore> store;
@@ -250,6 +285,45 @@ TEST(PreciseWindows, MisjudgeSeveralTimesLess) {
   }
 }
 
+// A key whose place is told of each hit at once.
+struct ToldAtOnce {
+  const Quota& quota;
+  algo::SlidingWindowState state;
+  FinePlace place;
+  bool has_place = false;
+
+  Decision ask(std::int64_t cost, Instant now) {
+    const auto rolled = algo::roll(quota, state, now);
+    const bool is_near = FineCounts::is_near(quota, rolled, cost);
+    if (is_near && !has_place) place.take(quota, rolled, now);
+    has_place = has_place || is_near;
+    if (is_near) place.touch(quota, rolled, now);
+    const auto step = is_near ? algo::decide(quota, state, cost, now, FineCounts::Past{&place})
+                              : algo::decide(quota, state, cost, now);
+    if (is_near && step.changed) place.note(step.state.current);
+    state = step.state;
+    return step.decision;
+  }
+};
+
+// Most hits take no lock, and leave for the place what the slot has come to.
+TEST(PreciseWindows, HitsWithoutALockAreThoseWithOne) {
+  for (const std::int64_t limit : {5, 100, 5'000, 400'000}) {
+    for (const Duration window : {Duration(1s), Duration(1min), Duration(24h * 30)}) {
+      const Life life(limit, window, 16);
+      ToldAtOnce told{life.quota, {}, {}};
+      Prng prng(static_cast<std::uint64_t>(limit));
+      Instant now = kNow;
+      for (int i = 0; i < 20'000; ++i) {
+        const int pause = i % 1'000 == 0 ? 2'000 : i % 50 == 0 ? 40 : 1;  // in counts
+        now += window * prng.below(500) * pause / (256 * 1'000);
+        const std::int64_t cost = 1 + prng.below(static_cast<std::uint32_t>(limit / 100 + 1));
+        ASSERT_EQ(life.ask(cost, now), told.ask(cost, now)) << limit << " " << i;
+      }
+    }
+  }
+}
+
 TEST(PreciseWindows, LooksSayWhatAHitWouldBeTold) {
   const Life life(100, 1min, 16);
   Prng prng(3);
@@ -278,14 +352,20 @@ TEST(PreciseWindows, AFloodOfKeysNearTheirLimitsFreesNobody) {
   EXPECT_FALSE(life.ask(80, kNow + 30min).allowed());
 }
 
+// While counts end, and other keys take each other's places.
 TEST(PreciseWindows, ThreadsAdmitTheLimitOfOneKey) {
   constexpr int kThreads = 4;
-  const Life life(1'000, 1h, 16);
+  const Life life(1'000, 1h, 4);
   std::atomic<int> admitted{0};
+  std::atomic<int> ticks{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 500; ++i) admitted += life.ask(1, kNow).allowed() ? 1 : 0;
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 2'000; ++i) {
+        const Instant now = kNow + ticks++ * 400ms;  // within the hour; 35 hits or so in a count
+        admitted += life.ask(1, now).allowed() ? 1 : 0;
+        life.ask(40, now, Operation::kSpendEach, 2 + static_cast<std::uint64_t>(i + thread) % 8);
+      }
     });
   }
   for (auto& thread : threads) thread.join();

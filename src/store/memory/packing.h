@@ -136,17 +136,16 @@ class Packing {
   }
   template <typename Past = algo::EvenPast>
   Next spend(const Quota& quota, SlotWord word, const algo::SlidingWindowState& state,
-             std::int64_t cost, Instant now, Decision& decision, Past past = {}) const {
+             std::int64_t cost, Instant now, Decision& decision, const Past& past = {}) const {
     const std::int64_t window_us = quota.window().count();
     const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
     const std::int64_t weight = past.weight(quota, state, now);
     const std::int64_t held = state.current + cost + weight;
     if (held >= quota.limit()) return std::nullopt;
-    const std::int64_t more_us = past.next_faded_us(quota, state, weight, held);
     decision.limit = quota.limit();
     decision.remaining = quota.limit() - held;
     decision.reset_after = Duration{2 * window_us - elapsed_us};
-    decision.more_after = Duration{more_us - elapsed_us};
+    decision.more_after = past.more_after(quota, state, weight, held, now);
     return word.with_rank(Rank::kPlain).plus(cost);
   }
   Next spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,

@@ -1,4 +1,4 @@
-// The lock of a shard of the wide store: of one process, or of several that map its memory.
+// Locks of parts of a store: of one process (HoldMutex), or perhaps of several that map its memory.
 //
 // A process may be killed while it holds a lock that others wait for. Theirs is then the lock, and
 // the knowledge that what it guards may be half changed. Such a lock costs 48 ns; that of one
@@ -19,13 +19,37 @@
 
 namespace weir {
 
+class HoldMutex {
+ public:
+  HoldMutex() = default;
+  HoldMutex(const HoldMutex&) = delete;
+  HoldMutex& operator=(const HoldMutex&) = delete;
+
+  void lock() noexcept {
+    auto free = Hold::kFree;
+    if (hold_.compare_exchange_strong(free, Hold::kHeld, std::memory_order_acquire)) [[likely]] {
+      return;
+    }
+    // Who has waited does not know whether others do.
+    while (hold_.exchange(Hold::kWaitedFor, std::memory_order_acquire) != Hold::kFree) {
+      hold_.wait(Hold::kWaitedFor, std::memory_order_relaxed);
+    }
+  }
+  void unlock() noexcept {
+    if (hold_.exchange(Hold::kFree, std::memory_order_release) == Hold::kWaitedFor) {
+      hold_.notify_one();
+    }
+  }
+
+ private:
+  enum class Hold : std::uint32_t { kFree, kHeld, kWaitedFor };
+
+  std::atomic<Hold> hold_{Hold::kFree};
+};
+
 class ShardMutex {
  public:
   enum class State : std::uint8_t { kWhole, kDamaged };
-
-  ShardMutex() = default;
-  ShardMutex(const ShardMutex&) = delete;
-  ShardMutex& operator=(const ShardMutex&) = delete;
 
   // From now on it is a lock among processes. REQUIRES: nobody has used it
   void share() noexcept {
@@ -41,14 +65,7 @@ class ShardMutex {
   // kDamaged: its last holder has died with it.
   State lock() noexcept {
     if (is_shared_) return take(::pthread_mutex_lock(&mutex_));
-    auto free = Hold::kFree;
-    if (hold_.compare_exchange_strong(free, Hold::kHeld, std::memory_order_acquire)) [[likely]] {
-      return State::kWhole;
-    }
-    // Who has waited does not know whether others do.
-    while (hold_.exchange(Hold::kWaitedFor, std::memory_order_acquire) != Hold::kFree) {
-      hold_.wait(Hold::kWaitedFor, std::memory_order_relaxed);
-    }
+    hold_.lock();
     return State::kWhole;
   }
   // Nothing if somebody who lives holds it. REQUIRES: it is shared
@@ -60,8 +77,8 @@ class ShardMutex {
   void unlock() noexcept {
     if (is_shared_) {
       ::pthread_mutex_unlock(&mutex_);
-    } else if (hold_.exchange(Hold::kFree, std::memory_order_release) == Hold::kWaitedFor) {
-      hold_.notify_one();
+    } else {
+      hold_.unlock();
     }
   }
 
@@ -73,9 +90,7 @@ class ShardMutex {
     return State::kDamaged;
   }
 
-  enum class Hold : std::uint32_t { kFree, kHeld, kWaitedFor };
-
-  std::atomic<Hold> hold_{Hold::kFree};
+  HoldMutex hold_;
   bool is_shared_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };

@@ -1,10 +1,15 @@
-// The lock of a shard in a program with one thread, which needs none.
+// The locks of a store in a program with one thread, which needs none.
 //
 // Thread rule: one thread. Tested by wasm/module_test.mjs.
 
 #pragma once
 
 namespace weir {
+
+struct HoldMutex {
+  void lock() {}
+  void unlock() {}
+};
 
 class ShardMutex {
  public:
