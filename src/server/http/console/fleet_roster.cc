@@ -77,7 +77,7 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Insta
     known.is_gone = false;
     known.silent = one.silent_seconds;
     if (known.silent == 0) known.seen = now;
-    if (known.silent <= 1) known.has_left = known.silent == 1 && alive <= talking;
+    if (known.silent <= 1 || is_new) known.has_left = known.silent > 0 && alive <= talking;
   }
 }
 

@@ -81,6 +81,15 @@ TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeDoesNot) {
   EXPECT_EQ(news_, (News{{Change::kJoined, "third"}}));
 }
 
+TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeBeforeAnybodyListenedDoesNotEither) {
+  pass({{"me", 0}, {"other", 3}}, 1);
+  pass({{"me", 0}, {"other", 4}}, 1);
+  for (int second = 0; second < 10; ++second) {
+    pass({{"me", 0}}, 1);
+    EXPECT_TRUE(absent().empty() || !absent().front().is_gone);
+  }
+}
+
 TEST_F(FleetRosterTest, ANodeThatStartedAgainReplacesItself) {
   const auto about = [](const char* id, const char* address = "http://10.0.0.2:8080") {
     return NodeAbout{.id = id, .title = "web-2", .address = address};
