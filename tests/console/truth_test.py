@@ -108,6 +108,10 @@ class Truth(PageTest):
             page.find("#overview .tile.warn", "alone of 3")
             page.find("#overview .tile:first-child", "of this node alone")
             page.find("#overview .chart .alone", "this node alone")
+            self.assertTrue(page.run("""const tile = document.querySelector("#overview .tile");
+              tile.querySelector("small").textContent =
+                "last 10 minutes, without 20 s of this node alone";
+              return tile.scrollWidth <= tile.clientWidth"""), "its words fit")
             self.pictures("overview-without-redis")
             redis.start()
             page.go("fleet")
