@@ -7,6 +7,7 @@
 //   hit/ALGORITHM/N            Limiter::hit, as a program calls it
 //   batch16/ALGORITHM/N        16 keys hashed, then decided by the store in one call
 //   shared/ALGORITHM/N         the same by one thread and by two on one store, wall clock
+//   shared/wide/N              so do keys whose limits the compact table has no room for
 //
 // N keys, all seen before, asked about uniformly at random: the worst order for caches.
 // Limits are high, so each check is allowed and writes its key's state.
@@ -75,15 +76,17 @@ QuotaSpec quota_of(Algorithm algorithm) {
   return {.algorithm = algorithm, .limit = limit, .window = 1h, .burst = burst};
 }
 
+constexpr QuotaSpec kWide = {.limit = 1'000'000'000'000, .window = 1h};
+
 // A store in which every key has been seen, and what that took.
 class World {
  public:
-  World(Algorithm algorithm, std::uint32_t keys)
-      : algorithm_(algorithm),
+  World(const QuotaSpec& quota, std::uint32_t keys)
+      : quota_(quota),
         keys_(keys),
         resident_before_(resident_bytes()),
-        store_(make_memory_store({.max_keys = keys}, clock_.now())),
-        limiter_(*store_, clock_, quota_of(algorithm), secret_),
+        store_(make_memory_store({.max_keys = keys, .max_wide_keys = keys}, clock_.now())),
+        limiter_(*store_, clock_, quota, secret_),
         hasher_(secret_) {
     for (std::uint32_t key = 0; key < keys; ++key) {
       benchmark::DoNotOptimize(limiter_.hit(kBucket, KeyText(key).view()));
@@ -93,13 +96,13 @@ class World {
   }
 
   // Thread rule: any thread. Keeps one world: ten million keys are some 300 MB.
-  static World& of(Algorithm algorithm, std::uint32_t keys) {
+  static World& of(const QuotaSpec& quota, std::uint32_t keys) {
     static std::mutex mutex;
     static std::unique_ptr<World> current;
     const std::lock_guard lock(mutex);
-    if (!current || current->algorithm_ != algorithm || current->keys_ != keys) {
+    if (!current || current->quota_ != quota || current->keys_ != keys) {
       current.reset();
-      current = std::make_unique<World>(algorithm, keys);
+      current = std::make_unique<World>(quota, keys);
     }
     return *current;
   }
@@ -117,7 +120,7 @@ class World {
 
  private:
   SystemClock clock_;
-  Algorithm algorithm_;
+  QuotaSpec quota_;
   std::uint32_t keys_;
   double resident_before_;
   HashSecret secret_ = HashSecret::random();
@@ -163,8 +166,8 @@ void access(benchmark::State& state, std::uint32_t keys) {
   benchmark::DoNotOptimize(last);
 }
 
-void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
-  World& world = World::of(algorithm, keys);
+void hit(benchmark::State& state, const QuotaSpec& quota, std::uint32_t keys) {
+  World& world = World::of(quota, keys);
   Prng prng = next_prng();
   std::int64_t denied = 0;
   for ([[maybe_unused]] auto step : state) {
@@ -178,7 +181,7 @@ void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
 }
 
 void batch16(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
-  World& world = World::of(algorithm, keys);
+  World& world = World::of(quota_of(algorithm), keys);
   const Quota quota = *Quota::make(quota_of(algorithm));
   Prng prng = next_prng();
   std::array<Charge, kBatch> charges;
@@ -207,12 +210,16 @@ const bool kRegistered = [] {
     for (const Algorithm algorithm :
          {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
       const std::string name = "/" + std::string(algorithm_name(algorithm)) + "/" + size;
-      benchmark::RegisterBenchmark(("hit" + name).c_str(), hit, algorithm, count);
+      const QuotaSpec quota = quota_of(algorithm);
+      benchmark::RegisterBenchmark(("hit" + name).c_str(), hit, quota, count);
       benchmark::RegisterBenchmark(("batch16" + name).c_str(), batch16, algorithm, count);
-      benchmark::RegisterBenchmark(("shared" + name).c_str(), hit, algorithm, count)
+      benchmark::RegisterBenchmark(("shared" + name).c_str(), hit, quota, count)
           ->ThreadRange(1, 2)
           ->UseRealTime();
     }
+    benchmark::RegisterBenchmark(("shared/wide/" + size).c_str(), hit, kWide, count)
+        ->ThreadRange(1, 2)
+        ->UseRealTime();
   }
   return true;
 }();
