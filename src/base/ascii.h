@@ -25,24 +25,42 @@ constexpr std::uint64_t ascii_lower_word(std::uint64_t word) noexcept {
   return word | (capitals & ~word & kOnes * 0x80) >> 2;
 }
 
-inline bool equal_ignoring_case(std::string_view one, std::string_view other) noexcept {
-  constexpr std::size_t kWord = sizeof(std::uint64_t);
-  const auto are_equal_at = [&](std::size_t at) {
-    std::uint64_t a = 0;
-    std::uint64_t b = 0;
-    std::memcpy(&a, one.data() + at, kWord);
-    std::memcpy(&b, other.data() + at, kWord);
-    return a == b || ascii_lower_word(a) == ascii_lower_word(b);
-  };
-  if (one.size() != other.size()) return false;
-  if (one.size() < kWord) {
-    return std::equal(one.begin(), one.end(), other.begin(),
-                      [](char a, char b) { return a == b || ascii_lower(a) == ascii_lower(b); });
+// Whether the first bytes of two texts, as many as a Word has, are equal.
+template <typename Word>
+bool starts_equal_ignoring_case(const char* one, const char* other) noexcept {
+  Word a = 0;
+  Word b = 0;
+  std::memcpy(&a, one, sizeof a);
+  std::memcpy(&b, other, sizeof b);
+  return a == b || ascii_lower_word(a) == ascii_lower_word(b);
+}
+
+// Two texts of so many bytes, by words, of which the last two may overlap.
+inline bool equal_words_ignoring_case(const char* one, const char* other,
+                                      std::size_t size) noexcept {
+  using Word = std::uint64_t;
+  using Half = std::uint32_t;
+  if (size < sizeof(Half)) {
+    return std::equal(one, one + size, other,
+                      [](char a, char b) { return ascii_lower(a) == ascii_lower(b); });
   }
-  for (std::size_t at = 0; at + kWord < one.size(); at += kWord) {
-    if (!are_equal_at(at)) return false;
+  if (size < sizeof(Word)) {
+    const std::size_t last = size - sizeof(Half);
+    return starts_equal_ignoring_case<Half>(one, other) &&
+           starts_equal_ignoring_case<Half>(one + last, other + last);
   }
-  return are_equal_at(one.size() - kWord);
+  const std::size_t last = size - sizeof(Word);
+  for (std::size_t at = 0; at < last; at += sizeof(Word)) {
+    if (!starts_equal_ignoring_case<Word>(one + at, other + at)) return false;
+  }
+  return starts_equal_ignoring_case<Word>(one + last, other + last);
+}
+
+// Most texts that are compared have other lengths, which is seen where they are compared.
+[[gnu::always_inline]] inline bool equal_ignoring_case(std::string_view one,
+                                                       std::string_view other) noexcept {
+  return one.size() == other.size() &&
+         equal_words_ignoring_case(one.data(), other.data(), one.size());
 }
 
 inline std::string to_ascii_lower(std::string_view text) {

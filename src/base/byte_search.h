@@ -1,4 +1,5 @@
 // find_byte: where the first byte of a kind stands, sixteen bytes at a time.
+// has_byte: whether there is one, which takes less.
 //
 //   find_byte(at, end, [](ByteGroup bytes) { return bytes < ' '; })
 //
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace weir {
 
@@ -37,20 +39,56 @@ std::ptrdiff_t first_marked(Marks marks) {
 #endif
 }
 
+// Less than a group as one, each byte at least once. REQUIRES: text is not empty
+inline ByteGroup short_group(std::string_view text) {
+  std::array<std::uint64_t, 2> halves{};
+  const auto word_at = [&text](std::size_t at) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof word);
+    return std::uint64_t{word};
+  };
+  const auto byte_at = [&text](std::size_t at) {
+    return std::uint64_t{static_cast<unsigned char>(text[at])};
+  };
+  if (text.size() >= 8) {
+    std::memcpy(&halves[0], text.data(), 8);
+    std::memcpy(&halves[1], text.data() + text.size() - 8, 8);
+  } else if (text.size() >= 4) {
+    halves[0] = halves[1] = word_at(0) | word_at(text.size() - 4) << 32;
+  } else {
+    const std::uint64_t three =
+        byte_at(0) | byte_at(text.size() / 2) << 8 | byte_at(text.size() - 1) << 16;
+    halves[0] = halves[1] = (three | byte_at(0) << 24) * 0x1'0000'0001;
+  }
+  return std::bit_cast<ByteGroup>(halves);
+}
+
 // The same as find_byte(), where less than a group is left.
 template <typename Kind>
 [[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
   if (at == end) return end;
-  std::array<char, sizeof(ByteGroup)> rest{};
-  const bool is_long = end - at >= 8;
-  if (is_long) {  // its first eight and its last eight, which may overlap
-    std::memcpy(rest.data(), at, 8);
-    std::memcpy(rest.data() + 8, end - 8, 8);
-  } else {
-    std::copy(at, end, rest.data());
+  const std::ptrdiff_t first = first_marked(kind(short_group({at, end})));
+  const std::ptrdiff_t part = end - at >= 8 ? 8 : end - at >= 4 ? 4 : 3;
+  if (first == std::ptrdiff_t{sizeof(ByteGroup)}) return end;
+  return first < part ? at + first : end - (2 * part - first);
+}
+
+template <typename Kind>
+bool has_byte(std::string_view text, Kind kind) {
+  constexpr std::size_t kSize = sizeof(ByteGroup);
+  const auto is_marked_at = [&](const char* at) {
+    ByteGroup bytes{};
+    std::memcpy(&bytes, at, kSize);
+    return first_marked(kind(bytes)) < std::ptrdiff_t{kSize};
+  };
+  if (text.size() < kSize) {
+    return !text.empty() && first_marked(kind(short_group(text))) < std::ptrdiff_t{kSize};
   }
-  const std::ptrdiff_t first = first_marked(kind(std::bit_cast<ByteGroup>(rest)));
-  return is_long && first >= 8 ? end - (16 - first) : at + std::min(first, end - at);
+  const char* const last = text.data() + text.size() - kSize;
+  for (const char* at = text.data(); at < last; at += kSize) {
+    if (is_marked_at(at)) return true;
+  }
+  return is_marked_at(last);
 }
 
 // `end` if there is none.

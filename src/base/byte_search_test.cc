@@ -27,6 +27,7 @@ TEST(ByteSearch, FindsWhatALoopFinds) {
     const char* const begin = text.data();
     const char* const end = begin + text.size();
     ASSERT_EQ(find_byte(begin, end, kind), std::find_if(begin, end, is_kind)) << text;
+    ASSERT_EQ(has_byte(text, kind), std::ranges::any_of(text, is_kind)) << text;
   }
 }
 

@@ -101,29 +101,49 @@ std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
   return bits > max || has_zero_in_front ? std::nullopt : bits;
 }
 
-// As inet_pton() reads it, for which a NUL is the end.
-std::optional<IpAddress> parse_v4(const char* at, const char* end) {
-  std::array<std::uint8_t, 4> four{};
+// Returns where the address ends; null: the text does not begin with one.
+const char* read_v4(const char* at, const char* end, std::span<std::uint8_t, 4> four) {
   for (std::uint8_t& byte : four) {
-    if (&byte != four.data() && (at == end || *at++ != '.')) return std::nullopt;
-    const char* const first = at;
-    unsigned number = 0;
-    for (; at != end && *at >= '0' && *at <= '9' && number <= 255; ++at) {
-      number = 10 * number + static_cast<unsigned>(*at - '0');
+    if (&byte != four.data() && (at == end || *at++ != '.')) return nullptr;
+    const auto digit = [&] { return at == end ? 10U : static_cast<unsigned char>(*at) - 0x30U; };
+    unsigned number = digit();
+    if (number > 9) return nullptr;
+    for (++at; digit() <= 9; ++at) {
+      if (number == 0) return nullptr;  // in front of another
+      number = 10 * number + digit();
+      if (number > 255) return nullptr;
     }
-    if (at == first || number > 255 || (*first == '0' && at != first + 1)) return std::nullopt;
     byte = static_cast<std::uint8_t>(number);
   }
-  return at == end || *at == '\0' ? std::optional(IpAddress::v4(four)) : std::nullopt;
+  return at;
+}
+
+// The bits in which they differ, the first ones highest.
+struct Difference {
+  std::uint64_t high;
+  std::uint64_t low;
+};
+Difference difference(const IpAddress::Bytes& one, const IpAddress::Bytes& other) {
+  static_assert(std::endian::native == std::endian::little);
+  using Halves = std::array<std::uint64_t, 2>;
+  const auto a = std::bit_cast<Halves>(one);
+  const auto b = std::bit_cast<Halves>(other);
+  return {.high = __builtin_bswap64(a[0] ^ b[0]), .low = __builtin_bswap64(a[1] ^ b[1])};
 }
 
 }  // namespace
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
+  std::array<std::uint8_t, 4> four{};
+  const char* const v4_end = read_v4(text.data(), text.data() + text.size(), four);
+  if (v4_end != nullptr && v4_end == text.data() + text.size()) return v4(four);  // as most are
   text = text.substr(0, text.find('%'));
   if (text.size() >= INET6_ADDRSTRLEN) return std::nullopt;  // that of IPv4 inside IPv6
   if (text.find(':') == std::string_view::npos) {
-    return parse_v4(text.data(), text.data() + text.size());
+    // As for inet_pton(), a NUL is the end.
+    const bool is_v4 =
+        v4_end != nullptr && (v4_end == text.data() + text.size() || *v4_end == '\0');
+    return is_v4 ? std::optional(v4(four)) : std::nullopt;
   }
   std::array<char, INET6_ADDRSTRLEN> terminated{};  // as inet_pton() wants it
   std::copy(text.begin(), text.end(), terminated.begin());
@@ -196,11 +216,9 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
 bool IpPrefix::contains(const IpAddress& address) const {
   if (address.is_v4() != network_.is_v4()) return false;
   const unsigned bits = bits_ + (network_.is_v4() ? kV4Offset * 8 : 0);
-  const auto& ours = network_.bytes();
-  const auto& theirs = address.bytes();
-  const std::size_t whole = bits / 8;
-  if (std::memcmp(ours.data(), theirs.data(), whole) != 0) return false;
-  return bits % 8 == 0 || (ours[whole] ^ theirs[whole]) >> (8 - bits % 8) == 0;
+  const Difference differs = difference(network_.bytes(), address.bytes());
+  if (bits <= 64) return bits == 0 || differs.high >> (64 - bits) == 0;
+  return differs.high == 0 && differs.low >> (128 - bits) == 0;
 }
 
 bool contain(std::span<const IpPrefix> networks, const IpAddress& address) {

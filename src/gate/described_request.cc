@@ -1,6 +1,9 @@
 #include "gate/described_request.h"
 
+#include <algorithm>
+
 #include "base/ascii.h"
+#include "base/byte_search.h"
 
 namespace weir {
 namespace {
@@ -13,6 +16,8 @@ std::string_view plain_host(std::string_view host, std::string& scratch) {
     host = host.substr(0, host.find(':'));
   }
   if (host.ends_with('.')) host.remove_suffix(1);  // "example.com." is the same host
+  const bool has_capitals = has_byte(host, [](ByteGroup bytes) { return bytes - 'A' < 26; });
+  if (!has_capitals) return host;
   scratch.assign(host);
   for (char& c : scratch) c = ascii_lower(c);
   return scratch;
@@ -22,10 +27,13 @@ std::string_view plain_host(std::string_view host, std::string& scratch) {
 
 bool set_uri(std::string_view uri, DescribedRequest& described) {
   Request& request = described.request;
-  uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
-  const auto question_mark = uri.find('?');
-  if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
-  const bool is_clear = described.paths.read(uri.substr(0, question_mark));
+  std::string_view path = uri;
+  if (has_byte(uri, [](ByteGroup bytes) { return (bytes == '#') | (bytes == '?'); })) {
+    uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
+    path = uri.substr(0, uri.find('?'));
+    request.query = uri.substr(std::min(uri.size(), path.size() + 1));
+  }
+  const bool is_clear = described.paths.read(path);
   request.path = described.paths.all().front();
   request.other_paths = described.paths.all().subspan(1);
   return is_clear;

@@ -1,6 +1,7 @@
 #include "engine/asks/round.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "algo/quota_share.h"
 #include "algo/waiting_room.h"
@@ -68,10 +69,12 @@ bool Round::add(const Ask& ask) {
     const bool is_there = ask.key.data() == item.key.data();
     if (!is_there) item.ask.key = item.key.assign(ask.key);
     if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
+    has_long_texts_ = has_long_texts_ || ask.key.size() + ask.tier.size() > kKeyKeptMax / 2;
   }
   if (engine_.awaits_hasher()) {
     item.key.assign(ask.key);
     item.bucket.assign(ask.bucket);
+    has_long_texts_ = true;  // perhaps
   }
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
@@ -139,6 +142,7 @@ bool Round::is_denied() const {
 }
 
 void Round::forget_long_keys() noexcept {
+  if (!std::exchange(has_long_texts_, false)) return;
   for (const auto& item : items()) {
     for (std::string* const text : {&item->key, &item->tier, &item->bucket}) {
       if (text->capacity() > kKeyKeptMax) std::string().swap(*text);

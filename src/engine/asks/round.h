@@ -125,6 +125,7 @@ class Round {
   Modes modes_;                   // of all items
   bool is_plain_ = true;
   bool lets_pass_ = false;
+  bool has_long_texts_ = false;  // a string that has grown has twice its size at most
 };
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include <algorithm>
 #include <functional>
 
 #include "proto/http/host.h"
@@ -28,6 +29,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
   HeadParser(std::string_view arrived, RequestHead& head) : arrived_(arrived), head_(head) {
     header_limit(2 * kHeadMax);  // the limit is ours, and counts from the first byte
     body_limit(boost::none);
+    head_.is_printable = true;
   }
 
   const Refusal& refusal() const { return refusal_; }
@@ -58,6 +60,8 @@ class HeadParser final : public beast::http::basic_parser<true> {
   void on_field_impl(beast::http::field name, BeastText name_text, BeastText value,
                      Error& error) override {
     using beast::http::field;
+    const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+    head_.is_printable = head_.is_printable && std::ranges::all_of(value, is_printable);
     if (is_folded(name_text, value)) return refuse({400, "A header field is folded."}, error);
     switch (name) {
       case field::host:

@@ -23,14 +23,13 @@ inline constexpr auto kIsNeverOfHost = [] {
 // RFC 9110, 7.2. Names outside ASCII, as some clients send them, pass; empty is right where there
 // is no host. A comma is where a proxy has joined two hosts.
 inline bool is_host(std::string_view text) {
-  const char* const end = text.data() + text.size();
   // Nearly all are letters, digits and what joins them.
-  const char* const at = find_byte(text.data(), end, [](ByteGroup bytes) {
+  const bool is_odd = has_byte(text, [](ByteGroup bytes) {
     const ByteGroup letters = (bytes | 0x20) - 'a';
     return (letters >= 26) & (bytes - '0' >= 11) & (bytes != '.') & (bytes != '-');
   });
-  return std::none_of(at, end,
-                      [](char c) { return kIsNeverOfHost[static_cast<unsigned char>(c)]; });
+  return !is_odd || std::ranges::none_of(
+                        text, [](char c) { return kIsNeverOfHost[static_cast<unsigned char>(c)]; });
 }
 
 }  // namespace weir

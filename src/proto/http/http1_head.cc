@@ -46,6 +46,8 @@ const char* find_control(const char* at, const char* end) {
   return find_byte(at, end, [](ByteGroup bytes) { return (bytes < kLeast) | (bytes == 0x7f); });
 }
 
+constexpr auto kUnprintable = [](ByteGroup bytes) { return (bytes < ' ') | (bytes >= 0x7f); };
+
 // Reads a head line by line, and what the fields say, as far as we want to know it. A step that is
 // not complete ends the reading.
 class Reading {
@@ -56,6 +58,7 @@ class Reading {
   const Refusal& refusal() const { return refusal_; }
 
   HeadStatus read() {
+    head_.is_printable = true;
     HeadStatus status = read_request();
     for (NameValue field; status == HeadStatus::kComplete && (at_ == end_ || *at_ != '\r');) {
       status = read_field(field);
@@ -96,16 +99,24 @@ class Reading {
     const char* const colon = token_end(at_, end_);
     if (colon == end_) return HeadStatus::kNeedMore;
     if (colon == at_ || *colon != ':') return refuse(kMalformed);
-    const char* value_end = find_control<' '>(colon + 1, end_);
-    while (value_end != end_ && *value_end == '\t')
-      value_end = find_control<' '>(value_end + 1, end_);
+    const char* value_end = find_byte(colon + 1, end_, kUnprintable);
+    const bool is_odd = value_end != end_ && *value_end != '\r';
+    if (is_odd) value_end = end_of_value(value_end);
     field = {.name = {at_, colon}, .value = trim_blanks({colon + 1, value_end})};
+    if (is_odd) head_.is_printable = head_.is_printable && !has_byte(field.value, kUnprintable);
     at_ = value_end;
     const HeadStatus line = end_line();
     if (line != HeadStatus::kComplete) return line;
     if (at_ == end_) return HeadStatus::kNeedMore;
     const bool is_folded = *at_ == ' ' || *at_ == '\t';
     return is_folded ? refuse({400, "A header field is folded."}) : line;
+  }
+
+  // Values go on behind tabs and bytes beyond ASCII.
+  const char* end_of_value(const char* at) const {
+    at = find_control<' '>(at, end_);
+    while (at != end_ && *at == '\t') at = find_control<' '>(at + 1, end_);
+    return at;
   }
 
   HeadStatus end_line() {

@@ -49,6 +49,7 @@ struct RequestHead {
   std::string_view authorization;
   bool repeats_authorization = false;
   std::string_view origin;
+  bool is_printable = false;  // each value is ASCII without tabs; false as well: nobody has looked
 
   bool operator==(const RequestHead&) const = default;
 };

@@ -88,7 +88,12 @@ std::optional<IpAddress> parse_forwarded_address(std::string_view text) {
 std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
                                         std::span<const NameValue> headers, ClientHeader header,
                                         const TrustedProxies& trusted) {
-  if (!trusted.trusts(peer)) return peer;
+  return trusted.trusts(peer) ? client_behind(peer, headers, header, trusted) : peer;
+}
+
+std::optional<IpAddress> client_behind(const std::optional<IpAddress>& peer,
+                                       std::span<const NameValue> headers, ClientHeader header,
+                                       const TrustedProxies& trusted) {
   const std::string_view name = name_of(header);
   const bool is_chain =
       header == ClientHeader::kXForwardedFor || header == ClientHeader::kForwarded;

@@ -55,6 +55,10 @@ std::optional<ClientHeader> client_header_from_name(std::string_view name);
 std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
                                         std::span<const NameValue> headers, ClientHeader header,
                                         const TrustedProxies& trusted);
+// The same. REQUIRES: the peer is trusted
+std::optional<IpAddress> client_behind(const std::optional<IpAddress>& peer,
+                                       std::span<const NameValue> headers, ClientHeader header,
+                                       const TrustedProxies& trusted);
 
 // The sender of a request, for the bounds of the node itself: guesses and places, not its rules.
 struct Caller {

@@ -54,10 +54,9 @@ bool is_plain_text(std::string_view text) {
 }  // namespace
 
 bool is_plain_value(std::string_view value) {
-  const char* const end = value.data() + value.size();
-  const char* const odd =
-      find_byte(value.data(), end, [](ByteGroup bytes) { return (bytes < ' ') | (bytes >= 0x7F); });
-  return odd == end || is_plain_text(value);
+  const bool is_odd =
+      has_byte(value, [](ByteGroup bytes) { return (bytes < ' ') | (bytes >= 0x7F); });
+  return !is_odd || is_plain_text(value);
 }
 
 }  // namespace weir

@@ -41,7 +41,9 @@ bool Routes::is_at(std::size_t route, std::string_view path) const {
 const Route* Routes::find(std::string_view path, http1::Method method) const {
   const Route* first = nullptr;
   for (std::size_t i = 0; i < routes_.size(); ++i) {
-    if (!is_at(i, path)) continue;
+    const std::string_view prefix = prefixes_[i];
+    const std::size_t last = prefix.size() - 1;  // where most differ
+    if (path.size() <= last || path[last] != prefix[last] || !is_at(i, path)) continue;
     if (routes_[i].methods.holds(method)) return &routes_[i];
     if (first == nullptr) first = &routes_[i];
   }

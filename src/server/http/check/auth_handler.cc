@@ -17,11 +17,16 @@ namespace {
 
 constexpr int kTooManyRequests = 429;
 
-using DescribedPtr = Pool<DescribedRequest>::Ptr;
+// A request that a proxy holds; reused.
+struct HeldRequest {
+  ProxyProfile proxy{};
+  DescribedRequest described;
+};
+using HeldPtr = Pool<HeldRequest>::Ptr;
 
 // A denial is answered as its rule says, as far as the proxy understands it.
-void write_auth(HttpCore& core, const Recipient& to, const ProxyProfile& proxy, const Asks& asks,
-                const Request& request) {
+void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, const Asks& asks) {
+  const ProxyProfile& proxy = held.proxy;
   const GateAnswer said = core.voice().say(asks, to.now);
   const RateLimit* const limit = said.ask == nullptr ? nullptr : &said.limit;
   if (said.allows()) {
@@ -30,8 +35,10 @@ void write_auth(HttpCore& core, const Recipient& to, const ProxyProfile& proxy, 
   const Rule& rule = *said.ask->rule;
   const bool is_free = rule.denial.status != 0 && proxy.deny == kTooManyRequests;
   const int status = is_free ? rule.denial.status : proxy.deny;
-  const TemplateValues values{
-      .rule = rule.id, .key = said.ask->key, .decision = said.answer->decision, .request = request};
+  const TemplateValues values{.rule = rule.id,
+                              .key = said.ask->key,
+                              .decision = said.answer->decision,
+                              .request = held.described.request};
   const DenialText text(rule.denial, values, status);
   core.write(to, {.status = status,
                   .content_type = text.content_type(),
@@ -46,43 +53,42 @@ Problem problem_of(const GateRefusal& refusal) {
 }
 
 // All rules that apply are charged, or none; those in shadow only for what passes.
-void decide_auth(HttpCore& core, const Exchange& exchange, const ProxyProfile& proxy,
-                 DescribedPtr described) {
+void decide_auth(HttpCore& core, const Exchange& exchange, HeldPtr held) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
-  const auto refusal = ask_rules(core.rules(), *described, core.engine().wall_time(exchange.now),
-                                 *asks, [](const Ask&) {});
+  const auto refusal = ask_rules(core.rules(), held->described,
+                                 core.engine().wall_time(exchange.now), *asks, [](const Ask&) {});
   if (refusal) return core.reply_problem(exchange, problem_of(*refusal));
-  core.decide(
-      std::move(asks), exchange,
-      [&core, proxy, described = std::move(described)](const Recipient& to, const Asks& decided) {
-        write_auth(core, to, proxy, decided, described->request);
-      });
+  core.decide(std::move(asks), exchange,
+              [&core, held = std::move(held)](const Recipient& to, const Asks& decided) {
+                write_auth(core, to, *held, decided);
+              });
 }
 
-void answer(HttpCore& core, Pool<DescribedRequest>& pool, const Exchange& exchange) {
-  std::optional<ProxyProfile> proxy;
-  if (const auto problem = read_profile(exchange.path, exchange.query, proxy)) {
+void answer(HttpCore& core, Pool<HeldRequest>& pool, const Exchange& exchange) {
+  HeldPtr held = pool.take();
+  if (const auto problem = read_profile(exchange.path, exchange.query, held->proxy)) {
     return core.reply_problem(exchange, *problem);
   }
-  DescribedPtr described = pool.take();
-  described->headers.assign(exchange.headers.begin(), exchange.headers.end());
+  DescribedRequest& described = held->described;
+  described.headers.assign(exchange.headers.begin(), exchange.headers.end());
   const AuthCall call{.method = exchange.head.method_text,
                       .path = exchange.path,
                       .query = exchange.query,
-                      .headers = described->headers,
-                      .peer = exchange.peer};
+                      .headers = described.headers,
+                      .peer = exchange.peer,
+                      .is_printable = exchange.head.is_printable};
   const TrustedProxies& trusted = core.node().options().trusted_proxies;
-  if (const auto problem = read_forwarded_request(call, *proxy, trusted, *described)) {
+  if (const auto problem = read_forwarded_request(call, held->proxy, trusted, described)) {
     return core.reply_problem(exchange, *problem);
   }
-  decide_auth(core, exchange, *proxy, std::move(described));
+  decide_auth(core, exchange, std::move(held));
 }
 
 }  // namespace
 
 void add_auth_route(HttpCore& core) {
   core.routes().add({kAnyMethod, "/auth", RouteAccess::kAnybody,
-                     [&core, pool = std::make_shared<Pool<DescribedRequest>>()](
+                     [&core, pool = std::make_shared<Pool<HeldRequest>>()](
                          const Exchange& exchange) { answer(core, *pool, exchange); }});
 }
 

@@ -119,7 +119,7 @@ Problem odd_field(std::string_view name) {
 }  // namespace
 
 std::optional<Problem> read_profile(std::string_view path, std::string_view query,
-                                    std::optional<ProxyProfile>& profile) {
+                                    ProxyProfile& profile) {
   const ProxyProfile* const found = find_profile(path);
   if (found == nullptr) {
     return http_problem(404,
@@ -127,11 +127,11 @@ std::optional<Problem> read_profile(std::string_view path, std::string_view quer
                         "/auth/ingress-nginx and /auth/envoy.");
   }
   profile = *found;
-  while (profile->takes_parameters && !query.empty()) {
+  while (profile.takes_parameters && !query.empty()) {
     const std::string_view pair = take_until(query, '&');
     const auto equals = std::min(pair.find('='), pair.size());
     const auto value = pair.substr(std::min(equals + 1, pair.size()));
-    if (auto problem = read_parameter(pair.substr(0, equals), value, *profile)) return problem;
+    if (auto problem = read_parameter(pair.substr(0, equals), value, profile)) return problem;
   }
   return std::nullopt;
 }
@@ -150,7 +150,8 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   const NameValue* odd = nullptr;
   for (const NameValue& header : call.headers) {
     for (Told& field : told) field.hear(header);
-    if (odd == nullptr && !is_plain_value(header.value)) odd = &header;
+    const bool is_plain = call.is_printable || is_plain_value(header.value);
+    if (odd == nullptr && !is_plain) odd = &header;
   }
   for (const Told& field : told) {
     if (field.count > 1) return repeated_field(field.name);
@@ -158,7 +159,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   if (odd != nullptr) return odd_field(odd->name);
   Request& request = described.request;
   request = {.headers = call.headers,
-             .client = client_address(call.peer, call.headers, profile.client_header, trusted)};
+             .client = client_behind(call.peer, call.headers, profile.client_header, trusted)};
   request.method = profile.method_header.empty() ? call.method : told_method.value;
   if (profile.uri_header.empty()) {
     const std::string_view path = call.path.substr(profile.auth_path.size());

@@ -44,7 +44,7 @@ struct ProxyProfile {
 
 // REQUIRES: `path` is /auth, or below it
 std::optional<Problem> read_profile(std::string_view path, std::string_view query,
-                                    std::optional<ProxyProfile>& profile);
+                                    ProxyProfile& profile);
 
 // What a proxy sent to /auth.
 struct AuthCall {
@@ -53,6 +53,7 @@ struct AuthCall {
   std::string_view query;
   std::span<const NameValue> headers;
   std::optional<IpAddress> peer;
+  bool is_printable = false;  // http1_head.h
 };
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
