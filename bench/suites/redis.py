@@ -18,7 +18,7 @@ PIPELINE = 32
 STRICT_GOAL = 3.0
 ADDED_P99_GOAL_MS = 1.0
 LEASED_GOAL = 0.9
-REDIS_BUSY_GOAL = 0.05
+REDIS_BUSY_GOAL = 0.03
 ASYNC_GOAL = 0.95
 # Three nodes behind nginx, as the service that Weir takes the place of reports them.
 FLEET_RATE_GOAL, FLEET_P50_GOAL_MS, FLEET_P95_GOAL_MS = 1_000, 14, 75

@@ -16,7 +16,7 @@ import java.util.function.Predicate;
  * when the code is compiled.
  */
 final class InProcess {
-  static final int KEYS = 100_000, HITS = 3_000_000, LIMIT = 1_000_000, ROUNDS = 3;
+  static final int KEYS = 100_000, HITS = 1_000_000, LIMIT = 1_000_000, ROUNDS = 3;
 
   static long cpuNs() {
     return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
