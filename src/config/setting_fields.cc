@@ -268,6 +268,13 @@ constexpr Field kConfigFields[] = {
         .defaults_to("1048576")
         .set_by({"--max-keys", "Keys to reserve memory for"})
         .needs_restart(),
+    row::integer<&ServerSettings::precise_keys>(
+        "precise_keys", {0, std::int64_t{1} << 24},
+        "How many keys of sliding_window may be counted precisely at once, 624 bytes each "
+        "(docs/reference/promises.md).")
+        .defaults_to("0")
+        .set_by({"--precise-keys", "Keys of sliding windows that may be counted precisely at once"})
+        .needs_restart(),
     row::integer<&ServerSettings::max_buffered>(
         "max_buffered", {1 << 20, std::int64_t{1} << 46},
         "Bytes of input, output and requests under way that all connections together may hold; "

@@ -93,6 +93,7 @@ struct ServerSettings {
   TlsSettings tls;
   std::optional<std::size_t> threads;
   std::uint64_t max_keys = 0;
+  std::uint64_t precise_keys = 0;
   std::optional<std::uint64_t> max_buffered;
   StoreSettings store;
   SwitchThresholds switching;

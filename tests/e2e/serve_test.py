@@ -60,9 +60,11 @@ class Starting(unittest.TestCase):
         return said
 
     def test_says_what_it_runs_with(self):
-        with Weir("--threads", "2", "--max-keys", "4096") as weir:
+        with Weir("--threads", "2", "--max-keys", "4096", "--precise-keys", "1000") as weir:
             self.assertRegex(weir.log(), r"info weir \d+\.\d+\.\d+\n")
             self.assertRegex(weir.log(), r"memory store: \d+ keys in \d+ bytes\n")
+            store = re.search(r"keys in (\d+) bytes", weir.log())
+            self.assertGreater(int(store[1]), 596_000)  # 300,000 without precise keys
             self.assertIn("threads: 2", weir.log())
             self.assertIn("no configuration file", weir.log())
             self.assertNotIn("warn", weir.log())

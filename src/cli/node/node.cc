@@ -208,13 +208,13 @@ Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
     return node;
   } catch (const std::bad_alloc&) {
     return Fault{"there is not enough memory for " + std::to_string(settings.values->max_keys) +
-                 " keys; lower --max-keys, or --remember"};
+                 " keys; lower --max-keys, --precise-keys or --remember"};
   }
 }
 
 Node::Node(const Settings& settings, const std::string& config_file, const Secrets& secrets)
     : settings_(settings),
-      store_(make_memory_store({.max_keys = settings.values->max_keys}, clock_.now())),
+      store_(make_memory_store(settings.memory(), clock_.now())),
       secret_(HashSecret::random()),
       name_(node_name()),
       hasher_(secret_),

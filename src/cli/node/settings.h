@@ -21,6 +21,7 @@
 #include "proto/session.h"
 #include "rules/request/client_address.h"
 #include "store/redis/fleet/redis_fleet.h"
+#include "weir/memory_store.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -94,6 +95,9 @@ struct Settings {
   std::size_t remember_bytes = 0;
 
   bool needs_tls() const;
+  MemoryStoreOptions memory() const {
+    return {.max_keys = values->max_keys, .precise_keys = values->precise_keys};
+  }
   // A client that reaches one address may try the admin routes, so the most exposed one
   // counts. Anybody may be behind a PROXY header, wherever the balancer is.
   Exposure exposure() const;

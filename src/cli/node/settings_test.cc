@@ -38,11 +38,13 @@ TEST(Settings, DefaultsServeThisMachineWithAllItsCores) {
 }
 
 TEST(Settings, TheFileWinsOverDefaultsAndTheCommandLineOverTheFile) {
-  auto values = in_file("{listen: {http: '127.0.0.1:1'}, threads: 2, max_keys: 2048}");
+  auto values =
+      in_file("{listen: {http: '127.0.0.1:1'}, threads: 2, max_keys: 2048, precise_keys: 7}");
   const auto from_file = settled(values);
   EXPECT_THAT(urls(from_file), ElementsAre("http://127.0.0.1:1"));
   EXPECT_EQ(from_file.threads, 2);
-  EXPECT_EQ(from_file.values->max_keys, 2'048u);
+  EXPECT_EQ(from_file.memory().max_keys, 2'048u);
+  EXPECT_EQ(from_file.memory().precise_keys, 7u);
 
   values.override_with(said({"--http", "[::1]:3", "--threads", "4", "--max-keys", "4096"}));
   const auto given = settled(values);
