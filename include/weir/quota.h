@@ -8,6 +8,8 @@
 //   sliding_log          limit in any window, exactly              the times spent
 //   sliding_window       limit by two counters, the previous       two counts
 //                        window weighted by how much of it still overlaps
+//   kStrictWindow        limit in any window, less by counts  five counts
+//                        of a quarter of it each (bound: never_over)
 //   token_bucket         burst at once, refilled at limit/window   one instant
 //   exponential_backoff  fixed_window whose limit halves as a      count and level
 //                        key keeps hammering (src/algo/exponential_backoff.h)
@@ -37,7 +39,10 @@ enum class Algorithm : std::uint8_t {
   kTokenBucket,
   kExponentialBackoff,
   kAdaptive,
+  // A sliding_window that is never over (src/algo/strict_window.h): it has no name of its own.
+  kStrictWindow,
 };
+// Those that have a name.
 inline constexpr int kAlgorithmCount = 6;
 // Those that can decide: the first ones. `adaptive` is one of them at any time.
 inline constexpr int kDecidingAlgorithmCount = 5;
@@ -95,6 +100,9 @@ class Quota {
   Algorithm algorithm() const noexcept { return algorithm_; }
   std::int64_t limit() const noexcept { return limit_; }
   Duration window() const noexcept { return Duration{window_us_}; }
+
+  // Whether no window's length may ever admit more than the limit: `bound: never_over`.
+  bool is_never_over() const noexcept { return algorithm_ == Algorithm::kStrictWindow; }
 
   // Whether another algorithm may decide later: an adaptive quota.
   bool switches() const noexcept { return algorithm_ == Algorithm::kAdaptive; }

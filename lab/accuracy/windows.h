@@ -3,8 +3,7 @@
 //
 //   ExactLog          the time of each unit: what the others are held to
 //   TwoCounters       the product's algorithm, algo/sliding_window.h
-//   StrictSubWindows  five counts of a quarter of a window each; the oldest counts whole, so that
-//                     what is admitted is never above the limit in any window
+//   StrictSubWindows  the product's window that is never over, algo/strict_window.h
 //   PreciseWindow     two counters, and the product's 256 counts (store/memory/fine_counts.h) while
 //                     the two come to over a quarter of the limit
 //
@@ -13,15 +12,15 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "algo/sliding_window.h"
+#include "algo/strict_window.h"
 #include "store/memory/fine_counts.h"
+#include "store/memory/packing.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
@@ -85,39 +84,19 @@ class TwoCounters {
 class StrictSubWindows {
  public:
   explicit StrictSubWindows(const Quota& quota)
-      : quota_(quota), width_us_((quota.window().count() + 3) / 4) {}
+      : quota_(*Quota::make({Algorithm::kStrictWindow, quota.limit(), quota.window()})) {}
 
-  void clear() {
-    counts_ = {};
-    total_ = newest_ = 0;
-  }
+  void clear() { state_ = {}; }
   bool is_over(Instant now) {
-    const std::int64_t number = epoch_us(now) / width_us_;
-    for (newest_ = std::max(newest_, number - 5); newest_ < number;) {
-      total_ -= std::exchange(counts_[static_cast<std::size_t>(++newest_ % 5)], 0);
-    }
-    return total_ >= quota_.limit();
+    state_ = algo::roll(quota_, state_, now);
+    return state_.held() >= quota_.limit();
   }
-  void add(Instant) {
-    ++counts_[static_cast<std::size_t>(newest_ % 5)];
-    ++total_;
-  }
-  // Sixteen where five counts fit next to their time, as docs/internals/memory_store.md has it.
-  double bytes(const Life&) const {
-    const int count_bits = 23 + bits(quota_.window().count() / 4) - 1;
-    return 5 * bits(quota_.limit()) <= count_bits ? 16 : ExactLog::kRecord;
-  }
+  void add(Instant) { ++state_.counts.back(); }
+  double bytes(const Life&) const { return Packing::fits(quota_) ? 16 : ExactLog::kRecord; }
 
  private:
-  static int bits(std::int64_t value) {
-    return 64 - __builtin_clzll(static_cast<unsigned long long>(value));
-  }
-
-  const Quota& quota_;
-  const std::int64_t width_us_;
-  std::int64_t newest_ = 0;  // the sub-window that counts last
-  std::int64_t total_ = 0;
-  std::array<std::int64_t, 5> counts_{};
+  const Quota quota_;
+  algo::StrictWindowState state_;
 };
 
 class PreciseWindow {

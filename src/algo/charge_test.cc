@@ -33,6 +33,7 @@ std::vector<Quota> quotas_of(std::int64_t limit, Duration window) {
   for (const Algorithm active : kActive) {
     quotas.push_back(adaptive.following({active, 1}));
   }
+  quotas.push_back(*Quota::make({Algorithm::kStrictWindow, limit, window}));
   return quotas;
 }
 
@@ -83,6 +84,7 @@ TEST(Charge, DebtsArePaidAsDocsAlgorithmsSays) {
   EXPECT_EQ(waits(quotas[5]), 90s);
   EXPECT_EQ(waits(quotas[6]), 60s);
   EXPECT_EQ(waits(quotas[7]), 90s);
+  EXPECT_EQ(waits(quotas[8]), 75s);
   const Quota burst = *Quota::make({Algorithm::kTokenBucket, 10, 1min, 30});
   AnyKey key(burst.algorithm());
   EXPECT_TRUE(key.charge(burst, 30, kDay).allowed());

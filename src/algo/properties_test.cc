@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 template <typename Property>
 void for_each_algorithm(const char* what, Property property) {
-  for (int i = 0; i < kAlgorithmCount; ++i) {
+  for (int i = 0; i <= static_cast<int>(Algorithm::kStrictWindow); ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
     EXPECT_TRUE(rc::check(what, [=] { property(algorithm); })) << algorithm_name(algorithm);
   }

@@ -14,6 +14,7 @@ Error invalid(std::string_view field, std::string_view expected) noexcept {
 }  // namespace
 
 std::string_view algorithm_name(Algorithm algorithm) noexcept {
+  if (algorithm == Algorithm::kStrictWindow) algorithm = Algorithm::kSlidingWindow;
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
@@ -25,7 +26,8 @@ std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
 }
 
 Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
-  if (static_cast<std::size_t>(spec.algorithm) >= kAlgorithmNames.size()) {
+  const bool is_strict = spec.algorithm == Algorithm::kStrictWindow;
+  if (static_cast<std::size_t>(spec.algorithm) >= kAlgorithmNames.size() && !is_strict) {
     return invalid("algorithm", "one of the six algorithms");
   }
   if (spec.limit < 0 || spec.limit > kLimitMax) {
@@ -43,7 +45,7 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
 
   Quota quota;
   quota.algorithm_ = spec.algorithm;
-  quota.active_ = quota.switches() ? ActiveAlgorithm().algorithm : spec.algorithm;
+  quota.active_ = quota.switches() || is_strict ? Algorithm::kSlidingWindow : spec.algorithm;
   quota.limit_ = spec.limit;
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;

@@ -184,6 +184,37 @@ TEST(SmallWorlds, SlidingWindow) {
   explore_all<SlidingWindowModel>(window_worlds(Algorithm::kSlidingWindow));
 }
 
+TEST(SmallWorlds, StrictWindow) {
+  explore_all<SlidingWindowModel>(window_worlds(Algorithm::kStrictWindow));
+  explore_all<SlidingWindowModel>({
+      // Around the ends of sub-windows of 250 us; the last of 251 us is no quarter.
+      {{Algorithm::kStrictWindow, 3, 1ms}, {1, 2, -1}, {0, 1, 249, 250, 1'001, -251, -1'251}, 4},
+      {{Algorithm::kStrictWindow, 2, 1'001us}, {1}, {0, 250, 251, 1'003, 1'004}, 6},
+  });
+}
+
+// In no span of a window's length more than the limit: every way to spend at these moments.
+TEST(SmallWorlds, AStrictWindowAdmitsNoMoreThanAnExactLog) {
+  for (const auto& [limit, window] : {std::pair(3, 1'000us), std::pair(2, 1'003us)}) {
+    const Quota quota = *Quota::make({Algorithm::kStrictWindow, limit, window});
+    const auto explore = [&](auto& self, const AnyKey& key, const SlidingLogModel& log, Instant now,
+                             int length) -> void {
+      for (const std::int64_t step_us : {0, 1, 125, 249, 250, 251, 500, 999}) {
+        const Instant then = now + Duration{step_us};
+        AnyKey next_key = key;
+        SlidingLogModel next_log = log;
+        if (next_key.decide(quota, 1, then).allowed()) {
+          ASSERT_TRUE(next_log.admits(1, epoch_us(then)));
+          next_log.apply(1, epoch_us(then));
+        }
+        if (length > 1) self(self, next_key, next_log, then, length - 1);
+      }
+    };
+    explore(explore, AnyKey(Algorithm::kStrictWindow), SlidingLogModel(quota), Instant{} + 1000s,
+            6);
+  }
+}
+
 TEST(SmallWorlds, SlidingLog) {
   explore_all<SlidingLogModel>(window_worlds(Algorithm::kSlidingLog));
 }

@@ -75,10 +75,12 @@ json::array limits_json(std::span<const Quota> limits) {
   auto array = json::array();
   for (const auto& quota : limits) {
     const auto name = algorithm_name(quota.algorithm());
-    array.push_back(json::object{{"limit", quota.limit()},
-                                 {"window_seconds", seconds(quota.window())},
-                                 {"burst", quota.capacity()},
-                                 {"algorithm", json::string_view(name.data(), name.size())}});
+    auto limit = json::object{{"limit", quota.limit()},
+                              {"window_seconds", seconds(quota.window())},
+                              {"burst", quota.capacity()},
+                              {"algorithm", json::string_view(name.data(), name.size())}};
+    if (quota.is_never_over()) limit["bound"] = "never_over";
+    array.push_back(std::move(limit));
   }
   return array;
 }

@@ -123,6 +123,9 @@ class Refusals {
                     "the Worker has no traffic for adaptive to follow; choose sliding_window, "
                     "token_bucket or exponential_backoff");
     }
+    if (algorithm == Algorithm::kStrictWindow) {
+      return refuse(field, "the Worker has no window for 'bound: never_over'; remove it");
+    }
     const bool counts_in_windows =
         algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
     if (store == WorkerStore::kDurable || counts_in_windows) return;

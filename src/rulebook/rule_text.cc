@@ -83,13 +83,6 @@ void add_fields(std::vector<std::string>& changes, std::string_view before,
   }
 }
 
-std::string describe(const Quota& quota) {
-  auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +
-              " per " + format_duration(quota.window());
-  if (quota.capacity() != quota.limit()) text += ", burst " + std::to_string(quota.capacity());
-  return text;
-}
-
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text.append(text.empty() ? "" : ", ").append(part);
@@ -105,6 +98,14 @@ std::string count_of(std::size_t count, std::string_view what) {
 std::string count_of(std::span<const Rule> rules) {
   const auto counts = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
   return count_of(static_cast<std::size_t>(std::ranges::count_if(rules, counts)), "rule");
+}
+
+std::string describe(const Quota& quota) {
+  auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +
+              " per " + format_duration(quota.window());
+  if (quota.is_never_over()) text += ", never over";
+  if (quota.capacity() != quota.limit()) text += ", burst " + std::to_string(quota.capacity());
+  return text;
 }
 
 std::string describe(const Rule& rule) {

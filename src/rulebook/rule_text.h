@@ -25,6 +25,7 @@ std::string count_of(std::span<const Rule> rules);
 
 // "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
 std::string describe(const Rule& rule);
+std::string describe(const Quota& quota);
 
 // Rules as they are in force and as they were written; those of Envoy's files have no source.
 struct DescribedRules {

@@ -54,6 +54,7 @@ inline bool is_within_bound(const Quota& quota, const std::vector<Admitted>& all
   const std::int64_t now_us = all.back().at_us;
   switch (quota.algorithm()) {
     case Algorithm::kSlidingLog:
+    case Algorithm::kStrictWindow:
       return units_between(all, now_us - window_us, now_us) <= quota.limit();
     case Algorithm::kSlidingWindow: return is_within_formula(quota, all, now_us);
     case Algorithm::kFixedWindow:

@@ -28,6 +28,7 @@ AnyKey::AnyKey(Algorithm algorithm) {
     case Algorithm::kTokenBucket: state_ = TokenBucketState{}; break;
     case Algorithm::kExponentialBackoff: state_ = ExponentialBackoffState{}; break;
     case Algorithm::kAdaptive: state_ = AdaptiveState{}; break;
+    case Algorithm::kStrictWindow: state_ = StrictWindowState{}; break;
     case Algorithm::kSlidingLog: state_ = VectorLog{}; break;
   }
 }

@@ -15,6 +15,7 @@
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
+#include "algo/strict_window.h"
 #include "algo/testing/vector_log.h"
 #include "algo/token_bucket.h"
 #include "weir/decision.h"
@@ -64,7 +65,7 @@ class AnyKey {
   Decision keep(const Quota& quota, State& state, const Step<State>& step, Instant now);
 
   std::variant<FixedWindowState, SlidingWindowState, TokenBucketState, ExponentialBackoffState,
-               AdaptiveState, VectorLog>
+               AdaptiveState, StrictWindowState, VectorLog>
       state_;
   bool has_changed_ = false;
 };

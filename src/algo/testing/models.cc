@@ -86,6 +86,11 @@ SlidingWindowModel SlidingWindowModel::at(std::int64_t now_us) const {
 // The published formula as it stands, as fractions of `width_us_`.
 bool SlidingWindowModel::admits(std::int64_t cost, std::int64_t now_us) const {
   const SlidingWindowModel then = at(now_us);
+  if (parts_ > 1) {
+    std::int64_t units = cost;
+    for (int i = 0; i < span_; ++i) units += then.units_in(then.current_ - i);
+    return units <= limit_;
+  }
   const std::int64_t into_us = std::max<std::int64_t>(0, now_us - then.current_ * width_us_);
   const Int128 previous = Int128{then.units_in(then.current_ - 1)} * (width_us_ - into_us);
   const Int128 current = Int128{then.units_in(then.current_) + cost} * width_us_;

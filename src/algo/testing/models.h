@@ -23,15 +23,18 @@ namespace weir::algo::testing {
 // window counts as the current one.
 class WindowedModel {
  public:
-  // `span`: how many windows count, the current one included.
-  WindowedModel(const Quota& quota, int span)
-      : limit_(quota.limit()), width_us_(quota.window().count()), span_(span) {}
+  // `span`: how many windows count, the current one included. A window may be cut into `parts`.
+  WindowedModel(const Quota& quota, int span, int parts = 1)
+      : limit_(quota.limit()),
+        width_us_((quota.window().count() + parts - 1) / parts),
+        parts_(parts),
+        span_(span) {}
 
  protected:
   std::int64_t window_of(std::int64_t now_us) const { return now_us / width_us_; }
   std::int64_t units_in(std::int64_t window) const;
   bool holds_units() const;
-  bool is_mistaken(std::int64_t now_us) const { return current_ > window_of(now_us) + 1; }
+  bool is_mistaken(std::int64_t now_us) const { return current_ > window_of(now_us) + parts_; }
   void shift_to(std::int64_t window);
   // Makes `window` the current one; what no longer counts is forgotten for good.
   void move_on_to(std::int64_t window);
@@ -41,6 +44,7 @@ class WindowedModel {
 
   std::int64_t limit_;
   std::int64_t width_us_;
+  int parts_;
   int span_;
   std::int64_t current_ = 0;
   std::map<std::int64_t, std::int64_t> units_;  // by window
@@ -60,9 +64,11 @@ class FixedWindowModel : private WindowedModel {
   FixedWindowModel at(std::int64_t now_us) const;
 };
 
+// One that is never over counts five quarters of a window whole.
 class SlidingWindowModel : private WindowedModel {
  public:
-  explicit SlidingWindowModel(const Quota& quota) : WindowedModel(quota, 2) {}
+  explicit SlidingWindowModel(const Quota& quota)
+      : WindowedModel(quota, quota.is_never_over() ? 5 : 2, quota.is_never_over() ? 4 : 1) {}
 
   std::int64_t limit(std::int64_t) const { return limit_; }
   bool admits(std::int64_t cost, std::int64_t now_us) const;

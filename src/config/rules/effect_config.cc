@@ -23,12 +23,26 @@ constexpr std::size_t kDenyHeadersMax = 16;
 // More steps than anybody tells apart.
 constexpr std::size_t kBlockLengthsMax = 16;
 
+// A sliding window that is never over is an algorithm of its own to all who count.
+void read_bound(const SectionReader& reader, QuotaSpec& spec) {
+  const auto bound = reader.is_set("bound") ? reader.get<std::string>("bound") : std::nullopt;
+  if (!bound) return;
+  const bool slides =
+      spec.algorithm == Algorithm::kSlidingWindow || spec.algorithm == Algorithm::kStrictWindow;
+  if (!slides) {
+    reader.mistake("bound", "'bound' is only for sliding_window; remove it, or the 'algorithm'");
+  } else {
+    spec.algorithm = bound == "never_over" ? Algorithm::kStrictWindow : Algorithm::kSlidingWindow;
+  }
+}
+
 // Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
 std::optional<Quota> read_quota(const SectionReader& reader, const RuleContext& context,
                                 Algorithm inherited) {
   QuotaSpec spec{.algorithm = inherited};
   reader.fill(spec);
   if (reader.is_set("algorithm")) check_algorithm(reader, context, spec.algorithm);
+  read_bound(reader, spec);
   const auto quota = Quota::make(spec);
   if (quota) return *quota;
   reader.reject(quota.error().field, quota.error().expected);
@@ -244,6 +258,26 @@ std::vector<Quota> read_concurrency(const SectionReader& reader) {
   return {*Quota::make({.limit = spec.limit, .window = kWindowMin})};
 }
 
+Mode mode_of(const Rule& rule, const RuleContext& context) {
+  return rule.mode.value_or(context.shared_mode.value_or(Mode::kLocal));
+}
+
+// Each node counts by itself what is never over, also where Redis is named by the command line.
+void keep_never_over(const SectionReader& reader, const RuleContext& context, Rule& rule) {
+  bool is_never_over = false;
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    is_never_over = is_never_over || std::ranges::any_of(limits, &Quota::is_never_over);
+  });
+  if (!is_never_over) return;
+  if (mode_of(rule, context) != Mode::kLocal) {
+    reader.mistake("bound",
+                   "'never_over' is counted by each node for itself, as Redis has no such window; "
+                   "write 'mode: local', or 'algorithm: sliding_log', which is never over in mode "
+                   "strict");
+  }
+  rule.mode = Mode::kLocal;
+}
+
 // Why not; empty if it can be.
 std::string_view against_proportion(const SectionReader& reader, const RuleContext& context,
                                     const Rule& rule) {
@@ -253,11 +287,12 @@ std::string_view against_proportion(const SectionReader& reader, const RuleConte
     const Algorithm algorithm = limits.front().algorithm();
     if (limits.size() > 1) reason = "is a share of one limit; remove 'more_limits'";
     if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindow) {
-      reason = "counts in windows; write 'algorithm: sliding_window' or fixed_window";
+      reason =
+          "counts in windows; write 'algorithm: sliding_window' or fixed_window, without 'bound'";
     }
   });
   if (!reason.empty()) return reason;
-  if (rule.mode.value_or(context.shared_mode.value_or(Mode::kLocal)) > Mode::kAsync) {
+  if (mode_of(rule, context) > Mode::kAsync) {
     return "counts denied requests, which modes leased and strict do not; write 'mode: async' or "
            "local";
   }
@@ -307,6 +342,7 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
   if (limits.size() > 1) rule.limits = std::move(limits);
   read_enforcement(reader, rule);
   read_tiers(reader, context, rule);
+  keep_never_over(reader, context, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);

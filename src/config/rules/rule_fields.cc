@@ -140,7 +140,13 @@ constexpr Field kBurst = row::integer<&QuotaSpec::burst>(
     "burst", {1, kLimitMax},
     "Only for token_bucket: the most that can be spent at once. Without it, the limit.");
 
-constexpr Field kMoreLimitsFields[] = {kLimit, kWindow, kAlgorithm, kBurst};
+constexpr std::string_view kBounds[] = {"average", "never_over"};
+constexpr Field kBound = row::choice(
+    "bound", kBounds,
+    "Only for sliding_window: average, or never_over. Without it, as the rule's own, unless there "
+    "is an 'algorithm'.");
+
+constexpr Field kMoreLimitsFields[] = {kLimit, kWindow, kAlgorithm, kBound, kBurst};
 
 constexpr Section kMoreLimits = {"an item of 'more_limits'", "A further limit.", kMoreLimitsFields};
 
@@ -149,6 +155,7 @@ constexpr Field kTierFields[] = {
     kLimit,
     kWindow,
     kAlgorithm,
+    kBound,
     kBurst,
     row::sections("more_limits", kMoreLimits, "Further limits of the tier, all of which hold."),
 };
@@ -160,6 +167,7 @@ constexpr Field kOverrideFields[] = {
     kLimit,
     kWindow,
     kAlgorithm,
+    kBound,
     kBurst,
     row::sections("more_limits", kMoreLimits, "Further limits of the key, all of which hold."),
 };
@@ -334,6 +342,12 @@ constexpr Field kRuleFields[] = {
         "number of seconds with up to six decimals.")
         .required()
         .only_if(kOfRequests),
+    row::choice("bound", kBounds,
+                "Only for sliding_window: what the limit bounds. average: units as if each window "
+                "spent them evenly. never_over: units in any span of a window's length, at the "
+                "price of some that would fit; each node counts for itself.")
+        .defaults_to("average")
+        .only_if({"algorithm", "sliding_window"}),
     row::integer<&QuotaSpec::burst>(
         "burst", {1, kLimitMax},
         "Only for token_bucket: the most a key can spend at once. Without it, the limit. At most "

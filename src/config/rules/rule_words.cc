@@ -61,6 +61,7 @@ std::string limits_text(std::span<const Quota> limits) {
     if (quota.capacity() != quota.limit()) {
       part += ", " + std::to_string(quota.capacity()) + " at once";
     }
+    if (quota.is_never_over()) part += ", never over";
   }
   return joined(parts, " and ");
 }

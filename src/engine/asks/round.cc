@@ -76,7 +76,8 @@ bool Round::add(const Ask& ask) {
     item.bucket.assign(ask.bucket);
     has_long_texts_ = true;  // perhaps
   }
-  const bool rule_decides = ask.rule != nullptr && !ask.mode;
+  const bool rule_decides =
+      ask.rule != nullptr && (!ask.mode || std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
   is_plain_ = is_plain_ && item.mode == Mode::kLocal && !item.is_apart() &&

@@ -285,7 +285,7 @@ template <typename Probe>
 template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
-  if constexpr (kOneThread) {
+  if constexpr (kOneThread || std::is_same_v<State, algo::StrictWindowState>) {
     return spend_later<State>(charge, now, change);
   } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
     if constexpr (kMayBeFine<State>)

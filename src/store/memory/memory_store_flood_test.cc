@@ -183,10 +183,9 @@ TEST_P(FloodOfDeniedKeys, FreesNobodyAtAllWhereStrangersAreDenied) {
 INSTANTIATE_TEST_SUITE_P(, FloodOfDeniedKeys,
                          ::testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingLog,
                                            Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                                           Algorithm::kExponentialBackoff, Algorithm::kAdaptive),
-                         [](const auto& tested) {
-                           return std::string(algorithm_name(tested.param));
-                         });
+                                           Algorithm::kExponentialBackoff, Algorithm::kAdaptive,
+                                           Algorithm::kStrictWindow),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace weir

@@ -77,8 +77,9 @@ TEST_P(MemoryStoreRaceTest, AllOrNothingNeverAdmitsTooMuchNorLeavesACharge) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, MemoryStoreRaceTest,
                          ::testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingLog,
                                            Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                                           Algorithm::kExponentialBackoff, Algorithm::kAdaptive),
-                         [](const auto& test) { return std::string(algorithm_name(test.param)); });
+                                           Algorithm::kExponentialBackoff, Algorithm::kAdaptive,
+                                           Algorithm::kStrictWindow),
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace weir

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <stdexcept>
 #include <vector>
 
 #include "engine/testing/asked.h"
 #include "store/memory/memory_testing.h"
+#include "store/memory/packing.h"
 
 namespace weir {
 namespace {
@@ -116,8 +118,29 @@ TEST_F(MemoryStoreTest, TimesFarOutsideItsServiceAreMovedToItsEnds) {
   EXPECT_FALSE(spend(charge, kStart + 200 * kWindowMax).allowed());
 }
 
+// In slots, and where five counts need more than a slot: as the algorithm does, and never over.
+TEST_F(MemoryStoreTest, AStrictWindowIsNeverOver) {
+  for (const std::int64_t limit : {200, 300}) {
+    const Quota quota = quota_of({Algorithm::kStrictWindow, limit, 1min});
+    ASSERT_EQ(Packing::fits(quota), limit == 200);
+    const Charge charge{key_of(static_cast<std::uint64_t>(limit)), &quota, 7};
+    algo::StrictWindowState state;
+    std::deque<Instant> log;
+    Instant now = kNow;
+    for (int hit = 0; hit < 20'000; ++hit) {
+      now += Duration{hit % 97 == 0 ? 31'000'000 : hit % 89 * 12'345};
+      const auto step = algo::decide(quota, state, charge.cost, now);
+      state = step.state;
+      ASSERT_EQ(spend(charge, now), step.decision);
+      if (step.decision.allowed()) log.push_back(now);
+      while (!log.empty() && log.front() <= now - quota.window()) log.pop_front();
+      ASSERT_LE(static_cast<std::int64_t>(log.size()) * charge.cost, limit);
+    }
+  }
+}
+
 TEST_F(MemoryStoreTest, KeysOfEveryAlgorithmExpireAndMakeRoom) {
-  for (int algorithm = 0; algorithm < kAlgorithmCount; ++algorithm) {
+  for (int algorithm = 0; algorithm <= static_cast<int>(Algorithm::kStrictWindow); ++algorithm) {
     store_ = make_memory_store({.max_keys = 1024, .max_wide_keys = 1024}, kStart);
     const Quota quota = quota_of({static_cast<Algorithm>(algorithm), 3, 1s});
     for (int round = 0; round < 50; ++round) {

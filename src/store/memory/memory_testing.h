@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #include "base/prng.h"
 #include "weir/key.h"
@@ -15,6 +16,12 @@ namespace weir {
 inline constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 // On the boundary of a minute and of an hour.
 inline constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
+
+// Of a test of each algorithm.
+inline std::string test_name(Algorithm algorithm) {
+  const bool is_strict = algorithm == Algorithm::kStrictWindow;
+  return is_strict ? "never_over" : std::string(algorithm_name(algorithm));
+}
 
 // REQUIRES: the spec can be enforced
 inline Quota quota_of(const QuotaSpec& spec) {

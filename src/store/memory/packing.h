@@ -27,6 +27,7 @@
 #include "algo/adaptive.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
+#include "algo/strict_window.h"
 #include "algo/token_bucket.h"
 #include "store/memory/penalty_mark.h"
 #include "store/memory/slot_word.h"
@@ -49,6 +50,7 @@ inline constexpr auto kPenaltyHalfBits = [] {
   return bits;
 }();
 
+// check:allow(methods): each packs, unpacks or spends in a word of one algorithm
 class Packing {
  public:
   // Times are kept relative to `base` and must lie within 17.8 years after it; earlier
@@ -67,6 +69,16 @@ class Packing {
                            static_cast<Uint128>(state.current);
     return {shift, time_of(state.start_us, shift), counts};
   }
+  // Up to four sub-windows begin within a unit of the time; which one it is comes first.
+  SlotWord::Payload pack(const Quota& quota, const algo::StrictWindowState& state) const {
+    const int shift = shift_of(quota);
+    const std::int64_t into_us = (state.start_us - base_us_) & ~SlotWord::whole_units(shift);
+    auto counts = static_cast<Uint128>(into_us / algo::sub_window_us(quota));
+    for (const std::int64_t count : state.counts) {
+      counts = counts << fifth_bits(shift) | static_cast<Uint128>(count);
+    }
+    return {shift, time_of(state.start_us, shift), counts};
+  }
   SlotWord::Payload pack(const Quota&, const algo::TokenBucketState& state) const {
     return {0, time_of(state.tat_us, 0), static_cast<std::uint64_t>(state.tat_ticks)};
   }
@@ -82,6 +94,17 @@ class Packing {
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
     state.start_us = window_start(quota, word, shift_of(quota));
     unpack_counts(quota, word, state);
+  }
+  void unpack(const Quota& quota, SlotWord word, algo::StrictWindowState& state) const {
+    const int shift = shift_of(quota);
+    const int bits = fifth_bits(shift);
+    const std::int64_t width_us = algo::sub_window_us(quota);
+    Uint128 counts = word.counts(shift);
+    for (std::size_t at = state.counts.size(); at > 0; --at, counts >>= bits) {
+      state.counts[at - 1] = static_cast<std::int64_t>(counts & ((Uint128{1} << bits) - 1));
+    }
+    state.start_us =
+        multiple_from(width_us, word, shift) + static_cast<std::int64_t>(counts) * width_us;
   }
   void unpack(const Quota&, SlotWord word, algo::TokenBucketState& state) const {
     state.tat_us = base_us_ + word.time_us(0);
@@ -205,6 +228,8 @@ class Packing {
     state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
     state.current = word.last_count(half);
   }
+  // Of each of a strict window's five, next to two that say which sub-window is the newest.
+  static constexpr int fifth_bits(int shift) { return (SlotWord::kCountBits + shift - 2) / 5; }
 
   [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(
       const Quota& quota, const algo::AdaptiveState& state) const {
@@ -240,9 +265,13 @@ class Packing {
 
   // The one multiple of the window among the 2^shift microseconds that `time` names.
   std::int64_t window_start(const Quota& quota, SlotWord word, int shift) const {
-    const auto window_us = static_cast<std::uint64_t>(quota.window().count());
+    return multiple_from(quota.window().count(), word, shift);
+  }
+  // The first one not before `time`.
+  std::int64_t multiple_from(std::int64_t width_us, SlotWord word, int shift) const {
+    const auto width = static_cast<std::uint64_t>(width_us);
     const auto earliest = static_cast<std::uint64_t>(base_us_ + word.time_us(shift));
-    return static_cast<std::int64_t>((earliest + window_us - 1) / window_us * window_us);
+    return static_cast<std::int64_t>((earliest + width - 1) / width * width);
   }
 
   std::int64_t base_us_;
@@ -260,6 +289,8 @@ inline bool Packing::fits(const Quota& quota) {
       return is_below_bit(quota.limit(),
                           kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] - 1) &&
              quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
+    case Algorithm::kStrictWindow:
+      return is_below_bit(quota.limit(), fifth_bits(shift_of(quota)) - 1);
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
     case Algorithm::kSlidingLog:

@@ -58,6 +58,32 @@ RC_GTEST_PROP(Packing, SlidingWindowsComeBackExactly, ()) {
   expect_same_after_packing(quota, state);
 }
 
+RC_GTEST_PROP(Packing, StrictWindowsComeBackExactlyAndInTime, ()) {
+  const Duration window = *windows();
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 400);
+  const Quota quota = quota_of({Algorithm::kStrictWindow, limit, window});
+  RC_PRE(Packing::fits(quota));
+  const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
+  algo::StrictWindowState state;
+  state.start_us = now_us / algo::sub_window_us(quota) * algo::sub_window_us(quota);
+  for (std::int64_t& count : state.counts)
+    count = *rc::gen::inRange<std::int64_t>(0, 2 * limit + 1);
+  expect_same_after_packing(quota, state);
+  const SlotWord word = SlotWord::make(1, Rank::kPlain, kPacking.pack(quota, state));
+  const Instant is_void = algo::expiry(quota, state);
+  if (is_void > Instant{}) RC_ASSERT(!kPacking.expired(word, is_void - 1us));
+  RC_ASSERT(kPacking.expired(word, instant_from_epoch_us(now_us) + 6 * window));
+}
+
+// Windows of 1 ms, 1 s, 1 min and 1 h: limits that are in slots up to there.
+TEST(Packing, StrictWindowsFitUpToSomeHundreds) {
+  for (const auto& [window, most] : std::initializer_list<std::pair<Duration, std::int64_t>>{
+           {1ms, 31}, {1s, 127}, {1min, 255}, {1h, 511}, {24h, 1'023}}) {
+    EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kStrictWindow, most, window})));
+    EXPECT_FALSE(Packing::fits(quota_of({Algorithm::kStrictWindow, most + 1, window})));
+  }
+}
+
 RC_GTEST_PROP(Packing, TokenBucketsComeBackExactly, ()) {
   const auto limit = *rc::gen::inRange<std::int64_t>(1, 8'000'000);
   const Quota quota = quota_of({Algorithm::kTokenBucket, limit, 1s});

@@ -12,18 +12,21 @@
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
+#include "algo/strict_window.h"
 #include "algo/token_bucket.h"
 #include "base/assert.h"
 #include "weir/quota.h"
 
 namespace weir {
 
-// The WebAssembly module has nobody to switch an adaptive quota. It takes none, and saves 8 KB.
+// The WebAssembly module has nobody to switch an adaptive quota. It takes none, and saves 8 KB; nor
+// does it take strict windows.
 #ifdef WEIR_WITHOUT_ADAPTIVE
 inline constexpr bool kHasAdaptive = false;
 #else
 inline constexpr bool kHasAdaptive = true;
 #endif
+inline constexpr bool kHasStrictWindow = kHasAdaptive;
 
 // Calls `action` with the type of the algorithm's state, as a std::type_identity.
 // REQUIRES: not kSlidingLog, whose state is no value
@@ -37,6 +40,9 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
       return action(std::type_identity<algo::ExponentialBackoffState>{});
     case Algorithm::kAdaptive:
       if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
+      break;
+    case Algorithm::kStrictWindow:
+      if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
       break;
     case Algorithm::kSlidingLog: break;
   }
@@ -53,6 +59,9 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
     case Algorithm::kAdaptive:
       if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
+      break;
+    case Algorithm::kStrictWindow:
+      if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
       break;
     case Algorithm::kExponentialBackoff:
     case Algorithm::kSlidingLog: break;

@@ -57,6 +57,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
       write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
     }
     json.field("limit", rule.quota.limit()).field("window_seconds", rule.quota.window());
+    if (rule.quota.is_never_over()) json.field("bound", "never_over");
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
       json.field("burst", rule.quota.capacity());
     }

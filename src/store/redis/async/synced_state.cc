@@ -63,6 +63,7 @@ auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& acti
     case Algorithm::kTokenBucket: return action(quota, algo::TokenBucketState{a, b});
     case Algorithm::kAdaptive: return action(followed(quota, numbers), adaptive_of(numbers));
     case Algorithm::kSlidingWindow:
+    case Algorithm::kStrictWindow:
     case Algorithm::kSlidingLog:
     case Algorithm::kExponentialBackoff: break;
   }

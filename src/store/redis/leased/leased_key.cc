@@ -36,7 +36,8 @@ Duration lease_length(const Quota& quota) {
     case Algorithm::kAdaptive:
       if (quota.active() == Algorithm::kExponentialBackoff) break;
       return std::min(LeasedKey::kLengthMax, window / kPart);
-    case Algorithm::kExponentialBackoff: break;
+    case Algorithm::kExponentialBackoff:
+    case Algorithm::kStrictWindow: break;  // which no store shares
   }
   return Duration{0};
 }
