@@ -1,14 +1,20 @@
 // weir validate: would serve take this file?
 
+#include <spdlog/fmt/fmt.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "algo/wide_math.h"
+#include "base/duration_text.h"
 #include "cli/commands.h"
 #include "cli/node/config_files.h"
 #include "config/config.h"
@@ -16,18 +22,35 @@
 #include "config/envoy/envoy_config.h"
 #include "config/rules/rule_config.h"
 #include "rulebook/rule_text.h"
+#include "rules/promise.h"
 
 namespace weir {
 namespace {
 
 struct ValidateOptions {
   std::string file;
+  bool promises = false;
+  std::int64_t nodes = 3;
   bool envoy = false;
   bool gateway = false;
   bool strict = false;
   std::string against;
   std::string over = "5m";
 };
+
+// What a bound that is never over costs.
+void print_cost(const Rule& rule) {
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    for (const Quota& quota : limits) {
+      if (!quota.is_never_over()) continue;
+      const auto window = format_duration(quota.window());
+      std::cout << "rule '" << printable(rule.id) << "': never over " << quota.limit() << " in any "
+                << window << ", so of a client that always asks " << steady_units(quota)
+                << " pass per " << window
+                << ", and of batches of the limit every second one at worst\n";
+    }
+  });
+}
 
 // What passes before anybody knows what it costs, of the key that may do most.
 void print_bound(const Rule& rule) {
@@ -39,6 +62,41 @@ void print_bound(const Rule& rule) {
   std::cout << "rule '" << printable(rule.id) << "': at most "
             << count_of(static_cast<std::size_t>(most / rule.response->reserved), "request")
             << " of a key pass at once; they cost at most as many times what the dearest costs\n";
+}
+
+std::string share_of(std::int64_t units, std::int64_t limit) {
+  const auto percent = limit == 0 ? 0 : algo::mul_div_floor(units, 100, limit);
+  return std::to_string(units) + " (" + std::to_string(percent) + " %)";
+}
+
+// A line for each limit, in columns as wide as they need: how far it may be off, if so many nodes
+// serve the file.
+void print_promises(const Config& config, std::int64_t nodes) {
+  using Cells = std::array<std::string, 5>;
+  std::vector<Cells> lines = {{"rule", "limit", "mode", "over, at most", "denied below, at most"}};
+  const StoreSettings& store = config.settings->store;
+  for (const Rule& rule : config.rules) {
+    if (rule.effect != Rule::Effect::kLimit) continue;
+    const Mode mode = rule.mode.value_or(store.redis.empty() ? Mode::kLocal : store.mode);
+    for_each_limits(rule, [&](std::span<const Quota> limits) {
+      for (const Quota& quota : limits) {
+        const auto [over, under] = promise_of(quota, mode, nodes);
+        lines.push_back({printable(rule.id), describe(quota), std::string(mode_name(mode)),
+                         share_of(over, quota.limit()), share_of(under, quota.limit())});
+      }
+    });
+  }
+  std::array<std::size_t, 4> widths{};
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], cells[i].size());
+  }
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      std::cout << fmt::format("{:<{}}  ", cells[i], widths[i]);
+    }
+    std::cout << cells.back() << '\n';
+  }
 }
 
 std::string count_rules_in(const ValidateOptions& options) {
@@ -59,7 +117,9 @@ std::string count_rules_in(const ValidateOptions& options) {
     note.message.insert(0, "note: ");
     std::cout << note.to_string() << '\n';
   }
+  std::ranges::for_each(config.rules, print_cost);
   std::ranges::for_each(config.rules, print_bound);
+  if (options.promises) print_promises(config, options.nodes);
   return rules;
 }
 
@@ -79,6 +139,14 @@ void add_validate_command(CLI::App& app) {
                     "FILE is one, or a folder, of Envoy's reference rate limit service");
   command->add_flag("--gateway", options->gateway,
                     "FILE is for weir gateway, or for nginx with Weir in it");
+  auto* promises =
+      command
+          ->add_flag("--promises", options->promises, "Say how far each limit may be off at worst")
+          ->excludes("--envoy");
+  command->add_option("--nodes", options->nodes, "How many nodes serve it, for --promises")
+      ->needs(promises)
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   auto* against = command
                       ->add_option("--against", options->against,

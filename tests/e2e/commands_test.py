@@ -102,6 +102,15 @@ class Validate(unittest.TestCase):
         ("rules: [{id: a, limit: 1, window: 1m, key: client,\n"
          "         match: {path: /a, case: sensitive, trailing_slash: distinct}}]\n", (), 0,
          "FILE: ok, 1 rule\n"),
+        ("rules: [{id: a, limit: 100, window: 1m, bound: never_over}]\n", (), 0,
+         "rule 'a': never over 100 in any 1m, so of a client that always asks 80 pass per 1m, and "
+         "of batches of the limit every second one at worst\nFILE: ok, 1 rule\n"),
+        ("store: {redis: 'redis://127.0.0.1', mode: leased}\n"
+         "rules: [{id: a, limit: 100, window: 1m}, {id: b, limit: 5, window: 1m, mode: local}]\n",
+         ("--promises", "--nodes", "2"), 0,
+         "rule  limit                      mode    over, at most  denied below, at most\n"
+         "a     sliding_window 100 per 1m  leased  99 (99 %)      100 (100 %)\n"
+         "b     sliding_window 5 per 1m    local   13 (260 %)     5 (100 %)\n"),
     )
 
     def test_files(self):

@@ -122,6 +122,10 @@ std::string counter_text(const json::object& counter) {
     text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
   }
   if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
+  if (const auto* const promise = counter.if_contains("promise")) {
+    text += "  at worst " + text_of(promise->at("over_max")) + " above the limit, or denied " +
+            text_of(promise->at("under_max")) + " below it\n";
+  }
   return text;
 }
 

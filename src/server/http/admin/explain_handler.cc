@@ -15,6 +15,7 @@
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
 #include "proto/json_writer.h"
+#include "rules/promise.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
@@ -132,15 +133,26 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
   json.field("on_store_failure", kOnStoreFailureNames[choice]);
 }
 
+// Writes how far the limit may be off at worst.
+void write_promise(JsonWriter& json, const Quota& quota, Mode mode, const Engine& engine) {
+  const std::int64_t nodes = nodes_of(engine);
+  const Promise promise = promise_of(quota, mode, nodes);
+  if (quota.is_never_over()) json.field("bound", "never_over");
+  json.key("promise").begin_object().field("over_max", promise.over);
+  json.field("under_max", promise.under).field("nodes", nodes).end_object();
+}
+
 // Writes each of several limits. The other fields are about the limit that presses most.
-void write_limits(JsonWriter& json, const Asks::Limits& limits) {
+void write_limits(JsonWriter& json, const Asks::Limits& limits, Mode mode, const Engine& engine) {
   if (limits.quotas.empty()) return;
   json.key("limits").begin_array();
   for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
     const Quota& quota = limits.quotas[i];
     json.begin_object().field("algorithm", algorithm_name(quota.algorithm()));
     json.field("limit", limits.decisions[i].limit).field("window_seconds", quota.window());
-    json.field("remaining", limits.decisions[i].remaining).end_object();
+    json.field("remaining", limits.decisions[i].remaining);
+    write_promise(json, quota, mode, engine);
+    json.end_object();
   }
   json.end_array();
 }
@@ -182,7 +194,10 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
-  write_limits(json, asks.limits(index));
+  const Mode mode = with.engine.mode_for(ask.rule->mode);
+  if (ask.rule->effect == Rule::Effect::kLimit)
+    write_promise(json, answer.quota, mode, with.engine);
+  write_limits(json, asks.limits(index), mode, with.engine);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
 }

@@ -342,6 +342,7 @@ TEST_F(HttpAdaptive, TheMetricsShowTheSwitch) {
   EXPECT_NE(json.find(R"("switches":[{"rule":"login","algorithm":"sliding_window","number":3,)"),
             std::string::npos)
       << json;
+  EXPECT_NE(fixed.find(R"("under_max":0,"nodes":1})"), std::string::npos) << fixed;
   EXPECT_EQ(json.find("search"), std::string::npos) << json;
   const std::string text = ask(get("/metrics?format=prometheus")).body;
   for (const char* line :

@@ -36,7 +36,8 @@ TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
       door.ask(get(kPath)).body,
       R"({"id":"login","origin":"file","rule":{"id":"login"},"version":7,"in_force":true,"words":)"
       R"({"requests":"checks that name the rule","key":"the key that they name",)"
-      R"("limits":"5 per 1m","denial":""},"fleet":{"version":3,"told":true,"runs":1,"nodes":)"
+      R"("limits":"5 per 1m, off by 4 above or 5 below at worst","denial":""},)"
+      R"("fleet":{"version":3,"told":true,"runs":1,"nodes":)"
       R"([{"node":"a","runs":true,"why_not":null},)"
       R"({"node":"b","runs":false,"why_not":"no"}]}})");
 }

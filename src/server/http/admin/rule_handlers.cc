@@ -22,6 +22,7 @@
 #include "proto/json_writer.h"
 #include "rulebook/rule_desk.h"
 #include "rulebook/rule_text.h"
+#include "rules/promise.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/shared_json.h"
@@ -121,7 +122,12 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   }
 }
 
-void write_words(JsonWriter& json, const RuleWords& words) {
+void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine) {
+  if (rule.effect == Rule::Effect::kLimit) {
+    const auto [over, under] = promise_of(rule.quota, engine.mode_for(rule.mode), nodes_of(engine));
+    words.limits += ", off by " + std::to_string(over) + " above or " + std::to_string(under) +
+                    " below at worst";
+  }
   json.begin_object().field("requests", words.requests).field("key", words.key);
   json.field("limits", words.limits).field("denial", words.denial).end_object();
 }
@@ -141,7 +147,8 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
                             ? known->active->next(wall)
                             : std::nullopt;
       if (next) json.field("in_force_at", utc_text(CoreDenials::second_of(*next)));
-      write_words(json.key("words"), words_of(*known, written_rule(rule.json)));
+      write_words(json.key("words"), *known, words_of(*known, written_rule(rule.json)),
+                  core.engine());
     }
     if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
     json.end_object();

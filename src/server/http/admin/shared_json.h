@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/engine.h"
 #include "engine/switching/rule_switches.h"
 #include "observe/keys/key_report.h"
 #include "observe/rule_hold.h"
@@ -18,6 +19,11 @@
 #include "weir/time.h"
 
 namespace weir {
+
+// How many nodes count, as far as this one knows.
+inline std::int64_t nodes_of(const Engine& engine) {
+  return engine.fleet() == nullptr ? 1 : engine.fleet()->live_nodes();
+}
 
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

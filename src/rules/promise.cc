@@ -1,0 +1,65 @@
+#include "rules/promise.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "algo/strict_window.h"
+#include "algo/wide_math.h"
+
+namespace weir {
+namespace {
+
+// Of one counter that all nodes ask.
+Promise promise_of(const Quota& quota) {
+  const std::int64_t limit = quota.limit();
+  const std::int64_t window_us = quota.window().count();
+  switch (quota.algorithm()) {
+    case Algorithm::kSlidingLog: return {};
+    case Algorithm::kStrictWindow: return {.over = 0, .under = limit};
+    case Algorithm::kFixedWindow: return {.over = limit, .under = 0};
+    // All of the previous window at its end, and what fits when it has almost faded.
+    case Algorithm::kSlidingWindow:
+      return {.over = algo::mul_div_floor(limit, window_us - 2, window_us), .under = limit};
+    // The burst, and what flows in until it is a window old.
+    case Algorithm::kTokenBucket:
+      return {
+          .over = std::max<std::int64_t>(0, quota.capacity() - algo::ceil_div(limit, window_us)),
+          .under = std::max<std::int64_t>(0, limit - quota.capacity())};
+    case Algorithm::kExponentialBackoff:
+    case Algorithm::kAdaptive: break;
+  }
+  return {.over = limit, .under = limit};
+}
+
+// Whether nodes copy its counts in mode async.
+bool is_copied(const Quota& quota) {
+  return quota.algorithm() != Algorithm::kSlidingLog &&
+         quota.algorithm() != Algorithm::kExponentialBackoff;
+}
+
+}  // namespace
+
+// It spends the limit, and waits until that has left.
+std::int64_t steady_units(const Quota& quota) {
+  if (!quota.is_never_over()) return quota.limit();
+  const std::int64_t counts_us = algo::StrictWindowState::kCounts * algo::sub_window_us(quota);
+  return algo::mul_div_floor(quota.limit(), quota.window().count(), counts_us);
+}
+
+Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes) {
+  Promise promise = promise_of(quota);
+  const std::int64_t limit = quota.limit();
+  if (quota.is_never_over()) mode = Mode::kLocal;
+  const bool is_shared =
+      mode == Mode::kStrict || mode == Mode::kLeased || (mode == Mode::kAsync && !is_copied(quota));
+  // Others may hold what is left, or have told late what they admitted.
+  if (mode == Mode::kLeased || (mode == Mode::kAsync && !is_shared)) promise.under = limit;
+  if (is_shared) return promise;
+  // Each node may admit as much as one.
+  const algo::Int128 over = algo::Int128{nodes} * (limit + promise.over) - limit;
+  promise.over = static_cast<std::int64_t>(
+      std::min<algo::Int128>(over, std::numeric_limits<std::int64_t>::max()));
+  return promise;
+}
+
+}  // namespace weir
