@@ -32,6 +32,7 @@
 namespace weir {
 
 class CoreRecentAsks;
+class ErrorBar;
 
 // The charges of one request, with room for their decisions. Lives in its session and is reused,
 // so that deciding allocates nothing.
@@ -170,6 +171,9 @@ class Engine {
   void answer_came(Asker& asker) noexcept;
   // Calls answered() of each asker whose answers have come.
   void go_on(Instant now);
+
+  // Judges requests of some keys, and outlives the engine. Null: nobody does.
+  ErrorBar* error_bar = nullptr;
 
   // The figures of this core.
   CoreTraffic& traffic() { return traffic_; }

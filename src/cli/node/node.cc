@@ -42,12 +42,9 @@ constexpr Duration kHandoverMax = std::chrono::seconds(1);
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
-  switch (door) {
-    case Door::kHttp: return {"h2", "http/1.1"};
-    case Door::kGrpc: return {"h2"};
-    case Door::kResp: break;
-  }
-  return {};
+  if (door == Door::kResp) return {};
+  if (door == Door::kGrpc) return {"h2"};
+  return {"h2", "http/1.1"};
 }
 
 // 64 bits of chance in hexadecimal.
@@ -246,7 +243,8 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             .figures = [this] { return figures(); },
             .switches = &switches_,
             .unusual_rules = &traffic_guard_.unusual_rules(),
-            .details = &detailed_counts_},
+            .details = &detailed_counts_,
+            .error_bar = &error_bar_},
       console_{.use = settings.values->console, .assets = console_assets()},
       live_(view_, traffic_guard_.events(), rule_changer_, blocks_,
             console_.use == ConsoleOptions::Use::kPublic ? LiveFeed::People::kHidden
@@ -282,6 +280,7 @@ std::optional<Fault> Node::listen() {
   const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now()));
   for (std::size_t i = 0; i < settings_.threads; ++i) {
     cores_.push_back(std::make_unique<CoreParts>(*this, rulebook_.rules(), seed + i));
+    cores_.back()->engine.error_bar = &error_bar_;
     if (recent_asks_) cores_.back()->engine.remember_in(recent_asks_->core(i));
   }
   auto endpoints = std::vector<Endpoint>();

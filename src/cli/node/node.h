@@ -21,6 +21,7 @@
 #include "cli/node/rule_changer.h"
 #include "cli/node/settings.h"
 #include "cli/node/traffic_guard.h"
+#include "engine/asks/error_bar.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
 #include "engine/shared_rules.h"
@@ -121,6 +122,8 @@ class Node {
   BlockList blocks_;
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
+  std::unique_ptr<MemoryStore> error_logs_{make_memory_store(ErrorBar::kLogs, clock_.now())};
+  ErrorBar error_bar_{*error_logs_};
   std::optional<RecentAsks> recent_asks_;  // none: nothing is remembered
   FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;

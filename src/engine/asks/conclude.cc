@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/asks/error_bar.h"
 #include "engine/asks/settle.h"
 #include "observe/keys/recent_asks.h"
 
@@ -110,6 +111,7 @@ class Conclusion {
   void block_for_denial(Item& item);
   void remember_denial(const Item& item);
   void record_ruleless(const Item& item);
+  void judge(ErrorBar& bar, const Item& item);
   bool has_charged() const;
   bool is_for_limits(const Item& item) const;
   static std::uint64_t remembered_key(const Item& item) {
@@ -150,7 +152,34 @@ void Conclusion::record(const Item& item) {
       traffic.sample_key({rule.number, outcome, hash, ask.key}, now_);
     }
   }
+  if (ErrorBar* const bar = engine_.error_bar; bar && bar->watches(item.hashes.front())) {
+    judge(*bar, item);
+  }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now_);
+}
+
+// Of plain requests by one sliding window of this node alone. Whatever else changes the key makes
+// the log begin again.
+[[gnu::noinline]] void Conclusion::judge(ErrorBar& bar, const Item& item) {
+  const Quota& quota = item.limits.front();
+  const Answer& answer = item.answer;
+  const bool is_slid = quota.algorithm() == Algorithm::kSlidingWindow || quota.is_never_over();
+  if (!is_slid || item.limits.size() > 1 || item.mode != Mode::kLocal) return;
+  if (quota.limit() > ErrorBar::kUnitsMax || operation_ == Operation::kLook) return;
+  const KeyHash& key = item.hashes.front();
+  if (!is_hit(operation_) || item.is_apart() || item.ask.cost < 0) return bar.forget(key, now_);
+  const bool is_plain = answer.cause == Answer::Cause::kCounted && item.ask.cost > 0 &&
+                        item.ask.cost <= quota.limit() && !item.ask.rule->is_proportional &&
+                        !answer.decision.is_store_full;
+  if (!is_plain) return;
+  const bool was_admitted = !answer.over;
+  bar.judge(
+      {.rule = item.ask.rule->number,
+       .charge = {.key = key, .quota = &quota, .cost = item.ask.cost},
+       .was_admitted = was_admitted,
+       .was_charged = was_admitted && has_charged(),
+       .was_untouched = was_admitted && answer.decision.remaining + item.ask.cost == quota.limit()},
+      now_);
 }
 
 // The answer is that of the block from then on: waiting for the limit alone would be in vain.

@@ -136,6 +136,7 @@ class TestDoor {
   TrafficEvents events;
   UnusualRules unusual;
   Reloads reloads{kStart};
+  ErrorBar error_bar{store};  // its logs do sums, too
   const NodeView view;
   LiveFeed live{view, events, desk, blocks};
   LiveConsoles consoles;

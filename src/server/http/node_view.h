@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/asks/error_bar.h"
 #include "engine/login_guard.h"
 #include "engine/switching/rule_switches.h"
 #include "observe/detailed_counts.h"
@@ -103,6 +104,7 @@ struct NodeView {
   const RuleSwitches* switches = nullptr;       // null: nothing ever switches
   const UnusualRules* unusual_rules = nullptr;  // null: nobody watches the traffic
   const DetailedCounts* details = nullptr;      // null: nobody counts by descriptor
+  const ErrorBar* error_bar = nullptr;          // null: nobody judges what windows decide
 };
 
 }  // namespace weir

@@ -144,6 +144,22 @@ TEST(HttpPages, ReloadsShow) {
   EXPECT_NE(text.find("_timestamp_seconds 784111877\n"), std::string::npos);
 }
 
+TEST(HttpPages, TellHowMuchIsMisjudged) {
+  const Quota quota = *Quota::make({.limit = 5, .window = 1min});
+  TestDoor door({.rules = {{.id = "r", .quota = quota}}, .access = {}});
+  EXPECT_EQ(door.ask(get("/metrics?format=prometheus")).body.find("\nweir_judged_total"),
+            std::string::npos);
+  const Charge charge{.key = {.high = 1, .low = 0}, .quota = &quota, .cost = 1};
+  door.error_bar.judge({kNoRuleNumber, charge, false, false, false}, door.now - 1min);
+  door.error_bar.judge({kNoRuleNumber, charge, false, false, false}, door.now);
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("\nweir_judged_total{rule=\"r\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("{rule=\"r\",kind=\"denied_early\"} 1\n"), std::string::npos) << text;
+  EXPECT_EQ(json::serialize(page(door, "/admin/stats")["misjudged"]),
+            R"({"judged":1,"denied_early":1,"admitted_over":0,)"
+            R"("share":1E0,"share_min":0E0,"share_max":1E0,"confidence":9.5E-1})");
+}
+
 TEST(HttpPages, StatsTellAll) {
   const Quota quota = *Quota::make(
       {.algorithm = Algorithm::kTokenBucket, .limit = 5, .window = 1500ms, .burst = 9});
@@ -326,6 +342,7 @@ TEST_F(HttpAdaptive, ExplainSaysWhatTheRuleFollowsSinceWhenAndWhy) {
       << search;
   const std::string fixed = ask(get("/v1/explain?rule=fixed&key=a")).body;
   EXPECT_EQ(fixed.find("following"), std::string::npos) << fixed;
+  EXPECT_NE(fixed.find(R"("under_max":0,"nodes":1})"), std::string::npos) << fixed;
 }
 
 TEST_F(HttpAdaptive, TheRulesSayWhatTheyFollow) {
@@ -342,7 +359,6 @@ TEST_F(HttpAdaptive, TheMetricsShowTheSwitch) {
   EXPECT_NE(json.find(R"("switches":[{"rule":"login","algorithm":"sliding_window","number":3,)"),
             std::string::npos)
       << json;
-  EXPECT_NE(fixed.find(R"("under_max":0,"nodes":1})"), std::string::npos) << fixed;
   EXPECT_EQ(json.find("search"), std::string::npos) << json;
   const std::string text = ask(get("/metrics?format=prometheus")).body;
   for (const char* line :

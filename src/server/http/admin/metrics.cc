@@ -88,6 +88,24 @@ void read_rule_unusual(const Figures& figures, MetricSamples& samples) {
   }
 }
 
+template <auto kRead>
+void read_judged(const Figures& figures, MetricSamples& samples) {
+  if (figures.view.error_bar == nullptr) return;
+  for (const Rule& rule : rules_shown(figures)) {
+    const ErrorBar::Tally tally = figures.view.error_bar->of(rule.number);
+    if (tally.requests > 0) kRead(rule.id, tally, samples);
+  }
+}
+
+void add_judged(const std::string& rule, const ErrorBar::Tally& tally, MetricSamples& samples) {
+  add(samples, {rule}, tally.requests);
+}
+
+void add_misjudged(const std::string& rule, const ErrorBar::Tally& tally, MetricSamples& samples) {
+  add(samples, {rule, "denied_early"}, tally.denied_early);
+  add(samples, {rule, "admitted_over"}, tally.admitted_over);
+}
+
 void read_details(const Figures& figures, MetricSamples& samples) {
   if (figures.view.details == nullptr) return;
   for (const DetailedCounts::Series& series : figures.view.details->all()) {
@@ -175,6 +193,17 @@ constexpr Metric kRows[] = {
      .help = "1 while the traffic of the rule is unusual, else 0.",
      .samples = read_rule_unusual,
      .labels = {{{"rule"}}}},
+    {.name = "weir_judged_total",
+     .help =
+         "Requests of one key in 32 of each rule with a sliding_window in mode local, at most 16 "
+         "in a window, which an exact log has judged.",
+     .samples = read_judged<add_judged>,
+     .labels = {{{"rule"}}}},
+    {.name = "weir_misjudged_total",
+     .help = "Those of them that the window denied although they would have fit, or admitted "
+             "although they did not.",
+     .samples = read_judged<add_misjudged>,
+     .labels = {{{"rule"}, {"kind", "denied_early, admitted_over"}}}},
     {"weir_unusual_traffic_total", "Times that the traffic of a rule became unusual.",
      "unusual_traffic.began", [](const Figures& figures) { return figures.node.events.began; }},
     {"weir_unusual_traffic_open", "Rules whose traffic is unusual now.", "unusual_traffic.open",
