@@ -150,14 +150,15 @@ TEST(HttpPages, TellHowMuchIsMisjudged) {
   EXPECT_EQ(door.ask(get("/metrics?format=prometheus")).body.find("\nweir_judged_total"),
             std::string::npos);
   const Charge charge{.key = {.high = 1, .low = 0}, .quota = &quota, .cost = 1};
-  door.error_bar.judge({kNoRuleNumber, charge, false, false, false}, door.now - 1min);
-  door.error_bar.judge({kNoRuleNumber, charge, false, false, false}, door.now);
+  const RuleNumber rule = door.rules->find("r")->number;
+  door.error_bar.judge({rule, charge, false, false, false}, door.now - 1min);
+  door.error_bar.judge({rule, charge, false, false, false}, door.now);
   const std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("\nweir_judged_total{rule=\"r\"} 1\n"), std::string::npos);
   EXPECT_NE(text.find("{rule=\"r\",kind=\"denied_early\"} 1\n"), std::string::npos) << text;
   EXPECT_EQ(json::serialize(page(door, "/admin/stats")["misjudged"]),
             R"({"judged":1,"denied_early":1,"admitted_over":0,)"
-            R"("share":1E0,"share_min":0E0,"share_max":1E0,"confidence":9.5E-1})");
+            R"("share":1,"share_min":0,"share_max":1,"confidence":9.5E-1})");
 }
 
 TEST(HttpPages, StatsTellAll) {
