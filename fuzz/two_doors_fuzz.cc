@@ -98,7 +98,7 @@ class Node {
     add_check_routes(http_.core(), CheckRoutes::kAll);
     add_auth_route(http_.core());
     add_explain_page(http_.core(), nullptr);
-    add_block_page(http_.core(), [](const BlockNotice&) {});
+    add_block_page(http_.core(), {});
     add_rule_pages(http_.core(), desk_, nullptr);
     add_denial_page(http_.core(), traffic_);
     for (Place& place : places_) connect(place);

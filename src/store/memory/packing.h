@@ -100,7 +100,7 @@ class Packing {
     const int bits = fifth_bits(shift);
     const std::int64_t width_us = algo::sub_window_us(quota);
     Uint128 counts = word.counts(shift);
-    for (std::size_t at = state.counts.size(); at > 0; --at, counts >>= bits) {
+    for (std::size_t at = state.counts.size(); at > 0; --at, counts = counts >> bits) {
       state.counts[at - 1] = static_cast<std::int64_t>(counts & ((Uint128{1} << bits) - 1));
     }
     state.start_us =
