@@ -2,7 +2,7 @@
 
 import { ask } from "./api";
 import { keyText } from "./denials";
-import { field, h, option, tell } from "./dom";
+import { field, h, option, say, tell } from "./dom";
 import { feed } from "./live";
 import { Author } from "./rule_change";
 import { confirmed } from "./sign_in";
@@ -19,9 +19,14 @@ export async function block(
     option("", "All rules"));
   const author = new Author("", "The list of blocks says it.");
   author.element.prepend(field("Denied by", rules));
-  const yes = await confirmed(`Block ${shown}?`, `Everything of this ${NETWORK.test(key)
-    ? "network" : "key"} is denied for ${length}${feed.last?.nodeCount === undefined ? ""
-      : ", on all nodes of the fleet"}. The tab Keys lifts the block.`, "Block", author.element);
+  const says = h("span");
+  const showChosen = (): void => say(says, `${rules.value ? `The rule ${rules.value} denies`
+    : "All rules deny"} every request of this ${NETWORK.test(key) ? "network" : "key"} for ${
+    length}${feed.last?.nodeCount === undefined ? "" : ", on all nodes of the fleet"}. ` +
+    "Allow lists and shadow still let it pass. The tab Keys lifts the block.");
+  rules.addEventListener("change", showChosen);
+  showChosen();
+  const yes = await confirmed(`Block ${shown}?`, says, "Block", author.element);
   if (!yes) return;
   const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,
     ...rules.value ? { rule: rules.value } : {}, ...author.said() } });

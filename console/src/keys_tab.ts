@@ -115,6 +115,13 @@ export class KeysTab extends Tab {
   private async look(chosen: Chosen): Promise<void> {
     const { ok, problem, body } = await ask("/v1/look", { body: chosen });
     if (!ok) return tell(this.state, "bad", problem);
+    if (body.allowed !== true) {  // a look does not tell blocks from limits
+      const explained = await ask("/v1/explain", { body: chosen });
+      const [rule] = json.objects(explained.body.applies);
+      if (rule?.decided_by === "blocked") {
+        return tell(this.state, "bad", `${keyText(chosen)} is blocked: ${again(rule)}.`);
+      }
+    }
     const [left, limit] = [json.number(body.remaining), json.number(body.limit)];
     const said = `${exact(left ?? 0)} of ${exact(limit ?? 0)} left, ` +
       `by ${json.text(body.algorithm)}`;

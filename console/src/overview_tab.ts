@@ -1,9 +1,10 @@
 // Overview: who is being denied now, by which rule, since when. Then figures and charts of up to a
 // day, the rules that deny most, and events.
 
-import { UNASKED, ask } from "./api";
+import { UNASKED, ask, query } from "./api";
+import { keyText } from "./denials";
 import { CAUSES } from "./denials_tab";
-import { badge, button, fill, h, renew, say } from "./dom";
+import { badge, button, fill, h, renew, say, verbatim } from "./dom";
 import { shownNodes, whose } from "./fleet_tab";
 import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
@@ -40,6 +41,7 @@ const FRAME_MS = 20;
 const BY_SECOND_S = 600;
 const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
+const BLOCKS_SHOWN = 3;
 const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
 
 export class OverviewTab extends Tab {
@@ -70,8 +72,8 @@ export class OverviewTab extends Tab {
   private keys: DeniedList = { groups: [], isPart: false };
   /** Why rules deny that deny now. */
   private readonly causes = new Map<string, readonly json.Fields[]>();
-  /** How many keys and networks. */
-  private blocked = 0;
+  /** How many blocks there are, and the first that end. */
+  private blocks: { total: number; first: readonly json.Fields[] } = { total: 0, first: [] };
   private asked: Span | undefined;
   private zoomed: { readonly from: number; readonly to: number } | undefined;
   private marks: Mark[] = [];
@@ -180,7 +182,8 @@ export class OverviewTab extends Tab {
   /** Of denials in a time without any the server is not asked. */
   private async loadDenied(): Promise<void> {
     if (this.isDue("blocks", DENIED_MS)) {
-      this.blocked = json.number((await ask("/admin/blocks?limit=0", UNASKED)).body.total) ?? 0;
+      const { body } = await ask(query("/admin/blocks", { limit: BLOCKS_SHOWN }), UNASKED);
+      this.blocks = { total: json.number(body.total) ?? 0, first: json.objects(body.blocks) };
     }
     const { name, words } = this.chosen;
     if (feed.last?.denying.length && this.isDue("keys", DENIED_MS)) {
@@ -228,10 +231,18 @@ export class OverviewTab extends Tab {
     renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
-      this.blocked > 0 ? h("li", {}, "Under a block: ",
-        plural(this.blocked, "key or network", "keys or networks"), ", whatever they ask. ",
-        h("a", { href: address("keys") }, "Show them")) : null,
+      this.blocks.total > 0 ? this.blocked() : null,
       denying.length === 0 ? h("li", {}, this.nobody(last)) : null)));
+  }
+
+  /** "Blocked: alice by login, 192.0.2.0/24 by all rules, and 2 more" */
+  private blocked(): HTMLElement {
+    const { total, first } = this.blocks;
+    const more = total - first.length;
+    return h("li", {}, "Blocked: ", ...first.flatMap((entry, at) => [at > 0 ? ", " : "",
+      verbatim(keyText(entry)), ` by ${json.text(entry.rule) ?? "all rules"}`]),
+    more > 0 ? `, and ${count(more)} more` : "", ". ",
+    h("a", { href: address("keys") }, "Show them"));
   }
 
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
@@ -264,7 +275,7 @@ export class OverviewTab extends Tab {
   private nobody(live: Live): string {
     if (!this.histories.has(this.chosen.name)) return "Not known yet.";
     const [newest] = this.deniedIn(this.chosen).sort((one, other) => other.last! - one.last!);
-    const nobody = this.blocked > 0 ? "Nobody else" : "Nobody";
+    const nobody = this.blocks.total > 0 ? "Nobody else" : "Nobody";
     if (newest) return `${nobody}. The last denial was at ${moment(newest.last!)}, by ${
       newest.rule || "a check without a rule"}.`;
     const begin = startWithin(this.chosen, live);

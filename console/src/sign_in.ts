@@ -30,7 +30,7 @@ export function openSignIn(then: () => void): void {
 
 /** Whether somebody says yes. */
 export function confirmed(
-  question: string, details: string, yes: string, more?: HTMLElement,
+  question: string, details: Child, yes: string, more?: HTMLElement,
 ): Promise<boolean> {
   const dialog = opened(question, h("p", {}, details), more,
     h("form", { method: "dialog", class: "actions" },

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_159),
     ("laboratory", ("lab/", "bench/"), 8_533),
-    ("console", ("console/",), 5_297),
+    ("console", ("console/",), 5_318),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_050),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_452
+TESTS_MAX = 59_455
 
 
 def weigh(tree):

@@ -296,8 +296,9 @@ class Console(unittest.TestCase):
         page.type("dialog .field:nth-child(3) input", "carol")
         page.click("dialog button.danger")
         page.find("#keys .message.good", "blocked for 5m")
-        page.find("#keys td", "by hand")
-        page.find("#keys td", "too fast")
+        page.find("#keys td", "by hand too fast")
+        page.click("#look")
+        page.find("#keys .message.bad", "alice is blocked: it fits again in")
         page.find("#keys [data-column=By]", "carol")
         page.wait(lambda _: re.fullmatch(r"\d\d:\d\d:\d\d",
                                          page.text("#keys [data-column=Since]")), "since when")

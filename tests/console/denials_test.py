@@ -160,9 +160,10 @@ class Denials(PageTest):
         self.assertEqual(page.run("return window.copied"), "curl -X PUT "
                          "'https://host.invalid/login/a' -H 'X-Forwarded-For: 203.0.113.7'")
         page.click("#denials td button", "Block")
-        page.find("dialog p", "Everything of this key is denied for 5m")
+        page.find("dialog p", "The rule login denies every request of this key for 5m")
         page.find("dialog option", "The rule login")
         page.choose("dialog select", "")
+        page.find("dialog p", "All rules deny every request of this key for 5m")
         for field, text in ((2, "scraping"), (3, "carol")):
             page.type(f"dialog .field:nth-child({field}) input", text)
         page.screenshot("denials-block")

@@ -134,7 +134,7 @@ class Overview(PageTest):
         with self.server() as server:
             admin(server, "/admin/blocks", key="203.0.113.0/24", **{"for": "1h"})
             page.open(server.url)
-            page.find("#overview .now", "Under a block: 1 key or network, whatever they ask.")
+            page.find("#overview .now", "Blocked: 203.0.113.0/24 by all rules.")
             page.find("#overview .now", "Nobody else, and nobody since")
             with traffic(server):
                 for _ in range(7):
