@@ -74,11 +74,11 @@ bool any_regex_matches(const std::vector<PathRegex>& wanted, std::span<const int
 
 }  // namespace
 
-bool has_conditions(const RequestMatch& match) {
+bool has_conditions_but_paths(const RequestMatch& match) {
   const auto any_of = [](const auto&... lists) { return (!lists.empty() || ...); };
-  return any_of(match.methods, match.hosts, match.paths, match.path_regexes, match.headers,
-                match.parameters, match.cookies, match.claims, match.unverified_claims,
-                match.countries, match.clients, match.all_of, match.any_of, match.none_of);
+  return any_of(match.methods, match.hosts, match.path_regexes, match.headers, match.parameters,
+                match.cookies, match.claims, match.unverified_claims, match.countries,
+                match.clients, match.all_of, match.any_of, match.none_of);
 }
 
 std::string_view failed_condition(const RequestMatch& match, const Request& request,

@@ -73,8 +73,11 @@ struct RequestMatch {
 std::string_view failed_condition(const RequestMatch& match, const Request& request,
                                   std::span<const int> regexes);
 
+bool has_conditions_but_paths(const RequestMatch& match);
 // Without any it holds for every request.
-bool has_conditions(const RequestMatch& match);
+inline bool has_conditions(const RequestMatch& match) {
+  return !match.paths.empty() || has_conditions_but_paths(match);
+}
 
 inline bool holds(const RequestMatch& match, const Request& request, std::span<const int> regexes) {
   return failed_condition(match, request, regexes).empty();

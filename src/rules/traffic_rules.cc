@@ -24,9 +24,8 @@ bool is_indexed(const RequestMatch& match) {
 
 // Whom the index finds may still not match: it knows paths alone.
 bool needs_a_look(const RequestMatch& match) {
-  RequestMatch rest = match;
-  if (is_indexed(match) && !match.is_loose()) rest.paths.clear();
-  return has_conditions(rest);
+  const bool is_found = is_indexed(match) && !match.is_loose();
+  return is_found ? has_conditions_but_paths(match) : has_conditions(match);
 }
 
 std::vector<PathRegex*> regexes_of(std::span<Rule> rules) {
