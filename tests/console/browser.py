@@ -132,10 +132,12 @@ class Browser:
     # ---- doing -------------------------------------------------------------------------
 
     def click(self, selector, text=None):
-        element = self.find(selector, text)
-        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
-        return element
+        def find_and_click(_):  # once more if the page was drawn anew between the two
+            element = self.find(selector, text)
+            self.run("arguments[0].scrollIntoView({block: 'center'})", element)
+            element.click()
+            return element
+        return self.wait(find_and_click, f"a click on {selector} {text or ''}")
 
     def type(self, selector, text):
         element = self.find(selector)
