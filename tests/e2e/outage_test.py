@@ -141,9 +141,10 @@ class Outage(unittest.TestCase):
                 Fleet([proxy.url], *PATIENT, config=RULES) as fleet:
             fleet.wait_until_shared()
             said = lambda rule: command(fleet.nodes[0], "explain", KEY, "--rule", rule).out
-            self.assertRegex(said("own"), "mode local, on this node alone\n$")
+            self.assertRegex(said("own"), "mode local, on this node alone\n  at worst 8 above")
             self.assertEqual(said("denies"), "denies: allowed now, 9 of 9 left by sliding_window "
-                             "of 1h, mode strict\n")
+                             "of 1h, mode strict\n"
+                             "  at worst 8 above the limit, or denied 9 below it\n")
             self.assertIn("9 of 9 left by sliding_window of 1h and 5 of 5 left by sliding_window "
                           "of 1m, mode strict\n", said("counts"))
             cut(fleet, proxy)
@@ -153,7 +154,7 @@ class Outage(unittest.TestCase):
             self.assertEqual(said("lets"), "lets: allowed now (store_failure), "
                              f"{away}allow until it answers again\n")
             self.assertRegex(said("counts"), f"now, {away}local, 9 of 9 .* 5 of 5 .* mode strict, "
-                             "on this node alone\n$")
+                             "on this node alone\n  at worst ")
 
 
 if __name__ == "__main__":
