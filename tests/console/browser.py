@@ -132,7 +132,7 @@ class Browser:
     # ---- doing -------------------------------------------------------------------------
 
     def click(self, selector, text=None):
-        def find_and_click(_):  # once more if the page was drawn anew between the two
+        def find_and_click(_):  # once more if the page was drawn again between the two
             element = self.find(selector, text)
             self.run("arguments[0].scrollIntoView({block: 'center'})", element)
             element.click()

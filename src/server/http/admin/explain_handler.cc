@@ -194,7 +194,8 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
-  const Mode mode = with.engine.mode_for(ask.rule->mode);
+  // While Redis is away each node admits as much as one.
+  const Mode mode = answer.is_alone ? Mode::kLocal : with.engine.mode_for(ask.rule->mode);
   if (ask.rule->effect == Rule::Effect::kLimit)
     write_promise(json, answer.quota, mode, with.engine);
   write_limits(json, asks.limits(index), mode, with.engine);
