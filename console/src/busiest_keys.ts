@@ -1,6 +1,6 @@
 // The busiest keys of a rule, or those most denied, as a table.
 
-import { type Ask, ask, query } from "./api";
+import { type Ask, UNASKED, ask, query } from "./api";
 import { DataTable } from "./data_table";
 import { keyText, wholeKey, withoutKey } from "./denials";
 import { type Child, fill, h, verbatim } from "./dom";
@@ -22,7 +22,8 @@ export class BusiestKeys {
       caption, id: (entry) => json.text(entry.hash) ?? "",
       empty: "No key in this minute or the one before.",
       columns: [
-        { title: "Key", cell: (entry) => verbatim(keyText(entry)), by: keyText },
+        { title: "Key", cell: (entry) => entry.key === "" ? keyText(entry)
+          : verbatim(keyText(entry)), by: keyText },
         { title: by === "asked" ? "Requests" : "Denied, or would be", cell: estimate,
           by: (entry) => json.number(entry.count), figures: true },
         { title: "Share", cell: (entry) => share(json.number(entry.share)), figures: true },
@@ -39,8 +40,8 @@ export class BusiestKeys {
     this.rule = rule;
     if (!rule) return fill(this.note, h("p", { class: "problem" }, "There is no rule yet."));
     const reply = await ask(query("/admin/busiest", { rule, by: this.by, limit: SHOWN }), how);
+    const keys = await withShared(json.objects(reply.body.keys));
     if (rule !== this.rule) return;
-    const keys = json.objects(reply.body.keys);
     const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
     this.table.show(reply.ok ? keys : undefined);
     fill(this.note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
@@ -57,9 +58,19 @@ function estimate(entry: json.Fields): HTMLElement {
     : h("span", {}, about(amount), h("small", {}, ` ${exact(least)} to ${exact(most)}`));
 }
 
+/** Where the node shows keys, the one without a text is the counter that requests share. */
+async function withShared(keys: readonly json.Fields[]): Promise<readonly json.Fields[]> {
+  const nameless = keys.filter(({ key }) => key === undefined);
+  if (nameless.length !== 1) return keys;
+  const known = keys.length > 1 ? keys : json.objects(
+    (await ask(query("/admin/denials", { limit: 1 }), UNASKED)).body.denials);
+  const isOpen = known.some(({ key }) => key !== undefined);
+  return isOpen ? keys.map((entry) => ({ key: "", ...entry })) : keys;
+}
+
 /** Why a key cannot be chosen. */
 function secret(keys: readonly json.Fields[]): HTMLElement | null {
   const hidden = keys.length > 0 && keys.every((entry) => json.text(entry.key) === undefined);
-  return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
-    "show_keys: true it shows the keys.") : null;
+  return hidden ? h("p", { class: "empty" }, "A hash stands for a key, or for what all " +
+    "requests share. With show_keys: true the server shows keys.") : null;
 }

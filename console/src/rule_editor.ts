@@ -201,6 +201,7 @@ export class RuleEditor {
     await this.saved();
     if (!reply.ok) return tell(this.verdict, "bad", reply.problem);
     this.preview(true, []);
+    void this.dryRun.of(id, this.area.value);
     const { fleet, persisted } = reply.body;
     tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",
       `Saved as version ${this.version}${persisted === true ? ", also in the file" : ""}. ` +

@@ -83,7 +83,7 @@ export class TopDenied {
     const found = await deniedBy("key", since);
     keys!.show(found, period);
     // A node that shows no keys says no to networks and paths, too.
-    const isOpen = found.groups.some(({ key }) => json.text(key));
+    const isOpen = found.groups.some(({ key }) => key !== undefined);
     await Promise.all(others.map(async (card) => {
       if (isOpen || card.by === "country") card.show(await deniedBy(card.by, since), period);
     }));

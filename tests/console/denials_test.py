@@ -232,6 +232,9 @@ class Denials(PageTest):
           };
           return ["Key", "Door", "Cause"].map(edge);""")
         self.assertEqual(len(set(edges)), 1, edges)
+        page.open(self.server.url, "keys", "?rule=one")
+        page.find("#keys td", "shared by all")
+        self.assertNotIn("show_keys", page.text("#keys"))
 
 
 if __name__ == "__main__":

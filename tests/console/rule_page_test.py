@@ -125,7 +125,7 @@ class RulePage(PageTest):
 
     def test_a_rule_is_switched_removed_and_written_to_the_file(self):
         page = self.page
-        with Weir("--threads", "1", config=CONFIG) as server:
+        with Weir("--threads", "1", "--remember", "1MiB", config=CONFIG) as server:
             page.open(server.url, "rules", "?rule=plain")
             for button, badge in (("Off", "off"), ("Shadow", "shadow"), ("Enforce", "enforced")):
                 page.click("#rule-page .stances button", button)
@@ -142,9 +142,11 @@ class RulePage(PageTest):
             page.type(".editor textarea", "id: fresh\nlimit: 7\nwindow: 1h\n")
             page.click("#to-file")
             page.find(".editor .message", "The rule is valid.")
+            page.find(".editor .dry-run", "The rule is not in force")
             page.click("#save-rule")
             page.find(".editor .message.good", "also in the file. It holds on this node.")
             page.find("[data-row=fresh]", "7 per 1h")
+            page.wait(lambda _: "not in force" not in page.text(".dry-run"), "it is by now")
             page.click(".editor button", "Close")
             page.gone(".editor")
             written = pathlib.Path(server.config_path).read_text(encoding="utf-8")
