@@ -99,8 +99,7 @@ class Rules(unittest.TestCase):
             reply = ask(weir, request("PUT", "/admin/rules/api?persist=true", api(7)))
             self.assertEqual(reply.status, 200, reply.text)
             text = pathlib.Path(weir.config_path).read_text(encoding="utf-8")
-            self.assertEqual(text, FILE.replace("id: api", 'id: "api"').replace("1000", "7")
-                             .replace("window: 365d", 'window: "365d"'))
+            self.assertEqual(text, FILE.replace("1000", "7"))
             self.assertEqual(ask(weir, get("/admin/rules/api")).json()["origin"], "file")
 
             said = weir.log_length()
