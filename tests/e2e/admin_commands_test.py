@@ -133,7 +133,8 @@ class Explain(unittest.TestCase):
             self.assertRegex(
                 said, r"^api: allowed now, 40 of 100 left by sliding_window of 1h, mode local\n"
                       r"  full again in \d+ s\n"
-                      r"  at worst 99 above the limit, or denied 100 below it\nother: denied now, 0 of 100")
+                      r"  at worst 99 above the limit, or denied 100 below it\n"
+                      r"other: denied now, 0 of 100")
             self.assertRegex(
                 said, r"  passes again in \d+ s; to let it pass before: forget what it has spent "
                       r"\(POST /v1/reset\), or raise the limit\n")
