@@ -1,7 +1,7 @@
 // Denials as pages tell them: which are asked for, and what is known of one. Pure.
 // Tested by test/denials.test.mjs.
 
-import { visible } from "./format";
+import { exact, visible } from "./format";
 import * as json from "./json";
 
 export const FILTERS = ["rule", "key", "path", "country", "door", "since", "until", "by"] as const;
@@ -15,6 +15,12 @@ export function filtersOf(parameters: URLSearchParams): Filters {
     if (value) filters[name] = value;
   }
   return filters;
+}
+
+/** What a record of denials lacks. */
+export function lostText(forgotten: number): string {
+  return forgotten === 0 ? "" : `${exact(forgotten)} more of this time, of whatever rules, ` +
+    "denied or let pass in shadow, have no line: more came in a second than the record keeps. ";
 }
 
 /** One in its second. */

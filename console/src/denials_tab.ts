@@ -3,7 +3,9 @@
 import { type Ask, UNASKED, ask, query } from "./api";
 import { block } from "./blocking";
 import { type Column, DataTable } from "./data_table";
-import { type Filters, curlOf, filtersOf, keyText, nameOf, wholeKey, withoutKey } from "./denials";
+import {
+  type Filters, curlOf, filtersOf, keyText, lostText, nameOf, wholeKey, withoutKey,
+} from "./denials";
 import {
   OFFERED_MAX, badge, button, field, fill, h, option, say, tell, unique, verbatim,
 } from "./dom";
@@ -147,10 +149,8 @@ export class DenialsTab extends Tab {
     const part = total > found.length ? `, the first ${found.length} of them here` : "";
     say(this.state, `${what}${part}, as of ${clock(Date.now() / 1000)}` +
       (this.live.checked ? "." : ". Not live."));
-    const lost = `${exact(this.forgotten)} more of this time, of whatever rules, denied or let ` +
-      "pass in shadow, have no line: more came in a second than the record keeps. ";
     const isHidden = found.some(({ hash, key }) => hash && key === undefined);
-    say(this.notes, (this.forgotten > 0 ? lost : "") + (isHidden
+    say(this.notes, lostText(this.forgotten) + (isHidden
       ? "With show_keys: true the node keeps keys, paths and clients, too." : ""));
   }
 

@@ -106,7 +106,10 @@ export class FleetTab extends Tab {
   /** What is wrong, and what to do. */
   private trouble(node: NodeLine): HTMLElement | null {
     const { name, gone, degraded, apart, since } = node;
-    if (gone === false) return h("p", { class: "note" }, "Redis was away: nobody knows how it is.");
+    if (gone === false) {
+      const was = feed.last?.redis?.state === "down" ? "is" : "was";
+      return h("p", { class: "note" }, `Redis ${was} away: nobody knows how it is.`);
+    }
     if (gone !== true) {
       const ago = since ? `, for ${span((feed.last?.t ?? since) - since)}` : "";
       const why = degraded ? degraded + ago : apart && `Changes by hand do not reach it: ${apart}.`;

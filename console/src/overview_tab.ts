@@ -15,7 +15,7 @@ import {
   type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
 } from "./message";
 import { RunsBar } from "./runs_bar";
-import { sumOf, timeOf, withTold } from "./series";
+import { lastOf, sumOf, timeOf, withTold } from "./series";
 import { NOW_S, RuleTable } from "./rule_table";
 import { session } from "./session";
 import { Tab, address } from "./tab";
@@ -161,7 +161,8 @@ export class OverviewTab extends Tab {
 
   /** Which time the sums of its rules are of. */
   private timeOf(span: Span): string {
-    return timeOf(sumOf(this.points(span)), `the last ${span.words}`);
+    return timeOf(sumOf(this.points(span)),
+      lastOf(span.seconds, span.words, feed.last?.uptime));
   }
 
   /** The shortest span that has all of what the charts show. */
@@ -255,7 +256,8 @@ export class OverviewTab extends Tab {
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
       ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in ${
         this.timeOf(MINUTE)}, `, h("b", { class: "bad" }, share(denyRate)), when,
-      whom ? `; ${where}most of all ` : "", whom ? keyOf(whom) : "", ". ",
+      ...whom ? [`; ${where}most of all `, keyOf(whom), where && `, ${
+        this.keys.isPart ? "at least " : ""}${plural(Number(whom.times), "time")}`] : [], ". ",
       h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 
@@ -268,7 +270,7 @@ export class OverviewTab extends Tab {
     }
     const said = causes.sort((one, other) => other.last - one.last).map(({ cause, first, last }) =>
       `${CAUSES[cause] ?? cause} ${last > now - NOW_S ? `since ${moment(first)}`
-        : `from ${moment(first)} to ${moment(last)}`}`);
+        : first === last ? `at ${moment(first)}` : `from ${moment(first)} to ${moment(last)}`}`);
     return `: ${onThisNode()}${said.join(", ")}`;
   }
 

@@ -3,7 +3,7 @@
 import { type Ask, type Reply, UNASKED, ask, query } from "./api";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
-import { nameOf, wholeKey, withoutKey } from "./denials";
+import { lostText, nameOf, wholeKey, withoutKey } from "./denials";
 import { DENIAL } from "./denials_tab";
 import { type Child, badge, button, fill, h, say, tell, verbatim } from "./dom";
 import { count, moment, share } from "./format";
@@ -74,12 +74,14 @@ export class RulePage {
   private readonly keys = (["denied", "asked"] as const)
     .map((by) => new BusiestKeys(by, (key) => this.links(key)));
   private readonly past = new RuleHistory("one", (entry) => this.putBack(entry));
+  private readonly lost = h("p", { class: "message" });
   private readonly all = h("a", {}, "All denials");
   private readonly shown = h("div", { class: "stack" },
     h("section", { class: "card" }, this.facts, this.chart.element),
     h("div", { class: "split even" },
       h("section", { class: "card" }, h("div", { class: "head" }, h("h2", {}, "Denied of late ",
-        h("small", {}, "by this node")), this.all), this.denials.element),
+        h("small", {}, "by this node")), this.all), this.denials.element,
+        this.lost),
       h("div", { class: "stack" }, ...this.keys.map(({ element }) => element))));
   readonly element = h("div", { class: "stack", id: "rule-page", hidden: true },
     h("div", {}, h("a", { href: address("rules") }, "All rules"),
@@ -217,6 +219,7 @@ export class RulePage {
     this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
     this.chart.mark(this.marks);
     this.denials.show(json.objects(denials?.body.denials));
+    say(this.lost, lostText(json.number(denials?.body.forgotten) ?? 0));
   }
 
   private links(key: string): HTMLElement {

@@ -11,7 +11,7 @@ import { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { RulePage } from "./rule_page";
 import { RuleTable } from "./rule_table";
-import { sumOf, timeOf } from "./series";
+import { lastOf, sumOf, timeOf } from "./series";
 import { Tab } from "./tab";
 import { written } from "./written";
 
@@ -91,7 +91,7 @@ export class RulesTab extends Tab {
     if (!this.minute) return;
     this.table.show(this.minute);
     say(this.period, ` and what they denied in ${
-      timeOf(sumOf(this.minute.points), "the last minute")}`);
+      timeOf(sumOf(this.minute.points), lastOf(60, "minute", feed.last?.uptime))}`);
   }
 
   private async goBack({ version }: json.Fields): Promise<void> {

@@ -58,6 +58,11 @@ export function timeOf({ isAlone, summedS, apartS }: ReturnType<typeof sumOf>, w
   return apartS < APART_MIN_S ? words : `${words}, without ${span(apartS)} of this node alone`;
 }
 
+/** "the last minute", or as much of it as a node knows that is up for so long. */
+export function lastOf(seconds: number, words: string, uptime = Infinity): string {
+  return `the last ${uptime < seconds ? span(Math.max(1, Math.ceil(uptime))) : words}`;
+}
+
 /** From when to when this node was alone. */
 export function timesAlone(points: readonly Told[]): [number, number][] {
   const found: [number, number][] = [];

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { parseCurl } from "../src/curl.ts";
-import { curlOf, filtersOf, keyText, nameOf, wholeKey, withoutKey } from "../src/denials.ts";
+import {
+  curlOf, filtersOf, keyText, lostText, nameOf, wholeKey, withoutKey,
+} from "../src/denials.ts";
 
 const HOSTILE = ["'; rm -rf ~'", "=1+1", "\u202egnp.exe", "<img src=x onerror=alert(1)>", "a\0b",
   "line\r\nbreak", "$(id)`id`", "%2e%2e?q#f", "é🙂שלום", "\\\\'\"", "-rf"];
@@ -36,6 +38,11 @@ test("a key that may have been cut is nobody's to act on", () => {
   assert.equal(keyText(lacking), "client 192.0.2.8");
   assert.match(withoutKey(lacking), /lacks a part/);
   assert.equal(keyText({ key: "", hash: "9f" }), "shared by all");
+});
+
+test("what a record lacks is said where it lacks any", () => {
+  assert.equal(lostText(0), "");
+  assert.match(lostText(1200), /^1,200 more of this time, .* have no line/);
 });
 
 test("a key whose spaces a page would swallow stands between quotes", () => {

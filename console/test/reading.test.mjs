@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { diffLines, hunks } from "../src/diff.ts";
 import { newEvents, readHistory, readLive, silenceOf } from "../src/message.ts";
-import { highest, nearest, sumOf, timeOf, timesAlone, withTold } from "../src/series.ts";
+import { highest, lastOf, nearest, sumOf, timeOf, timesAlone, withTold } from "../src/series.ts";
 import { readDenied } from "../src/top_denied.ts";
 import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
 import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
@@ -83,6 +83,8 @@ test("no sum mixes the fleet's seconds with those of a node that was alone", () 
     { t: 75, seconds: 5, requests: 50, denied: 0 }] });
   const alone = sumOf(points.slice(0, 3));
   assert.deepEqual([alone.requests, alone.denyRate], [10, 0.5]);
+  assert.equal(lastOf(60, "minute", 9.2), "the last 10 s");
+  assert.equal(lastOf(60, "minute", 60), "the last minute");
   assert.equal(timeOf(alone, "the last hour"), "10 s of this node alone");
   const all = sumOf(points);
   assert.deepEqual([all.requests, all.denied], [650, 0]);

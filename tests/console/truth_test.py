@@ -99,7 +99,7 @@ class Truth(PageTest):
             redis.kill()
             page.find("#fleet .redis .badge.bad", "down")
             page.wait(lambda _: len(page.all("#fleet .node.warn")) == 2, "nobody knows of two")
-            page.find("#fleet .node.warn", "nobody knows how it is")
+            page.find("#fleet .node.warn", "Redis is away: nobody knows how it is")
             page.find("#fleet .lead", "This node alone of 3")
             self.assertEqual(self.good_nodes(), [])
             self.pictures("fleet-without-redis")
