@@ -119,6 +119,16 @@ class Denials(unittest.TestCase):
 
 
 class Explain(unittest.TestCase):
+    def test_does_not_count_as_denied_what_passed_in_shadow(self):
+        rules = FILE + "  - {id: trial, limit: 1, window: 1h, shadow: true}\n"
+        with Weir("--threads", "2", config=rules) as weir:
+            for _ in range(3):
+                self.assertTrue(weir.check(key="alice", rule="trial")["allowed"])
+            said = command(weir, "explain", "alice", "--rule", "trial").out
+            self.assertRegex(said, r"  let pass in shadow 2 times in the last 10m on this node, "
+                                   r"the last at 20.*: limit\n$")
+            self.assertNotIn("  denied ", said)
+
     def test_says_what_counts_a_key_until_when_and_what_would_help(self):
         rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n"
         with Weir("--threads", "2", config=rules) as weir:

@@ -129,13 +129,20 @@ std::string counter_text(const json::object& counter) {
   return text;
 }
 
-std::string denials_text(const json::array& denials, std::string_view since) {
-  if (denials.empty()) return {};
+// Those that denied, or those that let pass in shadow.
+std::string denials_text(const json::array& denials, bool shadow, std::string_view since) {
   std::int64_t times = 0;
-  for (const auto& denial : denials) times += denial.at("times").to_number<std::int64_t>();
-  return "  denied " + std::to_string(times) + (times == 1 ? " time" : " times") + " in the last " +
-         std::string(since) + " on this node, the last at " + text_of(denials[0].at("at")) + ": " +
-         text_of(denials[0].at("cause")) + "\n";
+  const json::value* last = nullptr;  // the first one in the list
+  for (const auto& denial : denials) {
+    if (denial.at("shadow").as_bool() != shadow) continue;
+    if (last == nullptr) last = &denial;
+    times += denial.at("times").to_number<std::int64_t>();
+  }
+  if (last == nullptr) return {};
+  return (shadow ? "  let pass in shadow " : "  denied ") + std::to_string(times) +
+         (times == 1 ? " time" : " times") + " in the last " + std::string(since) +
+         " on this node, the last at " + text_of(last->at("at")) + ": " +
+         text_of(last->at("cause")) + "\n";
 }
 
 void print_json(const std::vector<Explanation>& explanations) {
@@ -155,7 +162,8 @@ void explain(const ExplainOptions& options) {
   }
   if (options.client.json) return print_json(explanations);
   for (const auto& [counter, denials] : explanations) {
-    std::cout << counter_text(counter) << denials_text(denials, options.since);
+    std::cout << counter_text(counter) << denials_text(denials, false, options.since)
+              << denials_text(denials, true, options.since);
   }
   if (explanations.empty()) {
     std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
