@@ -42,7 +42,7 @@ enum class Algorithm : std::uint8_t {
   // A sliding_window that is never over (src/algo/strict_window.h): it has no name of its own.
   kStrictWindow,
 };
-// Those that have a name.
+// The algorithms that have a name.
 inline constexpr int kAlgorithmCount = 6;
 // Those that can decide: the first ones. `adaptive` is one of them at any time.
 inline constexpr int kDecidingAlgorithmCount = 5;

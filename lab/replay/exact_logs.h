@@ -39,9 +39,9 @@ class ExactLogs {
   void prefetch(std::uint32_t key) const { __builtin_prefetch(&logs_[key]); }
 
   void decide(const Asks& asks, Keys keys, Instant now);
-  // Of the last request's ask.
+  // Whether the log denies this ask of the last request.
   bool is_over(std::size_t ask) const { return asked_[ask].is_over; }
-  // What a request owes by its response.
+  // Charges what a request owes by its response.
   void charge(const Ask& looked, std::optional<std::uint32_t> key, std::int64_t cost, Instant now);
 
   std::uint64_t short_of_room() const { return short_; }

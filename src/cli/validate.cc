@@ -38,7 +38,7 @@ struct ValidateOptions {
   std::string over = "5m";
 };
 
-// What a bound that is never over costs.
+// Says how much a client loses by a bound that is never over.
 void print_cost(const Rule& rule) {
   for_each_limits(rule, [&](std::span<const Quota> limits) {
     for (const Quota& quota : limits) {

@@ -1,4 +1,4 @@
-// What a hit takes in process by packages that limit: JSON, nanoseconds of CPU time a hit.
+// Prints what a hit costs with Go's packages that limit: JSON, nanoseconds of CPU time a hit.
 //
 // As bench/library_bench.cc: keys of 16 bytes that are known, at random, all allowed. Making a key
 // is `loop`. The packages have no keys: a map has a limiter for each, behind a mutex, as their

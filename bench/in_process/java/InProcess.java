@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 
 /**
- * What a hit takes in process by libraries that limit: JSON, nanoseconds of CPU time a hit.
+ * Prints what a hit costs with Java's libraries that limit: JSON, nanoseconds of CPU time a hit.
  *
  * <p>As bench/library_bench.cc: keys of 16 bytes that are known, at random, all allowed. Making a
  * key, a new string as one that came in a request is, is `loop`. The last of some rounds counts,

@@ -129,7 +129,7 @@ std::string counter_text(const json::object& counter) {
   return text;
 }
 
-// Those that denied, or those that let pass in shadow.
+// Counts the requests that were denied, or those that passed in shadow.
 std::string denials_text(const json::array& denials, bool shadow, std::string_view since) {
   std::int64_t times = 0;
   const json::value* last = nullptr;  // the first one in the list

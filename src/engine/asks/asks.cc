@@ -162,9 +162,8 @@ Asks::Progress Asks::decide(Instant now) {
   return run(now);
 }
 
-// What most requests ask: things of this node's memory. There are no steps then, and one charge
-// needs no batch. Of all or nothing, what is in shadow comes last, and only looks if the others are
-// denied.
+// Most requests ask this node's memory alone. They need no steps, and one charge needs no batch. If
+// all or nothing is asked, asks in shadow come last, and only look if the others are denied.
 void Asks::decide_each_here(Instant now) {
   if (size() == 1 && round_[0].limits.size() == 1 && engine_.local().answers_at_once()) {
     Round::Item& item = round_[0];

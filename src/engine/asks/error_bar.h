@@ -5,8 +5,8 @@
 // room for it, or admitted though the log has none. A key is judged from when its log is exact: at
 // once if its counters held nothing, else after a window.
 //
-// Of a key, the first request in each sixteenth of a window is judged. Else a few that hammer would
-// be all that counts. Keys are drawn by their hashes, so the share that is misjudged is a ratio of
+// The first request of a key in each sixteenth of a window is judged. Else a few keys that hammer
+// would be all that counts. Keys are drawn by their hashes, so the share that is misjudged is a ratio of
 // two sums over drawn keys. How much the keys differ says how far it may be off (Cochran, Sampling
 // Techniques, 6.4).
 //
@@ -37,7 +37,7 @@ class ErrorBar {
   static constexpr std::int64_t kParts = 16;  // of a window
   static constexpr std::int64_t kUnitsMax = 1'000;
   static constexpr std::size_t kKeysMax = 1'024;  // watched at once; no others until one is idle
-  // Of the store of the logs: 16 MB when each of them is full.
+  // The store of the logs takes 16 MB when each of them is full.
   static constexpr MemoryStoreOptions kLogs = {
       .max_keys = kKeysMax, .max_wide_keys = kKeysMax, .log_entries_max = kKeysMax * kKeysMax};
 

@@ -32,7 +32,7 @@ struct Request {
 // The life of a key, decided by two counters; and recounted by the times of what was admitted.
 struct Life {
   std::vector<Request> requests;
-  // Of the first in each part of a window.
+  // Counts the first request in each part of a window.
   std::uint64_t judged = 0;
   std::uint64_t misjudged = 0;
 
