@@ -6,9 +6,9 @@
 // once if its counters held nothing, else after a window.
 //
 // The first request of a key in each sixteenth of a window is judged. Else a few keys that hammer
-// would be all that counts. Keys are drawn by their hashes, so the share that is misjudged is a ratio of
-// two sums over drawn keys. How much the keys differ says how far it may be off (Cochran, Sampling
-// Techniques, 6.4).
+// would be all that counts. Keys are drawn by their hashes, so the share that is misjudged is a
+// ratio of two sums over drawn keys. How much the keys differ says how far it may be off (Cochran,
+// Sampling Techniques, 6.4).
 //
 // Rules in mode local with one sliding_window of at most kUnitsMax are watched. Of others, other
 // nodes have seen requests, too.
