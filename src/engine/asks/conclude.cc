@@ -161,11 +161,12 @@ void Conclusion::record(const Item& item) {
 // Of plain requests by one sliding window of this node alone. Whatever else changes the key makes
 // the log begin again.
 [[gnu::noinline]] void Conclusion::judge(ErrorBar& bar, const Item& item) {
+  if (item.limits.size() != 1 || item.mode != Mode::kLocal) return;
   const Quota& quota = item.limits.front();
   const Answer& answer = item.answer;
   const bool is_slid = quota.algorithm() == Algorithm::kSlidingWindow || quota.is_never_over();
-  if (!is_slid || item.limits.size() > 1 || item.mode != Mode::kLocal) return;
-  if (quota.limit() > ErrorBar::kUnitsMax || operation_ == Operation::kLook) return;
+  if (!is_slid || quota.limit() > ErrorBar::kUnitsMax) return;
+  if (operation_ == Operation::kLook) return;
   const KeyHash& key = item.hashes.front();
   if (!is_hit(operation_) || item.is_apart() || item.ask.cost < 0) return bar.forget(key, now_);
   const bool is_plain = answer.cause == Answer::Cause::kCounted && item.ask.cost > 0 &&
