@@ -13,8 +13,8 @@
 
 namespace weir {
 
-// Those who are told what is new here: the other nodes, the other processes of this one; and people
-// of what hands do.
+// The list tells other nodes, other processes of this node, and people what is new. People hear of
+// blocks by hand only.
 enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kPeople };
 
 class BlockNews {

@@ -29,7 +29,7 @@ struct Promise {
 // REQUIRES: nodes >= 1
 Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes);
 
-// What never_over costs: units a window that a client is admitted on average which always asks.
+// How many units a window never_over admits, on average, of a client that always asks.
 std::int64_t steady_units(const Quota& quota);
 
 }  // namespace weir

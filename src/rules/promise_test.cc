@@ -65,7 +65,7 @@ class Nodes {
 
   void follow(Algorithm active, std::uint32_t number) { quota_.follow({active, number}); }
   const Promise& promise() const { return promise_; }
-  // What came nearest to breaking it.
+  // How near this life came to breaking the promise.
   Int128 over() const { return most_ - quota_.limit(); }
   Int128 under() const { return quota_.limit() - fewest_; }
 

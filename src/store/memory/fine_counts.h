@@ -116,7 +116,7 @@ class FinePlace {
   std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state, Instant now) const;
   std::int64_t faded_at_us(const Quota& quota, const algo::SlidingWindowState& state,
                            algo::EvenPast::Count count, std::int64_t units) const;
-  // What they are, of the next unit. It stays so until the count ends or there is news.
+  // Says how the next unit fades. This holds until the count ends or there is news.
   FineFading fading(const Quota& quota) const;
   bool take_news() { return std::exchange(has_news_, false); }
 
@@ -144,12 +144,12 @@ class FinePlace {
   std::array<std::uint16_t, kCounts> counts_{};
 };
 
-// What a place says to who takes no lock, and what those leave for it.
+// A place speaks here to threads that take no lock, and they leave their counts here for the place.
 class FineFace {
  public:
   // Two keys that are taken for one share a place: that costs precision, never a unit.
   bool is_of(const KeyHash& key) const { return read(key_) == key.low; }
-  // What is said is worth something if the version is the same before and after.
+  // A reader believes what is said only if the version is the same before and after.
   std::uint64_t version() const { return read(version_); }
   FineFading said() const {
     return {read(until_us_), read(later_), read(fading_), read(faded_us_), read(length_us_)};
@@ -161,7 +161,7 @@ class FineFace {
 
   // REQUIRES: from here on, the set's lock
   void say(const KeyHash& key, const FineFading& said) {
-    // Who reads a word of the new ones sees the new version, and who sees that no old `until`.
+    // A reader of a new word sees the new version. A reader of the new version sees no old `until`.
     const auto write = [](auto& word, auto value) { word.store(value, std::memory_order_release); };
     write(until_us_, std::int64_t{0});
     write(version_, version() + kVersion);
@@ -172,7 +172,7 @@ class FineFace {
     write(length_us_, said.length_us);
     write(until_us_, said.until_us);
   }
-  // What the slot has come to, as far as it was left here.
+  // The count of the slot, as far as threads left it here.
   std::int64_t left() const {
     const std::uint64_t current = read(left_) - version();
     return current < kVersion ? static_cast<std::int64_t>(current) : 0;
@@ -208,7 +208,7 @@ class FineCounts {
     }
   };
 
-  // What was said of a key; no face if it has no place.
+  // A reader's copy of what a face said of its key; no face if the key has no place.
   struct Glance {
     FineFace* face = nullptr;
     std::uint64_t version = 0;

@@ -204,7 +204,7 @@ TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
   }
 }
 
-// What a place says of the next unit is what it answers itself, as long as it says so.
+// A place says of the next unit the same as it answers itself, as long as its word holds.
 TEST(FinePlace, SaysHowItsNextUnitFades) {
   using Count = algo::EvenPast::Count;
   for (const std::int64_t limit : {7, 100, 400'000}) {

@@ -17,7 +17,7 @@ inline constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 // On the boundary of a minute and of an hour.
 inline constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
-// Of a test of each algorithm.
+// Names a test that runs once for each algorithm.
 inline std::string test_name(Algorithm algorithm) {
   const bool is_strict = algorithm == Algorithm::kStrictWindow;
   return is_strict ? "never_over" : std::string(algorithm_name(algorithm));

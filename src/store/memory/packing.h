@@ -228,7 +228,7 @@ class Packing {
     state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
     state.current = word.last_count(half);
   }
-  // Of each of a strict window's five, next to two that say which sub-window is the newest.
+  // The bits of each of a strict window's five counts. Two more say which sub-window is the newest.
   static constexpr int fifth_bits(int shift) { return (SlotWord::kCountBits + shift - 2) / 5; }
 
   [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(

@@ -113,7 +113,7 @@ void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& pict
   json.end_array();
 }
 
-// What a rule had in all of a span, and when it denied.
+// Writes the sums of a rule over the whole span, and when it denied.
 void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const TrafficHistory& history, const RuleTraffic& rule) {
   json.begin_object().field("rule", view.traffic.rules().id_of(rule.rule));
@@ -125,7 +125,7 @@ void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   json.end_object();
 }
 
-// Of the last minute, those that denied in it.
+// Writes the rules that denied in the last minute.
 void write_denying(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                    const TrafficHistory& history) {
   json.key("denying").begin_array();
