@@ -79,11 +79,16 @@ void TrafficWindow::replace(std::size_t age, std::shared_ptr<const TrafficSecond
   seconds_[age] = std::move(other);
 }
 
-TrafficRates rates_of(const TrafficWindow& window) {
-  const TrafficCounts sum = window.all();
+TrafficRates rates_of(const TrafficWindow& window, std::int64_t known, RuleNumber rule) {
+  const auto all = static_cast<std::size_t>(known);
+  const auto latest = std::min(all, kBurstSeconds);
+  const auto counts = [&](std::size_t last) {
+    return rule == kNoRuleNumber ? window.all(last) : window.of(rule, last);
+  };
+  const TrafficCounts sum = counts(all);
   if (sum.requests == 0) return {};
-  const double rate = per_second(sum.requests, TrafficWindow::kSeconds);
-  const double lately = per_second(window.all(kBurstSeconds).requests, kBurstSeconds);
+  const double rate = per_second(sum.requests, all);
+  const double lately = per_second(counts(latest).requests, latest);
   return {.requests_per_second = rate,
           .denied_share = static_cast<double>(sum.denied) / static_cast<double>(sum.requests),
           .burst_ratio = lately / rate};

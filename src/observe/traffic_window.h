@@ -1,7 +1,6 @@
 // TrafficWindow: what was counted in each of the last ten finished seconds, of one node or as
 // the sum of several, in all and by rule.
 //
-// Idle seconds count: a window that has just begun is one of ten seconds, most of them idle.
 // `all` is not the sum of the rules. It counts decisions as Traffic does, and those without a
 // rule, too.
 //
@@ -78,10 +77,12 @@ class TrafficWindow {
 struct TrafficRates {
   double requests_per_second = 0;
   double denied_share = 0;  // 0 to 1
-  // Rate of the last two seconds over that of all ten; 0 without traffic.
+  // Rate of the last two seconds over that of all; 0 without traffic.
   double burst_ratio = 0;
 };
-TrafficRates rates_of(const TrafficWindow& window);
+// Of all, or of a rule. `known`: how many of the seconds count; of those before nobody knows.
+TrafficRates rates_of(const TrafficWindow& window, std::int64_t known,
+                      RuleNumber rule = kNoRuleNumber);
 
 // The rules with the most requests in the window, `most` of them at most, in ascending order.
 std::vector<RuleNumber> busiest_rules(const TrafficWindow& window, std::size_t most);

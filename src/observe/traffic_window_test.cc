@@ -44,15 +44,23 @@ TEST(TrafficWindow, KeepsTenSeconds) {
   EXPECT_EQ(window.all(), TrafficCounts{});
 }
 
-TEST(TrafficWindow, IdleSecondsCountInTheRates) {
+TEST(TrafficWindow, IdleSecondsCountInTheRatesAndUnknownOnesDoNot) {
   TrafficWindow window;
-  EXPECT_EQ(rates_of(window).burst_ratio, 0.0);
-  window.push(second({60, 15}, {}));
-  EXPECT_EQ(rates_of(window).requests_per_second, 6.0);
-  EXPECT_EQ(rates_of(window).denied_share, 0.25);
-  EXPECT_EQ(rates_of(window).burst_ratio, 5.0);
-  for (int i = 0; i < 9; ++i) window.push(second({60, 15}, {}));
-  EXPECT_EQ(rates_of(window).burst_ratio, 1.0);
+  EXPECT_EQ(rates_of(window, 10).burst_ratio, 0.0);
+  EXPECT_EQ(rates_of(window, 0).burst_ratio, 0.0);
+  window.push(second({60, 15}, {{3, {30, 0}}}));
+  EXPECT_EQ(rates_of(window, 10).requests_per_second, 6.0);
+  EXPECT_EQ(rates_of(window, 10).denied_share, 0.25);
+  EXPECT_EQ(rates_of(window, 10).burst_ratio, 5.0);
+  EXPECT_EQ(rates_of(window, 10, 3).requests_per_second, 3.0);
+  EXPECT_EQ(rates_of(window, 1).requests_per_second, 60.0);
+  EXPECT_EQ(rates_of(window, 1).burst_ratio, 1.0);
+  EXPECT_EQ(rates_of(window, 1, 3).burst_ratio, 1.0);
+  window.push(second({20, 0}, {}));
+  window.push(second({40, 0}, {}));
+  EXPECT_EQ(rates_of(window, 3).burst_ratio, 0.75);
+  for (int i = 0; i < 10; ++i) window.push(second({60, 15}, {}));
+  EXPECT_EQ(rates_of(window, 10).burst_ratio, 1.0);
 }
 
 TEST(TrafficWindow, TheBusiestRulesAreThoseOfAllItsSeconds) {

@@ -8,8 +8,6 @@
 namespace weir {
 namespace {
 
-using Scope = TrafficSnapshot::Scope;
-
 constexpr std::size_t kLatestSeconds = RecentRequests::kLatest / std::chrono::seconds(1);
 
 bool any_switches(std::span<const Quota> limits) {
@@ -43,7 +41,6 @@ void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules
                           Instant now) noexcept {
   has_memory_for([&] {
     if (rules != rules_) use_rules(rules);
-    note_scope(recent, now);
     if (recent.newest == decided_) return;
     decided_ = recent.newest;
     proposed_.clear();
@@ -75,12 +72,6 @@ void RuleSwitches::put_in_force(const Switching& rule, const RuleSwitch& to) {
   if (to.active.algorithm != from) on_change_({.rule = rule.id, .from = from, .to = to});
 }
 
-// The seconds of an outage are missing in the fleet's window, so what comes after it looks like
-// a burst. A node's own window lacks none.
-void RuleSwitches::note_scope(const TrafficSnapshot& recent, Instant now) {
-  if (std::exchange(scope_, recent.scope) != recent.scope) scope_since_ = now;
-}
-
 void RuleSwitches::decide_about(const Switching& rule, const TrafficSnapshot& recent, Instant now) {
   const Entry* const entry = find(rule.hash);
   const RuleSwitch before = entry == nullptr ? RuleSwitch() : entry->now;
@@ -93,9 +84,7 @@ void RuleSwitches::decide_about(const Switching& rule, const TrafficSnapshot& re
   for (const NodeTraffic& node : recent.nodes) {
     nodes_.push_back(requests_of(rule.counted_as, node.window));
   }
-  const Duration running = std::chrono::seconds(recent.seconds_running);
-  const Duration watched =
-      scope_ == Scope::kFleet ? std::min(running, now - scope_since_) : running;
+  const Duration watched = std::chrono::seconds(recent.known_seconds);
   const Duration since_switch = entry == nullptr ? Duration::max() : now - before.since;
   const Algorithm chosen =
       choose_algorithm({.nodes = nodes_, .watched = watched, .since_switch = since_switch},
@@ -103,7 +92,7 @@ void RuleSwitches::decide_about(const Switching& rule, const TrafficSnapshot& re
   if (chosen == before.active.algorithm) return;
   const RuleSwitch to{
       .active = next_switch(before.active.number, chosen), .since = now, .why = sum_of(nodes_)};
-  if (scope_ == Scope::kFleet) {
+  if (recent.scope == TrafficSnapshot::Scope::kFleet) {
     proposed_.push_back({.rule = rule.hash, .to = to, .replaces = before.active.number});
   } else {
     follow(rule.hash, to);

@@ -100,7 +100,6 @@ class RuleSwitches {
   };
 
   void use_rules(const RuleSetPtr& rules);
-  void note_scope(const TrafficSnapshot& recent, Instant now);
   void decide_about(const Switching& rule, const TrafficSnapshot& recent, Instant now);
   void follow(std::uint64_t rule, const RuleSwitch& to);
   void put_in_force(const Switching& rule, const RuleSwitch& to);
@@ -114,8 +113,6 @@ class RuleSwitches {
   RuleSetPtr rules_;
   std::vector<Switching> switching_;  // of rules_
   std::int64_t decided_ = 0;          // the last second that was
-  TrafficSnapshot::Scope scope_ = TrafficSnapshot::Scope::kNode;
-  Instant scope_since_{};
   std::vector<Said> proposed_;
   bool is_ahead_ = false;              // of Redis, perhaps, by some entry
   std::vector<RecentRequests> nodes_;  // reused

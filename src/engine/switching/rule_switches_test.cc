@@ -180,6 +180,7 @@ TEST_F(InFleet, ASteadyRateAfterAnOutageIsNoBurst) {
   pass(1, {});
   recent.scope = Scope::kFleet;
   recent.sum = {};
+  recent.known_seconds = 0;
   recent.nodes.clear();
   pass(30, {{.rule = kLogin, .counts = {.requests = 100}}});
   EXPECT_TRUE(unsaid().empty());

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,7 +34,7 @@ struct Switching {
     for (; seconds > 0; --seconds) {
       now += std::chrono::seconds(1);
       ++recent.newest;
-      ++recent.seconds_running;
+      recent.known_seconds = std::min<std::int64_t>(recent.known_seconds + 1, 10);
       auto second = std::make_shared<TrafficSecond>();
       second->rules = traffic;
       recent.sum.push(second);

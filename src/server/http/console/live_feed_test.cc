@@ -49,6 +49,7 @@ double number(const json::value& value) { return value.to_number<double>(); }
 
 TEST(LiveFeed, SaysWhatTheLastSecondWas) {
   World world;
+  world.pass(9);
   world.pass(1, 10);
   const json::object said = world.message();
   EXPECT_EQ(said.at("version"), "1.2.3");
@@ -163,6 +164,7 @@ TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
     EXPECT_TRUE(requests == 3 || requests == 20) << requests;
   }
   EXPECT_NEAR(number(world.message().at("fleet").at("t")), number(all.back().at("t")), 0.01);
+  EXPECT_NEAR(number(world.message().at("fleet").at("burst_ratio")), 1, 1e-9) << "it was steady";
 }
 
 TEST(LiveFeed, TellsWhenTheNodeStarted) {

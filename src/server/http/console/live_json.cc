@@ -10,6 +10,7 @@
 namespace weir {
 namespace {
 
+constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
 constexpr std::size_t kRulesCountedMax = 1'000;  // a microsecond each
 
 double share(const TrafficCounts& counts) {
@@ -28,10 +29,11 @@ void write_latency(JsonWriter& json, const LatencyFigures& latency) {
   json.field("p50", latency.quantile(0.5)).field("p99", latency.quantile(0.99));
 }
 
-void write_rates(JsonWriter& json, const TrafficWindow& window) {
+void write_rates(JsonWriter& json, const TrafficWindow& window, std::int64_t known) {
   const TrafficCounts& second = window.second(0).all;
   write_counts(json, second);
-  json.field("deny_rate", share(second)).field("burst_ratio", rates_of(window).burst_ratio);
+  json.field("deny_rate", share(second));
+  json.field("burst_ratio", rates_of(window, known).burst_ratio);
 }
 
 // About how many different keys came in this minute and the one before.
@@ -48,7 +50,8 @@ std::uint64_t keys_of(const NodeView& view, const LivePicture& picture) {
 void write_here(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const NodeFigures& figures) {
   json.key("here").begin_object();
-  write_rates(json, picture.traffic->own.window);
+  const TrafficSnapshot& traffic = *picture.traffic;
+  write_rates(json, traffic.own.window, std::min(traffic.seconds_running, kSeconds));
   json.field("keys", keys_of(view, picture)).field("max_keys", view.info.max_keys);
   write_latency(json, picture.latency);
   json.field("connections", figures.listeners.open).field("buffered", figures.listeners.buffered);
@@ -68,12 +71,6 @@ void write_redis(JsonWriter& json, const LivePicture& picture,
   json.end_object();
 }
 
-// Rate of the last two seconds over that of all ten.
-double burst_ratio(const TrafficWindow& window, RuleNumber rule) {
-  const auto all = static_cast<double>(window.of(rule).requests);
-  return all == 0 ? 0 : static_cast<double>(window.of(rule, 2).requests) * 5 / all;
-}
-
 // `id`: empty for checks without a rule.
 void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const Rule* rule, RuleNumber number) {
@@ -83,8 +80,9 @@ void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   const auto last = adapts && switches != nullptr ? switches->of(id) : std::nullopt;
   const Algorithm active = last ? last->active.algorithm : ActiveAlgorithm().algorithm;
   json.begin_object().field("rule", id);
-  write_counts(json, picture.traffic->sum.second(0).of(number));
-  json.field("burst_ratio", burst_ratio(picture.traffic->sum, number));
+  const TrafficSnapshot& traffic = *picture.traffic;
+  write_counts(json, traffic.sum.second(0).of(number));
+  json.field("burst_ratio", rates_of(traffic.sum, traffic.known_seconds, number).burst_ratio);
   if (rule != nullptr) {
     json.field("algorithm", algorithm_name(adapts ? active : rule->quota.algorithm()));
     json.field("adaptive", adapts);
@@ -224,7 +222,7 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   json.key("fleet").begin_object().field("nodes", picture.traffic->nodes.size());
   json.field("t", picture.wall_end(picture.traffic->newest));
   json.field("alone", picture.traffic->scope == TrafficSnapshot::Scope::kNode);
-  write_rates(json, picture.traffic->sum);
+  write_rates(json, picture.traffic->sum, picture.traffic->known_seconds);
   json.end_object();
   write_here(json, view, picture, figures);
   write_redis(json, picture, figures.shared);

@@ -95,7 +95,7 @@ SharedStoreFigures FleetState::shown(Mode mode, const TrafficSnapshot& traffic) 
                            .live_nodes = live_nodes(),
                            .traffic = {.is_alone = traffic.scope == TrafficSnapshot::Scope::kNode,
                                        .nodes = traffic.nodes.size(),
-                                       .rates = rates_of(traffic.sum),
+                                       .rates = rates_of(traffic.sum, traffic.known_seconds),
                                        .totals = traffic.totals},
                            .counts = sums.counts};
   {
