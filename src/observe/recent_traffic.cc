@@ -70,6 +70,7 @@ void RecentTraffic::end_second(Instant now) {
   own_.window.push(std::move(grown));
   seconds_ += missed + 1;
   last_ = next_ + missed * kSecond;
+  if (fleet_.heard_at) *fleet_.heard_at += missed * kSecond;  // nobody listened
   next_ = second_after(last_ + kTickMin);
   publish(now);
 }

@@ -10,8 +10,8 @@
 //
 // The fleet's seconds come from Redis, by its clock (store/redis/fleet/traffic_field.h), and all
 // nodes read the same ones: the same figures a second later. While nothing comes, the node's own
-// figures stand in their place. A node that has written nothing for kGoneSeconds is taken out of
-// the sums, also out of the seconds before.
+// figures stand in their place; time in which the process did not run is no silence. A node that
+// has written nothing for kGoneSeconds is taken out of the sums, also out of the seconds before.
 //
 // A fleet's window has the rules that its nodes send: the busiest 100 of the fleet, and the
 // busiest 100 of each node. The node's own window has them all.

@@ -191,6 +191,18 @@ TEST_F(RecentTrafficTest, WithoutWordOfTheFleetTheNodeStandsForItself) {
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{13, 0}));
 }
 
+TEST_F(RecentTrafficTest, AProcessThatWasStoppedIsNotAlone) {
+  hear(500, {node("a", {.all = {10, 0}})});
+  now_ += 60s;
+  recent_.tick(now_);
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kFleet);
+  EXPECT_EQ(recent_.snapshot()->newest, 500);
+  hear(560, {node("a", {.all = {10, 0}})});
+  EXPECT_EQ(recent_.snapshot()->known_seconds, 1);
+  advance(4s);
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode) << "nobody answers";
+}
+
 TEST_F(RecentTrafficTest, SecondsOfWhichNobodyHasWrittenAreNotKnown) {
   advance(2s);
   EXPECT_EQ(recent_.snapshot()->known_seconds, 2);
