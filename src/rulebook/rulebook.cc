@@ -200,7 +200,7 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
 }
 
 std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now) {
-  auto [file, rules, author] = rules_in(state_, by_hand);
+  auto [file, all, rules, author] = rules_in(state_, by_hand);
   author.who += author.who.empty() ? "another node" : ", at another node";
   return take_over(std::move(rules), state_.version + 1, std::move(author), now);
 }
@@ -208,7 +208,12 @@ std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now)
 RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   auto read = rules_by_hand_in(by_hand);
   if (!read) throw Refusal{kMalformed, "it cannot read them"};
-  if (read->file != hash_of(base.in_file.rules)) {
+  const std::uint64_t own = hash_of(base.in_file.rules);
+  if (own == read->all) {  // somebody has written them into its file
+    read->rules = base.in_file.rules;
+    return *std::move(read);
+  }
+  if (own != read->file) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
   for (auto& rule : read->rules) {

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '2';
+constexpr char kVersion = '3';
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
   std::unordered_map<std::string_view, std::string_view> written;
   for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
   PackedWriter out;
-  out.version(kVersion).hash(hash_of(in_file)).number(in_force.size());
+  out.version(kVersion).hash(hash_of(in_file)).hash(hash_of(in_force)).number(in_force.size());
   for (const RuleSource& rule : in_force) {
     const auto found = written.find(rule.id);
     const bool is_written = found != written.end() && found->second == rule.json;
@@ -39,7 +39,7 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   PackedReader in(bytes);
   in.version(kVersion);
-  RulesByHand read{.file = in.hash()};
+  RulesByHand read{.file = in.hash(), .all = in.hash()};
   for (std::size_t left = in.items(); left > 0; --left) {
     const std::string_view id = in.text(bytes.size());
     read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});

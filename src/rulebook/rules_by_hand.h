@@ -1,6 +1,6 @@
 // RulesByHand: all rules as requests have left them, and who made the last change, as bytes for
-// other nodes. What the file says itself does not travel: such a rule is an id alone, so a node
-// takes them only if its file has the same rules.
+// other nodes. What the file says itself does not travel: such a rule is an id alone. So a node
+// takes them only if its file has the rules that they were made on, or these.
 //
 // Thread rule: values. Tested by rules_by_hand_test.cc and fuzz/rule_change_fuzz.cc.
 
@@ -20,6 +20,7 @@ namespace weir {
 
 struct RulesByHand {
   std::uint64_t file = 0;           // hash_of() the rules of the file
+  std::uint64_t all = 0;            // and of these
   std::vector<RuleSource> rules{};  // in the order in which they apply; no text: as in the file
   RuleAuthor author{};              // of the last change
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <utility>
 
 #include "config/config.h"
@@ -23,6 +24,7 @@ TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
   EXPECT_EQ(read->author, carol);
   EXPECT_FALSE(rules_by_hand_in(to_bytes(kFile, kChanged, {.by = std::string(65, 'x')})));
   EXPECT_EQ(read->file, hash_of(kFile));
+  EXPECT_EQ(read->all, hash_of(kChanged));
   auto expected = kChanged;
   expected[1].json.clear();
   EXPECT_EQ(read->rules, expected);
@@ -104,6 +106,10 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
   Node other(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})");
   EXPECT_EQ(other.follow(first.put(kSix)), kOtherFile);
   EXPECT_EQ(other.limit(), 5);
+  Node written(std::regex_replace(kText, std::regex("5"), "6"));
+  EXPECT_EQ(written.follow(first.put(kSix)), "");
+  EXPECT_EQ(written.changes, std::vector<std::string>()) << "its file has them";
+  EXPECT_EQ(written.limit(), 6);
 }
 
 TEST(RulesByHand, AreCheckedAsThoseOfARequestAre) {

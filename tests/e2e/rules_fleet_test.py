@@ -167,6 +167,11 @@ class Shared(unittest.TestCase):
         self.assertEqual((reply["persisted"], reply["fleet"]["runs"]), (True, 2))
         wait_for([second], 7)
         self.assertEqual(ask(second, get("/admin/rules/api")).json()["origin"], "request")
+        self.assertEqual(first.stop(), 0)
+        again = self.node(CONFIG.replace("1000", "7"))  # its file, as it was written
+        wait_until(lambda: hold(second)["runs"] == 2 and reasons(hold(again)) == ["", ""],
+                   "both run it")
+        self.assertEqual(ask(again, get("/admin/rules/api")).json()["origin"], "file")
 
     def test_what_others_wrote_into_redis_is_checked_as_a_request_is(self):
         first, second = self.fleet(2)
