@@ -42,6 +42,7 @@ const BY_SECOND_S = 600;
 const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
 const BLOCKS_SHOWN = 3;
+const CAUSES_SHOWN = 3;
 const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
 
 export class OverviewTab extends Tab {
@@ -261,14 +262,14 @@ export class OverviewTab extends Tab {
       h("a", { href: address("denials", { rule }) }, "Show them"));
   }
 
-  /** By each cause, if another than the limit has denied; as far as this node has recorded them. */
+  /** By each cause, if another than the limit has denied; as far as this node has recorded it. */
   private sinceWhen(rule: string, since: number, now: number): string {
     const causes = (this.causes.get(rule) ?? []).map(({ cause, first, last }) =>
       ({ cause: String(cause), first: Number(first), last: Number(last) }));
     if (causes.every(({ cause }) => cause === "limit")) {
       return `, since ${moment(since)} (${lasting(Math.max(0, now - since))})`;
     }
-    const said = causes.sort((one, other) => other.last - one.last).map(({ cause, first, last }) =>
+    const said = causes.slice(0, CAUSES_SHOWN).map(({ cause, first, last }) =>
       `${CAUSES[cause] ?? cause} ${last > now - NOW_S ? `since ${moment(first)}`
         : first === last ? `at ${moment(first)}` : `from ${moment(first)} to ${moment(last)}`}`);
     return `: ${onThisNode()}${said.join(", ")}`;

@@ -29,6 +29,8 @@ constexpr std::size_t kShown = 100;  // unless the request says otherwise
 constexpr std::size_t kShownMax = 10'000;
 // Of 1970. A number of seconds that is less is a span.
 constexpr std::int64_t kFirstSecond = 1'000'000'000;
+// A cause that comes again after it is another event: Redis was lost twice.
+constexpr Duration kCausePause = std::chrono::seconds(10);
 constexpr unsigned kNetworkBits4 = 24;
 constexpr unsigned kNetworkBits6 = 64;
 
@@ -188,17 +190,24 @@ GroupName group_of(const DenialRecord& denial, By by) {
   return {denial.is_shadow, denial.rule, {}};
 }
 
-// The most denied first. REQUIRES: the earliest denial comes first
+// The most denied first; of causes the latest. REQUIRES: the earliest denial comes first
 std::vector<Group> groups_of(const std::vector<DenialRecord>& denials, By by) {
   std::map<GroupName, Group> named;
+  std::vector<Group> groups;
   for (const DenialRecord& denial : denials) {
-    Group& group = named.try_emplace(group_of(denial, by), Group{denial}).first->second;
+    Group& group = named.try_emplace(group_of(denial, by), Group{denial, denial.at}).first->second;
+    if (by == By::kCause && denial.at > group.last + kCausePause) {
+      groups.push_back(std::exchange(group, Group{denial}));
+    }
     group.last = denial.at;
     group.times += denial.times;
   }
-  std::vector<Group> groups;
   for (auto& [name, group] : named) groups.push_back(std::move(group));
-  std::ranges::stable_sort(groups, std::ranges::greater(), &Group::times);
+  if (by == By::kCause) {
+    std::ranges::stable_sort(groups, std::ranges::greater(), &Group::last);
+  } else {
+    std::ranges::stable_sort(groups, std::ranges::greater(), &Group::times);
+  }
   return groups;
 }
 
