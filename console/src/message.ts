@@ -85,7 +85,7 @@ function readPoint(from: json.Fields) {
 function readSum(from: json.Fields) {
   const rule = json.text(from.rule);
   if (rule === undefined) return [];
-  return [{ rule, ...readRates(from),
+  return [{ rule, ...readRates(from), apart: json.number(from.denied_apart) ?? 0,
     /** When the seconds of the first and last denial began, without a pause of a minute. */
     since: json.number(from.denying_since), last: json.number(from.last_denied)! - 1 }];
 }

@@ -65,7 +65,8 @@ export class RuleTable {
       sort: { title: "Denied", falls: true },
       columns: [
         { title: "Rule", by: ({ rule }) => rule, cell: named },
-        { title: "Denied", by: ({ denied }) => denied, figures: true, cell: deniedOf },
+        { title: "Denied", figures: true, cell: deniedOf,
+          by: ({ denied, sum }) => denied === undefined ? denied : denied + (sum?.apart ?? 0) },
         { title: "Requests", by: ({ requests }) => requests, figures: true,
           cell: ({ requests }) => count(requests) },
         { title: "Denying", by: ({ sum }) => sum?.last, cell: denying },
@@ -131,11 +132,13 @@ function listed(value: unknown): string {
 function deniedOf({ denied, sum }: Row): Child {
   return h("span", { class: denied ? "bad" : "" }, count(denied),
     denied ? h("small", {}, share(sum?.denyRate)) : null,
+    sum?.apart ? h("small", { class: "bad" }, `and ${count(sum.apart)} of ${
+      feed.last?.alone ? "the fleet" : "this node alone"}`) : null,
     sum?.shadow ? h("small", {}, `${count(sum.shadow)} would be`) : null);
 }
 
 function denying({ sum }: Row): Child {
-  if (!sum?.denied || !sum.since || !sum.last) return "";
+  if (!sum?.since || !sum.last) return "";
   const isNow = sum.last > (feed.last?.fleetT ?? 0) - NOW_S;
   return h("span", { class: "time" },
     isNow ? `since ${moment(sum.since)}` : `last at ${moment(sum.last)}`);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace weir {
@@ -111,6 +110,7 @@ DenyingRules rules_of(const TrafficHistory::Span& span) {
     if (counts) found.others += step->others;
     for (const RuleTraffic& one : step->counts.rules) {
       sums[one.rule] += counts ? one.counts : TrafficCounts();
+      if (!counts && one.counts.denied > 0) found.apart[one.rule] += one.counts.denied;
     }
   }
   for (const auto& [rule, counts] : sums) found.rules.push_back({.rule = rule, .counts = counts});

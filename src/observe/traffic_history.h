@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "observe/latency_counts.h"
@@ -92,6 +93,7 @@ class TrafficHistory {
 struct DenyingRules {
   std::vector<RuleTraffic> rules{};
   TrafficCounts others{};
+  std::unordered_map<RuleNumber, std::uint64_t> apart{};  // denied in the other steps
 };
 DenyingRules rules_of(const TrafficHistory::Span& span);
 

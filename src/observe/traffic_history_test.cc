@@ -128,9 +128,11 @@ TEST(TrafficHistory, TellsTheFleetsStepsFromThoseOfANodeAlone) {
   ASSERT_FALSE(alone.steps.empty());
   EXPECT_TRUE(alone.steps.back()->is_alone);
   EXPECT_EQ(rules_of(alone).rules, std::vector({denials(1, 20, 200)}));
+  EXPECT_EQ(rules_of(alone).apart.at(1), 195u);
   second(TrafficSnapshot::Scope::kFleet, 0);
   const auto both = world.history.last(24h);
   EXPECT_EQ(rules_of(both).rules, std::vector({denials(1, 195, 660)}));
+  EXPECT_EQ(rules_of(both).apart.at(1), 20u);
   std::uint64_t denied_alone = 0;
   for (const auto* step : both.steps) denied_alone += step->is_alone * step->counts.of(1).denied;
   EXPECT_EQ(denied_alone, 20u);

@@ -95,7 +95,7 @@ class Truth(PageTest):
 
     def test_a_redis_that_is_lost_and_comes_back(self):
         page = self.page
-        with self.fleet() as (redis, _):
+        with self.fleet() as (redis, nodes):
             redis.kill()
             page.find("#fleet .redis .badge.bad", "down")
             page.wait(lambda _: len(page.all("#fleet .node.warn")) == 2, "nobody knows of two")
@@ -113,6 +113,10 @@ class Truth(PageTest):
                 "last 10 minutes, without 20 s of this node alone";
               return tile.scrollWidth <= tile.clientWidth"""), "its words fit")
             self.pictures("overview-without-redis")
+            answers = [nodes[0].check(key="x", rule="login")["allowed"] for _ in range(9)]
+            denied = answers.count(False)
+            cell = "#overview .rules > section [data-row=login] [data-column=Denied]"
+            page.find(cell, f"{denied}\n")
             redis.start()
             page.go("fleet")
             page.wait(lambda _: len(self.good_nodes()) == 3, "all are well")
@@ -121,6 +125,7 @@ class Truth(PageTest):
             page.go("overview")
             page.find("#overview .chart .alone", "this node alone")
             page.wait(lambda _: "node alone" not in page.text("#overview .now"), "all count")
+            page.find(cell, f"0\nand {denied} of this node alone")
             self.pictures("overview-with-redis-again")
             page.go("fleet")
             self.assertEqual(page.all("#fleet .node.bad"), [])

@@ -113,9 +113,12 @@ void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& pict
 
 // Writes the sums of a rule over the whole span, and when it denied.
 void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& picture,
-                const TrafficHistory& history, const RuleTraffic& rule) {
+                const TrafficHistory& history, const DenyingRules& sums, const RuleTraffic& rule) {
   json.begin_object().field("rule", view.traffic.rules().id_of(rule.rule));
   write_counts(json, rule.counts);
+  if (const auto found = sums.apart.find(rule.rule); found != sums.apart.end()) {
+    json.field("denied_apart", found->second);
+  }
   if (const auto run = history.run(rule.rule)) {
     json.field("denying_since", picture.wall(run->first));
     json.field("last_denied", picture.wall(run->last));
@@ -127,8 +130,9 @@ void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& pictu
 void write_denying(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                    const TrafficHistory& history) {
   json.key("denying").begin_array();
-  for (const RuleTraffic& one : rules_of(history.last(std::chrono::minutes(1))).rules) {
-    if (one.counts.denied > 0) write_sums(json, view, picture, history, one);
+  const DenyingRules sums = rules_of(history.last(std::chrono::minutes(1)));
+  for (const RuleTraffic& one : sums.rules) {
+    if (one.counts.denied > 0) write_sums(json, view, picture, history, sums, one);
   }
   json.end_array();
 }
@@ -243,7 +247,9 @@ std::string history_json(const NodeView& view, const LivePicture& picture,
   json.end_array();
   const auto denying = rules_of(found);
   json.key("rules").begin_array();
-  for (const RuleTraffic& one : denying.rules) write_sums(json, view, picture, history, one);
+  for (const RuleTraffic& one : denying.rules) {
+    write_sums(json, view, picture, history, denying, one);
+  }
   json.end_array().key("others").begin_object();
   write_counts(json, denying.others);
   json.end_object().end_object();
