@@ -249,7 +249,7 @@ export class OverviewTab extends Tab {
 
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
   private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
-    const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule);
+    const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule && group.key !== "");
     const when = since === undefined ? "" : this.sinceWhen(rule, since, t);
     const where = when.startsWith(":") ? "" : onThisNode();
     return h("li", {},

@@ -27,11 +27,11 @@ export async function deniedBy(
 /** isPart: there were more, of which nothing is kept. */
 export function readDenied(by: By | "cause", { groups, forgotten }: json.Fields) {
   return { isPart: (json.number(forgotten) ?? 0) > 0, groups: json.objects(groups)
-    .filter((group) => group.shadow !== true && json.text(group[by] ?? group.hash)) };
+    .filter((group) => group.shadow !== true && json.text(group[by === "key" ? "hash" : by])) };
 }
 
 export function keyOf(group: json.Fields): Child {
-  const shown = verbatim(keyText(group));
+  const shown = group.key === "" ? keyText(group) : verbatim(keyText(group));
   const [rule, key] = [json.text(group.rule), wholeKey(group)];
   return rule && key ? h("a", { href: address("explain", { rule, key }) }, shown) : shown;
 }

@@ -111,6 +111,8 @@ test("what is not known of denials is left out, and what passed", () => {
     { network: "192.0.2.0/24", shadow: true, times: 7 }] });
   assert.deepEqual([groups.length, groups[0].network, groups[0].times, isPart],
     [1, "192.0.2.0/24", 3, true]);
+  const shared = { rule: "api", hash: "9f", key: "" };
+  assert.deepEqual(readDenied("key", { groups: [shared] }).groups, [shared]);
 });
 
 test("new events are those with higher ids, or all of a server that began again", () => {
