@@ -48,7 +48,7 @@ const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
 export class OverviewTab extends Tab {
   private readonly tiles = {
     denied: new Tile("Denied"),
-    requests: new Tile("Requests/s", "last second"),
+    requests: new Tile("Requests/s", "last second, counted by rules"),
     p99: new Tile("Latency p99", "last 10 s"),
     burst: new Tile("Burst ratio", "last 2 s of 10"),
     keys: new Tile("Keys", "last 2 minutes"),
