@@ -125,7 +125,7 @@ export class OverviewTab extends Tab {
       for (const told of [this.histories, this.askedMs]) told.clear();
     }
     this.uptime = last.uptime ?? 0;
-    const begin = startWithin(this.chosen, last);
+    const begin = this.startWithin(this.chosen);
     say(this.young, begin ? `known since ${moment(begin)}` : "");
     this.showNow(last);
     this.showTiles(last);
@@ -141,8 +141,14 @@ export class OverviewTab extends Tab {
 
   // ---- what the server remembers -------------------------------------------------------
 
+  /** What rules denied in the last minute is told each second; all of the page has that. */
   private history({ name }: Span): History {
-    return this.histories.get(name) ?? NOTHING;
+    const history = this.histories.get(name) ?? NOTHING;
+    if (name !== MINUTE.name) return history;
+    const { denying = [] } = feed.last ?? {};
+    const others = history.rules.filter(({ rule }) => !denying.some((one) => one.rule === rule));
+    return { ...history,
+      rules: [...denying, ...others.map((sum) => ({ ...sum, denied: 0, denyRate: 0 }))] };
   }
 
   /** The steps of a span, with each second that has come since. */
@@ -151,6 +157,16 @@ export class OverviewTab extends Tab {
     if (span.seconds <= BY_SECOND_S) return feed.seconds.filter(({ t }) => t > first);
     const { points } = this.history(span);
     return points.length > 0 ? withTold(points, feed.seconds) : [];
+  }
+
+  /** Since when the node knows what it sums up, if that is in the span and not all of it. */
+  private startWithin(span: Span): number | undefined {
+    const { t = 0, uptime = Infinity } = feed.last ?? {};
+    if (uptime >= span.seconds) return undefined;
+    const points = this.points(span);
+    const isAlone = points[points.length - 1]?.alone;
+    const first = points.find(({ t: ended, alone }) => ended > t - uptime && alone === isAlone);
+    return Math.max(t - uptime, first ? first.t - first.seconds : 0);
   }
 
   /** Those that have denied in it, the fleet's or this node's. */
@@ -162,8 +178,9 @@ export class OverviewTab extends Tab {
 
   /** Which time the sums of its rules are of. */
   private timeOf(span: Span): string {
+    const begin = this.startWithin(span);
     return timeOf(sumOf(this.points(span)),
-      lastOf(span.seconds, span.words, feed.last?.uptime));
+      lastOf(span.seconds, span.words, begin && (feed.last?.fleetT ?? 0) - begin));
   }
 
   /** The shortest span that has all of what the charts show. */
@@ -234,7 +251,7 @@ export class OverviewTab extends Tab {
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
       this.blocks.total > 0 ? this.blocked() : null,
-      denying.length === 0 ? h("li", {}, this.nobody(last)) : null)));
+      denying.length === 0 ? h("li", {}, this.nobody()) : null)));
   }
 
   /** "Blocked: alice by login, 192.0.2.0/24 by all rules, and 2 more" */
@@ -275,14 +292,14 @@ export class OverviewTab extends Tab {
     return `: ${onThisNode()}${said.join(", ")}`;
   }
 
-  private nobody(live: Live): string {
+  private nobody(): string {
     if (!this.histories.has(this.chosen.name)) return "Not known yet.";
     const [newest] = this.deniedIn(this.chosen).sort((one, other) => other.last! - one.last!);
     const nobody = this.blocks.total > 0 ? "Nobody else" : "Nobody";
     if (newest) return `${nobody}. The last denial was at ${moment(newest.last!)}, by ${
       newest.rule || "a check without a rule"}.`;
-    const begin = startWithin(this.chosen, live);
-    return `${nobody}, and nobody ${begin ? `since ${moment(begin)}, when the node started`
+    const begin = this.startWithin(this.chosen);
+    return `${nobody}, and nobody ${begin ? `since ${moment(begin)}, when the node began to count`
       : `in the last ${this.chosen.words}`}.`;
   }
 
@@ -293,7 +310,7 @@ export class OverviewTab extends Tab {
     const { fleet, here, redis, t } = last;
     const nodes = shownNodes(last.nodes);
     const isPart = nodes.some((node) => node.gone !== undefined);
-    const begin = startWithin(this.chosen, last);
+    const begin = this.startWithin(this.chosen);
     const points = this.points(this.chosen).filter(({ t: ended }) => ended > (begin ?? 0));
     const sums = sumOf(points);
     const state = deniedState(sums);
@@ -383,11 +400,6 @@ export class OverviewTab extends Tab {
 /** Where figures of a fleet stand next to those of this node. */
 function onThisNode(): string {
   return (feed.last?.nodeCount ?? 1) > 1 ? "on this node " : "";
-}
-
-/** When the node started, if it is younger than the span: it knows nothing of what was before. */
-function startWithin({ seconds }: Span, { t, uptime = Infinity }: Live): number | undefined {
-  return uptime < seconds ? t - uptime : undefined;
 }
 
 const KINDS: Record<string, [string, string]> = {

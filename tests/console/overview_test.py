@@ -62,6 +62,24 @@ class Overview(PageTest):
         return self.page.find(f'#overview .rules > section [data-row="{rule}"] '
                               f'[data-column="{column}"]').text
 
+    def agrees(self, times):
+        """That card and table say the same of the last minute, while it changes."""
+        agreed = []
+
+        def look(_):
+            card, cell = self.page.run("""
+              const rows = document.querySelector("#overview .rules > section");
+              const cell = rows.querySelector("[data-row=login] [data-column=Denied] span");
+              return [document.querySelector("#overview .now").textContent,
+                cell.firstChild.textContent]""")
+            now = re.search(r"login denied (\S+) of", card)[1]
+            if now != cell:
+                agreed.clear()
+            elif now not in agreed:
+                agreed.append(now)
+            return len(agreed) == times
+        return look
+
     def first_screen(self, selector):
         """Whether all of it is above the fold, of a desk and of a phone."""
         for width, height in SIZES.values():
@@ -94,7 +112,7 @@ class Overview(PageTest):
         with self.server() as server:
             page.open(server.url)
             page.find("#overview .now", "Nobody, and nobody since ")
-            page.find("#overview .now", ", when the node started.")
+            page.find("#overview .now", ", when the node began to count.")
             self.pictures("overview-idle")
             began = time.strftime("%H:%M")
             with traffic(server):
@@ -120,6 +138,7 @@ class Overview(PageTest):
                 self.assertIn("5 per 1m, /login, by client", self.cell("login", "Rule"))
                 self.assertIn("would be", self.cell("trial", "Denied"))
                 self.assertEqual(self.cell("api", "Denied"), "0")
+                page.wait(self.agrees(3), "card and table agree three times")
                 rows = [row.get_attribute("data-row") for row in page.all(ROWS)]
                 self.assertEqual(rows[-1], "api", "sorted by what is denied")
                 self.pictures("overview-denied")

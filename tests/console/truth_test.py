@@ -8,7 +8,7 @@ import time
 import browser
 from browser import PageTest
 from redis_world import Redis
-from weir_server import Weir, check_request
+from weir_server import Weir, check_request, get
 
 CONFIG = """
 show_keys: true
@@ -73,6 +73,13 @@ class Truth(PageTest):
     def test_a_node_that_dies_stays_until_somebody_dismisses_it(self):
         page = self.page
         with self.fleet() as (_, nodes):
+            page.go("overview")
+            since = seen_at(page.find("#overview .now", "nobody since").text)
+            with nodes[0].connect() as client:
+                points = client.ask(get("/console/history?span=1m")).json()["points"]
+            begin = next(each["t"] - 1 for each in points if not each.get("alone"))
+            self.assertLess(abs(since - begin % 86400), 1.1, "of what it sums up, not its start")
+            page.go("fleet")
             began = time.time()
             nodes[2].process.kill()
             dead = page.find("#fleet .node.bad", "gone")
