@@ -6,12 +6,12 @@ import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
 import { keyText } from "./denials";
 import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
-import { exact, moment, span } from "./format";
+import { moment, span } from "./format";
 import * as json from "./json";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
-import { again } from "./words";
+import { because, verdict } from "./words";
 import { ruleNames } from "./written";
 
 /** The busiest keys are counted by minutes, so that is often enough. */
@@ -113,21 +113,10 @@ export class KeysTab extends Tab {
   }
 
   private async look(chosen: Chosen): Promise<void> {
-    const { ok, problem, body } = await ask("/v1/look", { body: chosen });
+    const { ok, problem, body } = await ask("/v1/explain", { body: chosen });
     if (!ok) return tell(this.state, "bad", problem);
-    if (body.allowed !== true) {  // a look does not tell blocks from limits
-      const explained = await ask("/v1/explain", { body: chosen });
-      const [rule] = json.objects(explained.body.applies);
-      if (rule?.decided_by === "blocked") {
-        return tell(this.state, "bad", `${keyText(chosen)} is blocked: ${again(rule)}.`);
-      }
-    }
-    const [left, limit] = [json.number(body.remaining), json.number(body.limit)];
-    const said = `${exact(left ?? 0)} of ${exact(limit ?? 0)} left, ` +
-      `by ${json.text(body.algorithm)}`;
-    tell(this.state, body.allowed === true ? "good" : "bad", body.allowed === true
-      ? `${keyText(chosen)} would be allowed: ${said}.`
-      : `${keyText(chosen)} would be denied: ${said}; ${again(body)}.`);
+    const { level, text } = verdict(body);
+    tell(this.state, level, [text, ...json.objects(body.applies).flatMap(because)].join(" "));
   }
 
   private async reset(chosen: Chosen): Promise<void> {

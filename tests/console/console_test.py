@@ -280,44 +280,6 @@ class Console(unittest.TestCase):
     def write_curl(self, command):
         self.browser.type("#explain-request textarea", command)
 
-    def test_a_key_is_looked_at_blocked_lifted_and_reset(self):
-        page = self.browser
-        for _ in range(6):
-            self.server.check(key="alice", rule="login")
-        page.open(self.server.url, "keys", "?rule=login&key=alice")
-        page.find("#keys .data", "alice")
-        page.click("#look")
-        page.find("#keys .message.bad", "would be denied: 0 of 5 left")
-        page.click("#reset")
-        page.click("dialog button.danger")
-        page.find("#keys .message.good", "starts at 0")
-        page.click("#block")
-        page.type("dialog .field:nth-child(2) input", "too fast")
-        page.type("dialog .field:nth-child(3) input", "carol")
-        page.click("dialog button.danger")
-        page.find("#keys .message.good", "blocked for 5m")
-        page.find("#keys td", "by hand too fast")
-        page.click("#look")
-        page.find("#keys .message.bad", "alice is blocked: it fits again in")
-        page.find("#keys [data-column=By]", "carol")
-        page.wait(lambda _: re.fullmatch(r"\d\d:\d\d:\d\d",
-                                         page.text("#keys [data-column=Since]")), "since when")
-        page.click("#explain-key")
-        page.find(".applied.bad", "is blocked")
-        page.driver.back()
-        page.click("#keys button", "Lift")
-        page.find("#keys .message.good", "lifted")
-        page.find("#keys .data", "Nobody is blocked")
-        page.click("#keys button", "Choose")
-        page.find("#keys .message.good", "would be allowed: 5 of 5 left")
-        for key, shown in (("192.0.2.0/24", "192.0.2.0/24"), ("ab\u202ecd", "ab\\u{202e}cd")):
-            page.run("document.querySelector('#keys input').value = arguments[0]", key)
-            page.click("#block")
-            page.find("dialog h2", shown)
-            page.find("dialog p", "this network" if "/" in key else "this key")
-            page.click("dialog button", "Cancel")
-            page.gone("dialog")
-
     # ---- who may -----------------------------------------------------------------------
 
     def test_a_token_signs_in(self):
