@@ -16,7 +16,8 @@ import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
   STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, lastsText,
-  pastOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot, whereText,
+  pastOf, patchOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot,
+  whereText,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -182,7 +183,7 @@ export class RulePage {
       ...fact("Changes", origin === "envoy" ? ["in Envoy's file"] : []),
       h("dt", {}, "Now"), this.now);
     say(this.rollButton, isRollingOut(rule) ? "Stop rollout" : "Roll out");
-    this.rollButton.hidden = shareOf(rule) === "100%";
+    this.rollButton.hidden = shareOf(rule) === "100%" || rule.enforce === "proportional";
     this.stances.forEach((pressed, at) => {
       const isOn = STANCE_NAMES[at] === stanceOf(rule);
       pressed.setAttribute("aria-pressed", String(isOn));
@@ -240,10 +241,10 @@ export class RulePage {
   private async turn(to: Stance): Promise<void> {
     const from = countedAs(stanceOf(this.rule!), to);
     if (stanceOf(this.rule!) === to) return;
-    const { label, question, patch } = STANCES[to];
+    const { label, question } = STANCES[to];
     const says = switchSays(from, to, this.lately(from), this.fleet);
     await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
-      label, { method: "PATCH", body: patch });
+      label, { method: "PATCH", body: patchOf(to, this.rule!) });
   }
 
   private async roll(): Promise<void> {

@@ -11,7 +11,7 @@ export type Stance = "enforced" | "shadow" | "off";
 /** "part": enforced, for some of the keys. */
 export type State = Stance | "part";
 
-/** What each does, and the fields that make it so; null drops one. */
+/** What each does, and the fields that make it so; null drops one. See patchOf(). */
 export const STANCES: Record<Stance, Readonly<{
   label: string; question: string; then: string; patch: json.Fields;
 }>> = {
@@ -24,6 +24,12 @@ export const STANCES: Record<Stance, Readonly<{
   off: { label: "Off", question: "Switch off",
     then: "It counts nothing and denies nobody from now on", patch: { enabled: false } },
 };
+
+/** The change that makes it so; a rule that is proportional stays that. */
+export function patchOf(to: Stance, { enforce }: json.Fields): json.Fields {
+  const { patch } = STANCES[to];
+  return enforce === "proportional" ? { ...patch, enforce } : patch;
+}
 
 export function stanceOf(rule: json.Fields): State {
   const share = shareOf(rule);

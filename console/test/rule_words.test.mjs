@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, pastOf, rolloutOf, rolloutText, runsText, stanceOf, switchSays,
-  whereText,
+  authorOf, elseOf, holdText, pastOf, patchOf, rolloutOf, rolloutText, runsText, stanceOf,
+  switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -30,6 +30,9 @@ test("a rule does one thing of three, or one of them in part", () => {
   assert.deepEqual(["0%", "10%", "100%"].map((enforce) => stanceOf({ enforce })),
     ["shadow", "part", "enforced"]);
   assert.equal(stanceOf({ enforce: "proportional" }), "enforced");
+  assert.equal(patchOf("shadow", { enforce: "10%" }).enforce, null);
+  const given = { enforce: "proportional" };
+  for (const to of ["shadow", "enforced"]) assert.equal(patchOf(to, given).enforce, given.enforce);
 });
 
 test("a rollout begins where the rule is, and says its steps", () => {

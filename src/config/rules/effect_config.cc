@@ -231,10 +231,10 @@ void read_enforcement(const SectionReader& reader, Rule& rule) {
   const auto share = reader.get<std::string>("enforce");
   if (!share) return;
   rule.is_proportional = share == "proportional";
+  if (rule.is_proportional) return;
   if (rule.shadow) {
     reader.mistake("enforce", "'shadow: true' is 'enforce: 0%'; remove one of them");
   }
-  if (rule.is_proportional) return;
   rule.enforced_percent = percent_in(*share);
   rule.shadow = rule.enforced_percent == 0;
 }

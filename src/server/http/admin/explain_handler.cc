@@ -158,9 +158,10 @@ void write_limits(JsonWriter& json, const Asks::Limits& limits, Mode mode, const
 }
 
 // Writes the share of the key's requests that is dropped now, whatever its counter has left.
-void write_share(JsonWriter& json, const Rule& rule, const Answer& answer) {
-  if (!rule.is_proportional) return;
-  const std::int64_t above = std::max<std::int64_t>(0, answer.offered - answer.quota.limit());
+void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
+  if (!ask.rule->is_proportional) return;
+  const std::int64_t within = ask.is_shadow() ? answer.offered : answer.quota.limit();
+  const std::int64_t above = std::max<std::int64_t>(0, answer.offered - within);
   json.field("enforce", "proportional").field("offered", answer.offered);
   json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
 }
@@ -175,7 +176,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("cost", ask.cost);
   json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
-  write_share(json, *ask.rule, answer);
+  write_share(json, ask, answer);
   json.field("decided_by", cause_name(answer));
   if (answer.cause == Answer::Cause::kNotCounted) {
     json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
