@@ -221,6 +221,9 @@ TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
             std::string::npos);
   EXPECT_NE(text.find("weir_rule_keys{rule=\"login\"} 2\n"), std::string::npos);
   EXPECT_NE(text.find("weir_blocks 1\n"), std::string::npos);
+  door.now += 60s;
+  const std::string later = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(later.find("weir_blocks 0\n"), std::string::npos) << "those that have ended are none";
 }
 
 TEST(HttpPages, RulesSayHowLongTheirAnswersTook) {

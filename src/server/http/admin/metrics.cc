@@ -399,6 +399,7 @@ MetricSamples Metric::read(const Figures& figures) const {
 }
 
 Figures figures_of(HttpCore& core, const NodeView& view, Instant now) {
+  core.blocks().expire(now);
   return {.view = view,
           .now = now,
           .traffic = view.traffic.summary(now),
