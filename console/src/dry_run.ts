@@ -86,7 +86,7 @@ export class DryRun {
       `${exact(readCount(asked).requests)} requests, ${plural(denied.keys, "key")}, in the last ` +
       `${span(json.number(seconds))} (${kept === 1 ? "every key" : `one key of ${exact(kept)}`} ` +
       "is remembered). " +
-      `The rule in force: ${exact(readCount(json.object(inForce).denied).requests)}.`;
+      `The rule as it is now: ${exact(readCount(json.object(inForce).denied).requests)}.`;
     say(this.said, judged.limit === limit
       ? `${text} Of them an exact log would have allowed ${exact(early)}.` : text);
     this.slider.setAttribute("aria-valuetext", `limit ${exact(limit)}`);

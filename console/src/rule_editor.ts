@@ -155,7 +155,7 @@ export class RuleEditor {
   }
 
   private preview(ok: boolean, changes: readonly string[]): void {
-    const none = ok ? "Nothing: this is the rule in force."
+    const none = ok ? "Nothing: this is the rule as it is now."
       : "Nothing, as long as it has mistakes.";
     fill(this.changes, ...(changes.length > 0 && ok ? changes : [none])
       .map((text) => h("li", {}, text)));

@@ -241,7 +241,7 @@ class RulePage(PageTest):
         with Weir("--threads", "1", config=CONFIG) as server:
             page.open(server.url, "rules", "?rule=plain")
             page.click("#rule-page .buttons button", "Edit")
-            page.find(".editor .changes", "Nothing: this is the rule in force.")
+            page.find(".editor .changes", "Nothing: this is the rule as it is now.")
             self.assertEqual(patch(server, {"limit": 6}).status, 200)  # of another rule
             page.find("#rule-page .facts", "10 per 1m")
             self.assertEqual(patch(server, {"enabled": False}, rule="plain").status, 200)
@@ -264,7 +264,7 @@ class RulePage(PageTest):
             self.assertEqual(rule_of(server, "plain")["limit"], 11)
             page.find("#rule-page .facts", "11 per 1m")
             self.assertEqual(page.find(".editor .changes").text,
-                             "Nothing: this is the rule in force.")
+                             "Nothing: this is the rule as it is now.")
             page.type(".editor textarea", "id: plain\nlimit: 12\nwindow: 1m\n")
             page.find(".editor .changes", "12 per 1m")
             self.assertEqual(patch(server, {"limit": 7}).status, 200)  # of another rule
@@ -289,7 +289,7 @@ class RulePage(PageTest):
             page.run("arguments[0].focus()", page.find(".dry-run input[type=range]"))
             page.press("ARROW_LEFT", "ARROW_LEFT")
             said = page.find(".dry-run p", "Limit 80 would have denied 38 of 268 requests, 2 keys")
-            self.assertIn("(every key is remembered). The rule in force: 3.", said.text)
+            self.assertIn("(every key is remembered). The rule as it is now: 3.", said.text)
             page.find(".editor .changes", "now fixed_window 80 per 1h")
             self.assertIn("limit: 80\n", page.value(".editor textarea"))
             self.pictures("dry-run")
