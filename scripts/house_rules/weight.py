@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_190),
     ("laboratory", ("lab/", "bench/"), 8_533),
-    ("console", ("console/",), 5_352),
+    ("console", ("console/",), 5_354),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_062),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_591
+TESTS_MAX = 59_593
 
 
 def weigh(tree):

@@ -115,6 +115,8 @@ class Truth(PageTest):
             page.find("#overview .tile.warn", "alone of 3")
             page.find("#overview .tile:first-child", "of this node alone")
             page.find("#overview .chart .alone", "this node alone")
+            self.assertEqual(page.run("""return [...document.querySelectorAll(".alone")].filter(
+              (band) => band.scrollWidth > band.clientWidth).length"""), 0, "no letter is cut")
             self.assertTrue(page.run("""const tile = document.querySelector("#overview .tile");
               tile.querySelector("small").textContent =
                 "last 10 minutes, without 20 s of this node alone";
