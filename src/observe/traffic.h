@@ -22,25 +22,20 @@
 #include "observe/core_slots.h"
 #include "observe/denials.h"
 #include "observe/rule_counts.h"
+#include "observe/traffic_window.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
 
-// The sum of all cores.
-struct TrafficSummary {
+// The sum of all cores. Its rates are over the last ten whole seconds.
+struct TrafficSummary : TrafficRates {
   std::array<std::uint64_t, kDecidingAlgorithmCount> allowed{};  // indexed by Algorithm
   std::array<std::uint64_t, kDecidingAlgorithmCount> denied{};
   std::uint64_t looks = 0;
   std::uint64_t store_errors = 0;
   std::uint64_t fallbacks = 0;  // decided here because a shared store had failed
-
-  // Over the last ten whole seconds.
-  double requests_per_second = 0;
-  double denied_share = 0;  // 0 to 1
-  // Rate of the last two whole seconds over that of the last ten; 0 without traffic.
-  double burst_ratio = 0;
 
   std::uint64_t total_allowed() const;
   std::uint64_t total_denied() const;
@@ -87,12 +82,8 @@ class alignas(64) CoreTraffic {
   static constexpr std::size_t kSeconds = 16;
   static constexpr std::int64_t kNoSecond = std::numeric_limits<std::int64_t>::min();
 
-  struct SecondCounts {
-    std::uint64_t requests = 0;
-    std::uint64_t denied = 0;
-  };
   // Zero if nothing is remembered of that second.
-  SecondCounts counts_of(std::int64_t second) const noexcept;
+  TrafficCounts counts_of(std::int64_t second) const noexcept;
 
   std::array<OwnCount, kDecidingAlgorithmCount> allowed_{};
   std::array<OwnCount, kDecidingAlgorithmCount> denied_{};

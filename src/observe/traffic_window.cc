@@ -8,12 +8,10 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kBurstSeconds = 2;
-
 const TrafficSecond kIdleSecond{};
 
-double per_second(std::uint64_t requests, std::size_t seconds) {
-  return static_cast<double>(requests) / static_cast<double>(seconds);
+double per_second(const CountedSeconds& counted) {
+  return static_cast<double>(counted.counts.requests) / static_cast<double>(counted.seconds);
 }
 
 }  // namespace
@@ -79,19 +77,21 @@ void TrafficWindow::replace(std::size_t age, std::shared_ptr<const TrafficSecond
   seconds_[age] = std::move(other);
 }
 
-TrafficRates rates_of(const TrafficWindow& window, std::int64_t known, RuleNumber rule) {
-  const auto all = static_cast<std::size_t>(known);
-  const auto latest = std::min(all, kBurstSeconds);
-  const auto counts = [&](std::size_t last) {
-    return rule == kNoRuleNumber ? window.all(last) : window.of(rule, last);
-  };
-  const TrafficCounts sum = counts(all);
-  if (sum.requests == 0) return {};
-  const double rate = per_second(sum.requests, all);
-  const double lately = per_second(counts(latest).requests, latest);
+TrafficRates rates_of(const CountedSeconds& all, const CountedSeconds& latest) {
+  if (all.counts.requests == 0) return {};
+  const double rate = per_second(all);
   return {.requests_per_second = rate,
-          .denied_share = static_cast<double>(sum.denied) / static_cast<double>(sum.requests),
-          .burst_ratio = lately / rate};
+          .denied_share =
+              static_cast<double>(all.counts.denied) / static_cast<double>(all.counts.requests),
+          .burst_ratio = per_second(latest) / rate};
+}
+
+TrafficRates rates_of(const TrafficWindow& window, std::int64_t known, RuleNumber rule) {
+  const auto last = [&](std::size_t seconds) -> CountedSeconds {
+    return {rule == kNoRuleNumber ? window.all(seconds) : window.of(rule, seconds), seconds};
+  };
+  const auto all = static_cast<std::size_t>(known);
+  return rates_of(last(all), last(std::min(all, TrafficWindow::kLatest)));
 }
 
 std::vector<RuleNumber> busiest_rules(const TrafficWindow& window, std::size_t most) {

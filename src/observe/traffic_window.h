@@ -53,6 +53,7 @@ struct TrafficSecond {
 class TrafficWindow {
  public:
   static constexpr std::size_t kSeconds = 10;
+  static constexpr std::size_t kLatest = 2;  // of them are compared with all
 
   // Age 0 is the second that has finished last. REQUIRES: age < kSeconds
   const TrafficSecond& second(std::size_t age) const;
@@ -80,6 +81,13 @@ struct TrafficRates {
   // Rate of the last two seconds over that of all; 0 without traffic.
   double burst_ratio = 0;
 };
+// What was counted in so many seconds.
+struct CountedSeconds {
+  TrafficCounts counts{};
+  std::size_t seconds = 0;
+};
+// REQUIRES: neither has requests in no second
+TrafficRates rates_of(const CountedSeconds& all, const CountedSeconds& latest);
 // Of all, or of a rule. `known`: how many of the seconds count; of those before nobody knows.
 TrafficRates rates_of(const TrafficWindow& window, std::int64_t known,
                       RuleNumber rule = kNoRuleNumber);

@@ -123,12 +123,6 @@ void write_misjudged(JsonWriter& json, const ErrorBar* bar) {
   json.field("share_max", estimate.most).field("confidence", 0.95).end_object();
 }
 
-TrafficRates rates_of(const TrafficSummary& traffic) {
-  return {.requests_per_second = traffic.requests_per_second,
-          .denied_share = traffic.denied_share,
-          .burst_ratio = traffic.burst_ratio};
-}
-
 void write_rates(JsonWriter& json, const TrafficRates& rates) {
   json.field("req_per_sec", rates.requests_per_second).field("burst_ratio", rates.burst_ratio);
   json.field("deny_rate", rates.denied_share);
@@ -149,7 +143,7 @@ void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTot
 
 void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
                        const RuleSwitches* switches) {
-  write_traffic(json, rates_of(traffic), totals_of(traffic), switches);
+  write_traffic(json, traffic, totals_of(traffic), switches);
 }
 
 // The fleet's, and this node's next to it.
@@ -203,7 +197,7 @@ void show_stats(HttpCore& core, const NodeView& view, const Exchange& exchange) 
   JsonWriter json;
   json.begin_object();
   write_node(json, core, figures);
-  write_rates(json, rates_of(figures.traffic));
+  write_rates(json, figures.traffic);
   write_totals(json, figures);
   write_section(json, "", figures);
   write_shared_store(json, figures);
