@@ -35,11 +35,10 @@ const FACTS: Column<NodeLine>[] = [
 function figure(
   title: string, by: (node: NodeLine) => number | undefined, text: (value: number) => string,
 ): Column<NodeLine> {
-  const cell = (node: NodeLine): string | undefined => {
+  return { title, by, figures: true, cell: (node) => {
     const value = by(node);
     return value === undefined ? undefined : text(value);
-  };
-  return { title, by, cell, figures: true };
+  } };
 }
 
 export class FleetTab extends Tab {

@@ -27,8 +27,7 @@ export function exact(value: number): string {
 function digits(value: number): string {
   const size = Math.abs(value);
   if (Number.isInteger(value)) return String(value);
-  if (size >= 100) return value.toFixed(0);
-  if (size >= 10) return value.toFixed(1);
+  if (size >= 10) return value.toFixed(size >= 100 ? 0 : 1);
   return trimmed(value.toFixed(2));
 }
 

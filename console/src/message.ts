@@ -59,8 +59,9 @@ export function readLive(value: unknown) {
 }
 
 export function readHistory(value: unknown) {
-  const { step, points, rules, others } = json.object(value);
+  const { span, step, points, rules, others } = json.object(value);
   return {
+    span: json.number(span),
     step: json.number(step) ?? 1,
     points: json.objects(points).flatMap(readPoint),
     rules: json.objects(rules).flatMap(readSum),

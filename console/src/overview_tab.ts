@@ -10,9 +10,9 @@ import {
   about, clock, count, latency, moment, plural, ratio, share, span as lasting,
 } from "./format";
 import * as json from "./json";
-import { feed, historyOf } from "./live";
+import { HISTORY_S, feed, historyOf } from "./live";
 import {
-  type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents,
+  type History, type Live, type RuleSum, type Second, type TrafficEvent, newEvents, readHistory,
 } from "./message";
 import { RunsBar } from "./runs_bar";
 import { lastOf, sumOf, timeOf, withTold } from "./series";
@@ -37,13 +37,11 @@ const DENIED_MS = 5000;
 const YOUNG_S = 300;
 /** The table is drawn in the frame after that of the charts. */
 const FRAME_MS = 20;
-/** The page has each second of so many. */
-const BY_SECOND_S = 600;
 const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
 const BLOCKS_SHOWN = 3;
 const CAUSES_SHOWN = 3;
-const NOTHING: History = { step: 1, points: [], rules: [], hasOthers: false };
+const NOTHING = readHistory({});
 
 export class OverviewTab extends Tab {
   private readonly tiles = {
@@ -72,7 +70,7 @@ export class OverviewTab extends Tab {
   private readonly askedMs = new Map<string, number>();
   private keys: DeniedList = { groups: [], isPart: false };
   /** Why rules deny that deny now. */
-  private readonly causes = new Map<string, readonly json.Fields[]>();
+  private readonly causes = new Map<string, DeniedList>();
   /** How many blocks there are, and the first that end. */
   private blocks: { total: number; first: readonly json.Fields[] } = { total: 0, first: [] };
   private asked: Span | undefined;
@@ -129,7 +127,7 @@ export class OverviewTab extends Tab {
     say(this.young, begin ? `known since ${moment(begin)}` : "");
     this.showNow(last);
     this.showTiles(last);
-    if (this.charted().seconds <= BY_SECOND_S) this.drawCharts();
+    if (this.charted().seconds <= HISTORY_S) this.drawCharts();
     say(this.period, `in ${this.timeOf(this.chosen)}`);
     window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
@@ -141,20 +139,14 @@ export class OverviewTab extends Tab {
 
   // ---- what the server remembers -------------------------------------------------------
 
-  /** What rules denied in the last minute is told each second; all of the page has that. */
   private history({ name }: Span): History {
-    const history = this.histories.get(name) ?? NOTHING;
-    if (name !== MINUTE.name) return history;
-    const { denying = [] } = feed.last ?? {};
-    const others = history.rules.filter(({ rule }) => !denying.some((one) => one.rule === rule));
-    return { ...history,
-      rules: [...denying, ...others.map((sum) => ({ ...sum, denied: 0, denyRate: 0 }))] };
+    return this.histories.get(name) ?? NOTHING;
   }
 
   /** The steps of a span, with each second that has come since. */
   private points(span: Span): readonly Second[] {
     const first = (feed.last?.fleetT ?? 0) - span.seconds;
-    if (span.seconds <= BY_SECOND_S) return feed.seconds.filter(({ t }) => t > first);
+    if (span.seconds <= HISTORY_S) return feed.seconds.filter(({ t }) => t > first);
     const { points } = this.history(span);
     return points.length > 0 ? withTold(points, feed.seconds) : [];
   }
@@ -207,17 +199,13 @@ export class OverviewTab extends Tab {
     const { name, words } = this.chosen;
     if (feed.last?.denying.length && this.isDue("keys", DENIED_MS)) {
       this.keys = await deniedBy("key", MINUTE.name);
-      await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(({ rule, since = 0 }) =>
-        this.loadCauses(rule, Math.floor(since) - 1)));
+      await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(async ({ rule, since = 0 }) =>
+        rule && this.causes.set(rule, await deniedBy("cause", Math.floor(since) - 1, { rule }))));
     }
     if (this.deniedIn(this.chosen).length === 0) this.denied.hide();
     else if (this.isDue(`denied ${name}`, DENIED_MS)) {
       await this.denied.load(name, `this node's record of the last ${words}`);
     }
-  }
-
-  private async loadCauses(rule: string, since: number): Promise<void> {
-    if (rule !== "") this.causes.set(rule, (await deniedBy("cause", since, { rule })).groups);
   }
 
   private isDue(what: string, everyMs: number): boolean {
@@ -232,7 +220,7 @@ export class OverviewTab extends Tab {
     const history = await historyOf(name, UNASKED);
     if (history) this.histories.set(name, history);
     else this.histories.delete(name);
-    if (this.shown && seconds > BY_SECOND_S) this.drawCharts();
+    if (this.shown && seconds > HISTORY_S) this.drawCharts();
   }
 
   // ---- who is denied -------------------------------------------------------------------
@@ -281,7 +269,7 @@ export class OverviewTab extends Tab {
 
   /** By each cause, if another than the limit has denied; as far as this node has recorded it. */
   private sinceWhen(rule: string, since: number, now: number): string {
-    const causes = (this.causes.get(rule) ?? []).map(({ cause, first, last }) =>
+    const causes = (this.causes.get(rule)?.groups ?? []).map(({ cause, first, last }) =>
       ({ cause: String(cause), first: Number(first), last: Number(last) }));
     if (causes.every(({ cause }) => cause === "limit")) {
       return `, since ${moment(since)} (${lasting(Math.max(0, now - since))})`;
@@ -309,24 +297,18 @@ export class OverviewTab extends Tab {
     const { tiles } = this;
     const { fleet, here, redis, t } = last;
     const nodes = shownNodes(last.nodes);
-    const isPart = nodes.some((node) => node.gone !== undefined);
     const begin = this.startWithin(this.chosen);
     const points = this.points(this.chosen).filter(({ t: ended }) => ended > (begin ?? 0));
     const sums = sumOf(points);
-    const state = deniedState(sums);
-    tiles.denied.set(share(sums.denyRate), sums.requests
-      ? `${count(sums.denied)} of ${count(sums.requests)}` : state.text, state.level,
-    timeOf(sums, begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`));
-    tiles.requests.set(count(fleet.requests), whose(last, nodes), isPart ? "warn" : "calm");
-    const p99 = latencyState(here.p99);
-    tiles.p99.set(latency(here.p99), here.p50 === undefined ? p99.text
-      : `${p99.text}, p50 ${latency(here.p50)}`, p99.level);
-    const burst = burstState(fleet);
-    tiles.burst.set(ratio(fleet.burstRatio), burst.text, burst.level);
-    const keys = keysState(here);
-    tiles.keys.set(about(here.keys), keys.text, keys.level);
+    tiles.denied.set(share(sums.denyRate), deniedState(sums),
+      timeOf(sums, begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`));
+    tiles.requests.set(count(fleet.requests), { text: whose(last, nodes),
+      level: nodes.some((node) => node.gone !== undefined) ? "warn" : "calm" });
+    tiles.p99.set(latency(here.p99), latencyState(here));
+    tiles.burst.set(ratio(fleet.burstRatio), burstState(fleet));
+    tiles.keys.set(about(here.keys), keysState(here));
     const shared = redisState(redis, t);
-    tiles.redis.set(shared.value, shared.text, shared.level);
+    tiles.redis.set(shared.value, shared);
     tiles.denied.draw(points.map(({ denyRate = 0 }) => denyRate), 0.1);
     tiles.requests.draw(points.map(({ requests = 0 }) => requests), 1);
     tiles.p99.draw(points.map(({ p99: slow = 0 }) => slow), 0);
@@ -340,7 +322,7 @@ export class OverviewTab extends Tab {
     const { step } = this.history(span);
     for (const chart of Object.values(this.charts)) {
       chart.draw(points, now, zoomed ? zoomed.to - zoomed.from : chosen.seconds,
-        span.seconds <= BY_SECOND_S ? 1 : step);
+        span.seconds <= HISTORY_S ? 1 : step);
       chart.mark(this.marks);
     }
   }

@@ -15,6 +15,7 @@ import { type Written, written } from "./written";
 
 /** A badge that changed so recently pulses, also on a page that was just opened. */
 const PULSE_S = 6;
+const MINUTE_S = 60;
 /** A rule whose last denial is older does not deny now: a fleet's figures are three seconds old. */
 export const NOW_S = 10;
 /** Rules that have a line of the last so many seconds. */
@@ -79,16 +80,22 @@ export class RuleTable {
     this.element.classList.add("rule-table");
   }
 
-  show({ rules, hasOthers }: History): void {
+  /** What was denied in the last minute is told each second, a history more seldom. */
+  show({ span, rules, hasOthers }: History): void {
     written.follow();
-    const sums = new Map(rules.map((sum) => [sum.rule, sum]));
+    const isNow = span === MINUTE_S;
+    const sums = new Map(rules.map((sum) =>
+      [sum.rule, isNow ? { ...sum, denied: 0, denyRate: 0 } : sum]));
+    for (const newest of feed.last?.denying ?? []) {
+      const { rule, since, last } = newest;
+      if (isNow) sums.set(rule, newest);
+      else if (sums.has(rule)) sums.set(rule, { ...sums.get(rule)!, since, last });
+    }
     const lines = new Map((feed.last?.rules ?? []).map((line) => [line.rule, line]));
     const names = new Set([...sums.keys(), ...lines.keys(), ...written.rules.keys()]);
     const unnamed = hasOthers ? undefined : 0;
-    const newest = new Map((feed.last?.denying ?? [])
-      .map(({ rule, since, last }) => [rule, { since, last }]));
     this.table.show([...names].map((rule) => {
-      const sum = sums.has(rule) ? { ...sums.get(rule)!, ...newest.get(rule) } : undefined;
+      const sum = sums.get(rule);
       return { rule, written: written.rules.get(rule), sum, live: lines.get(rule),
         denied: sum ? sum.denied : unnamed, requests: sum ? sum.requests : unnamed };
     }));

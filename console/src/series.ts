@@ -77,9 +77,6 @@ export function timesAlone(points: readonly Told[]): [number, number][] {
 /** At most so many values: the highest of each as many. */
 export function highest(values: readonly number[], most: number): number[] {
   const size = Math.ceil(values.length / most);
-  const found: number[] = [];
-  for (let at = 0; at < values.length; at += size) {
-    found.push(Math.max(...values.slice(at, at + size)));
-  }
-  return found;
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, at) =>
+    Math.max(...values.slice(at * size, (at + 1) * size)));
 }

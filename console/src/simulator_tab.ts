@@ -118,12 +118,15 @@ export class SimulatorTab extends Tab {
     while (this.ticks.children.length > TICKS_SHOWN) this.ticks.firstElementChild!.remove();
     const { sent, allowed, shadow, denied, failed } = simulator.sums;
     const all = simulator.run ? requestsOf(simulator.run) : 0;
-    this.tiles.sent.set(count(sent), all > 0 ? `of ${count(all)}` : "nothing yet", "calm");
-    this.tiles.allowed.set(count(allowed), shadow > 0 ? `${count(shadow)} would be denied`
-      : "by the rule", shadow > 0 ? "warn" : allowed > 0 ? "good" : "calm");
-    this.tiles.denied.set(count(denied), "by the rule", denied > 0 ? "bad" : "calm");
-    this.tiles.failed.set(count(failed), "no decision", failed > 0 ? "warn" : "calm");
-    this.tiles.median.set(latency(simulator.median()), "in this browser", "calm");
+    const { tiles } = this;
+    tiles.sent.set(count(sent),
+      { level: "calm", text: all > 0 ? `of ${count(all)}` : "nothing yet" });
+    tiles.allowed.set(count(allowed), shadow > 0
+      ? { level: "warn", text: `${count(shadow)} would be denied` }
+      : { level: allowed > 0 ? "good" : "calm", text: "by the rule" });
+    tiles.denied.set(count(denied), { level: denied > 0 ? "bad" : "calm", text: "by the rule" });
+    tiles.failed.set(count(failed), { level: failed > 0 ? "warn" : "calm", text: "no decision" });
+    tiles.median.set(latency(simulator.median()), { level: "calm", text: "in this browser" });
     this.bar.value = all > 0 ? (allowed + denied + failed) / all : 0;
   }
 }

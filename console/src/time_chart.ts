@@ -11,6 +11,7 @@ import { feed } from "./live";
 import type { Rates, Told } from "./message";
 import { highest, nearest, timesAlone } from "./series";
 import { colour, theme } from "./theme";
+import type { State } from "./words";
 
 Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
 
@@ -108,10 +109,8 @@ export class TimeChart<T extends Told> {
 
   /** The last `spanS` seconds before `now`, of which the server knows one figure each `stepS`. */
   draw(seconds: readonly T[], now: number, spanS: number, stepS = 1): void {
-    this.now = now;
     const isOther = spanS !== this.spanS || stepS !== this.stepS;
-    this.spanS = spanS;
-    this.stepS = stepS;
+    [this.now, this.spanS, this.stepS] = [now, spanS, stepS];
     this.chart ??= this.made();
     const { chart } = this;
     if (isOther) chart.options = this.chartOptions();
@@ -355,11 +354,11 @@ export class Tile {
     this.spark = drawn;
   }
 
-  set(value: string, note: string, level: string, period?: string): void {
+  set(value: string, { text, level }: State, period?: string): void {
     if (period) say(this.period, period);
     say(this.value, value);
-    say(this.note, note);
-    this.note.title = note;  // one line may be too short for it
+    say(this.note, text);
+    this.note.title = text;  // one line may be too short for it
     this.element.className = `tile ${level}`;
   }
 }

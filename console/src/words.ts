@@ -1,7 +1,7 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
 import { keyText } from "./denials";
-import { count, exact, plural, ratio, share, span, wait } from "./format";
+import { count, exact, latency, plural, ratio, share, span, wait } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -13,15 +13,15 @@ export interface State {
 }
 
 /** Words for a figure that is bad, one that is not good, and one that is. */
-function graded(isBad: boolean, isWarning: boolean, words: readonly string[]): State {
+function graded(isBad: boolean, isWarning: boolean, words: readonly string[] = []): State {
   const at = isBad ? 0 : isWarning ? 1 : 2;
-  return { level: (["bad", "warn", "good"] as const)[at]!, text: words[at]! };
+  return { level: (["bad", "warn", "good"] as const)[at]!, text: words[at] ?? "" };
 }
 
-export function deniedState({ requests, denyRate: denied = 0 }: Rates): State {
+export function deniedState({ requests, denied, denyRate = 0 }: Rates): State {
   if (!requests) return { level: "calm", text: "no traffic" };
-  return graded(denied >= 0.3, denied >= 0.05,
-    ["many denied", "some denied", denied > 0 ? "few denied" : "none denied"]);
+  const text = `${count(denied)} of ${count(requests)}`;
+  return { ...graded(denyRate >= 0.3, denyRate >= 0.05), text };
 }
 
 /** Adaptive rules begin to follow token_bucket above 3, unless the configuration says otherwise. */
@@ -30,16 +30,16 @@ export function burstState({ burstRatio: burst }: Rates): State {
   return graded(burst > 3, burst >= 2, ["burst", "rising", "steady"]);
 }
 
-export function latencyState(seconds: number | undefined): State {
-  if (seconds === undefined) return { level: "calm", text: "nothing timed" };
-  return graded(seconds >= 0.05, seconds >= 0.005, ["slow", "sluggish", "fast"]);
+export function latencyState({ p50, p99 }: Pick<Here, "p50" | "p99">): State {
+  if (p99 === undefined) return { level: "calm", text: "nothing timed" };
+  return graded(p99 >= 0.05, p99 >= 0.005, ["slow", "sluggish", "fast"]
+    .map((word) => p50 === undefined ? word : `${word}, p50 ${latency(p50)}`));
 }
 
 export function keysState({ keys, maxKeys }: Here): State {
   if (keys === undefined || !maxKeys) return { level: "calm", text: "in memory" };
-  const room = `room for ${count(maxKeys)}`;
-  const full = keys / maxKeys;
-  return full < 0.75 ? { level: "calm", text: room } : graded(full >= 0.95, true, [room, room]);
+  const [text, full] = [`room for ${count(maxKeys)}`, keys / maxKeys];
+  return full < 0.75 ? { level: "calm", text } : { ...graded(full >= 0.95, true), text };
 }
 
 export function redisState(redis: Redis | undefined, now: number): State & { value: string } {

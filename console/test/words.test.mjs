@@ -107,11 +107,12 @@ test("a rule that denies a share says so, whatever is left", () => {
 });
 
 test("figures have a level and a word", () => {
-  assert.equal(deniedState({ requests: 10, denyRate: 0.4 }).level, "bad");
+  assert.deepEqual(deniedState({ requests: 10, denied: 4, denyRate: 0.4 }),
+    { level: "bad", text: "4 of 10" });
   assert.equal(deniedState({ requests: 10, denyRate: 0.1 }).level, "warn");
   assert.equal(deniedState({ requests: 0, denyRate: 0 }).text, "no traffic");
   assert.equal(burstState({ burstRatio: 5 }).level, "bad");
-  assert.equal(latencyState(0.00002).text, "fast");
+  assert.equal(latencyState({ p99: 0.00002 }).text, "fast");
   assert.equal(keysState({ keys: 99, maxKeys: 100 }).level, "bad");
   assert.deepEqual(redisState({ state: "down", since: 40 }, 100),
     { level: "bad", value: "down", text: "for 1 min" });

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_168),
     ("laboratory", ("lab/", "bench/"), 8_533),
-    ("console", ("console/",), 5_354),
+    ("console", ("console/",), 5_343),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_062),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_593
+TESTS_MAX = 59_594
 
 
 def weigh(tree):
