@@ -20,35 +20,28 @@
 #include "accuracy/trial.h"
 #include "base/duration_text.h"
 #include "cli/check_options.h"
-#include "logs/sorted_log.h"
 #include "replay/commands.h"
 #include "replay/key_ledger.h"
-#include "replay/progress.h"
+#include "replay/log_options.h"
 
 namespace weir::lab {
 namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitUsage = 2;
 // The requests of a log, with their sources: a gigabyte at most.
 constexpr std::size_t kLoggedMax = std::size_t{1} << 26;
 constexpr std::size_t kClientsMax = std::size_t{1} << 22;
 constexpr std::int64_t kLimitTriedMax = 30'000;  // what counts of 16 bits hold with what is over it
 
-struct AccuracyOptions {
-  std::vector<std::string> logs;
-  std::string log_format;
+struct AccuracyOptions : LogOptions {
+  AccuracyOptions() : LogOptions{.command = "accuracy"} {}
+
   std::vector<std::int64_t> limits{100, 1'000};
   std::string window = "1m";
   Population::Spec drawn;
   bool as_json = false;
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  std::cerr << "weir-lab accuracy: " << message << '\n';
-  throw CLI::RuntimeError(kExitUsage);
-}
 
 // One trial for each limit.
 class Trials {
@@ -137,15 +130,15 @@ void draw_all(const AccuracyOptions& options) {
   {
     Progress progress;
     std::vector<Instant> times;
-    std::uint64_t requests = 0;
+    double requests = 0;
     for (const Traffic traffic : kTraffics) {
       Trials& trials = all.emplace_back(traffic_name(traffic), options);
       for (std::uint32_t source = 0; source < options.drawn.sources; ++source) {
         population.draw(traffic, source, times);
         trials.take(times, options.drawn.length);
-        requests += times.size();
-        progress.show(static_cast<double>(requests) / options.drawn.requests / kTraffics.size(),
-                      requests);
+        requests += static_cast<double>(times.size());
+        progress.show(static_cast<std::uint64_t>(requests),
+                      [&] { return requests / options.drawn.requests / kTraffics.size(); });
       }
     }
   }
@@ -160,23 +153,18 @@ struct Logged {
 };
 
 Logged read_logs(const AccuracyOptions& options) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch() + std::chrono::hours(24);
-  SortedLog log(Instant(std::chrono::duration_cast<Duration>(now)));
-  for (const std::string& path : options.logs) {
-    if (const auto fault = log.add(path, options.log_format); !fault.empty()) fail(fault);
-  }
+  SortedLog log(a_day_from_now());
   Logged logged;
   KeyNumbers clients(kClientsMax);
-  Progress progress;
-  while (const LoggedRequest* const request = log.next()) {
-    if (logged.times.size() == kLoggedMax) fail("there are over 67 million requests in the log");
-    const auto client = clients.find(KeyNumbers::hash(0, request->client));
-    if (!client) fail("there are over 4 million clients in the log");
-    logged.times.push_back(request->time);
+  options.read(log, [&](const LoggedRequest& request) {
+    if (logged.times.size() == kLoggedMax) {
+      options.fail("there are over 67 million requests in the log");
+    }
+    const auto client = clients.find(KeyNumbers::hash(0, request.client));
+    if (!client) options.fail("there are over 4 million clients in the log");
+    logged.times.push_back(request.time);
     logged.sources.push_back(*client);
-    progress.show(log.progress(), logged.times.size());
-  }
-  if (logged.times.empty()) fail("there is no request in the log");
+  });
   logged.begins.resize(clients.size() + 1);
   for (const std::uint32_t source : logged.sources) ++logged.begins[source + 1];
   for (std::size_t i = 1; i < logged.begins.size(); ++i) logged.begins[i] += logged.begins[i - 1];
@@ -203,7 +191,7 @@ void try_logs(const AccuracyOptions& options) {
 
 void run(const AccuracyOptions& options) {
   const auto window = parse_duration(options.window);
-  if (*window < kWindowMin || *window > kWindowMax) fail("a window is from 1ms to 366d");
+  if (*window < kWindowMin || *window > kWindowMax) options.fail("a window is from 1ms to 366d");
   if (options.logs.empty()) {
     draw_all(options);
   } else {
@@ -218,9 +206,7 @@ void add_accuracy_command(CLI::App& app) {
       "accuracy", "How often do sliding windows misjudge a request, against an exact log?");
   const auto options = std::make_shared<AccuracyOptions>();
   const auto millions = std::make_shared<double>(options->drawn.requests / 1e6);
-  command->add_option("LOG", options->logs, "Access logs; without, traffic is drawn from a seed");
-  command->add_option("--log-format", options->log_format,
-                      "How lines look, as nginx's log_format says it");
+  options->add_to(*command, "Access logs; without, traffic is drawn from a seed");
   command->option_defaults()->always_capture_default();
   command->add_option("--limits", options->limits, "Of requests of one client in a window")
       ->check(CLI::Range(std::int64_t{8}, kLimitTriedMax));

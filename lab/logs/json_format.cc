@@ -3,13 +3,11 @@
 #include <simdjson.h>
 
 #include <array>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
-#include "base/text_hash.h"
+#include "base/ascii.h"
 #include "logs/log_field.h"
 #include "logs/log_format.h"
 
@@ -20,64 +18,6 @@ namespace od = simdjson::ondemand;
 
 constexpr int kDepthMax = 4;
 
-struct FieldRow {
-  std::string_view path;
-  LogField field;
-  std::string_view header{};
-};
-
-constexpr std::array kFields = {
-    // Caddy
-    FieldRow{"ts", LogField::kTime},
-    FieldRow{"duration", LogField::kTook},
-    FieldRow{"request.client_ip", LogField::kClient},
-    FieldRow{"request.remote_ip", LogField::kPeer},
-    FieldRow{"request.remote_addr", LogField::kPeer},
-    FieldRow{"request.method", LogField::kMethod},
-    FieldRow{"request.uri", LogField::kUri},
-    FieldRow{"request.host", LogField::kHost},
-    // Traefik
-    FieldRow{"StartUTC", LogField::kStart},
-    FieldRow{"ClientHost", LogField::kClient},
-    FieldRow{"RequestMethod", LogField::kMethod},
-    FieldRow{"RequestPath", LogField::kUri},
-    FieldRow{"RequestHost", LogField::kHost},
-    FieldRow{"DownstreamStatus", LogField::kStatus},
-    // Envoy
-    FieldRow{"start_time", LogField::kStart},
-    FieldRow{"downstream_remote_address", LogField::kClient},
-    FieldRow{"x_forwarded_for", LogField::kForwardedFor},
-    FieldRow{"path", LogField::kUri},
-    FieldRow{"authority", LogField::kHost},
-    FieldRow{"response_code", LogField::kStatus},
-    FieldRow{"user_agent", LogField::kHeader, "User-Agent"},
-    FieldRow{"referer", LogField::kHeader, "Referer"},
-    // AWS WAF
-    FieldRow{"timestamp", LogField::kStart},
-    FieldRow{"httpRequest.clientIp", LogField::kClient},
-    FieldRow{"httpRequest.country", LogField::kCountry},
-    FieldRow{"httpRequest.httpMethod", LogField::kMethod},
-    FieldRow{"httpRequest.uri", LogField::kPath},
-    FieldRow{"httpRequest.args", LogField::kQuery},
-    // Cloudflare Logpush
-    FieldRow{"EdgeStartTimestamp", LogField::kStart},
-    FieldRow{"ClientIP", LogField::kClient},
-    FieldRow{"ClientCountry", LogField::kCountry},
-    FieldRow{"ClientRequestMethod", LogField::kMethod},
-    FieldRow{"ClientRequestURI", LogField::kUri},
-    FieldRow{"ClientRequestPath", LogField::kPath},
-    FieldRow{"ClientRequestHost", LogField::kHost},
-    FieldRow{"ClientRequestUserAgent", LogField::kHeader, "User-Agent"},
-    FieldRow{"ClientRequestReferer", LogField::kHeader, "Referer"},
-    FieldRow{"EdgeResponseStatus", LogField::kStatus},
-    // others
-    FieldRow{"time", LogField::kTime},
-    FieldRow{"@timestamp", LogField::kTime},
-    FieldRow{"client_ip", LogField::kClient},
-    FieldRow{"method", LogField::kMethod},
-    FieldRow{"country", LogField::kCountry},
-};
-
 // Objects whose members are headers, and the beginning of names that are.
 constexpr std::array<std::string_view, 3> kHeaderPrefixes = {"request.headers.", "RequestHeaders.",
                                                              "request_"};
@@ -86,10 +26,6 @@ constexpr std::string_view kWafHeaders = "httpRequest.headers";
 
 class JsonFormat final : public LogFormat {
  public:
-  JsonFormat() {
-    for (const FieldRow& row : kFields) rows_.emplace(row.path, row);
-  }
-
   std::string_view read(LogLine& line) override {
     maker_.begin(line);
     if (line.text.find('{') != 0) return "it is no JSON object";
@@ -174,39 +110,28 @@ class JsonFormat final : public LogFormat {
         object["value"].get_string().get(value)) {
       return true;
     }
-    const std::string_view header = kept(name);
-    return take_header(header, kept(value));
+    return take_header(name, kept(value));
   }
 
   bool take_header(std::string_view header, std::string_view text) {
-    if (equal_ignoring_case(header, "Host") && line_->request.host.empty()) {
-      return take_as({{}, LogField::kHost}, text);
-    }
-    return take_as({{}, LogField::kHeader, header}, text);
+    const bool is_host = equal_ignoring_case(header, "Host") && line_->request.host.empty();
+    if (is_host) return take_as({LogField::kHost}, text);
+    return take_as({LogField::kHeader, std::string(header)}, text);
   }
 
   bool take(std::string_view text) {
-    if (const auto row = rows_.find(path_); row != rows_.end()) return take_as(row->second, text);
-    if (const LogField field = field_of_variable(path_); field != LogField::kNothing) {
-      const std::string_view name = field == LogField::kHeader ? variable_header() : "";
-      return take_as({{}, field, name}, text);
-    }
+    const Meaning meaning = meaning_of(path_);
+    if (meaning.field != LogField::kNothing) return take_as(meaning, text);
     for (const std::string_view prefix : kHeaderPrefixes) {
-      if (path_.starts_with(prefix)) return take_header(kept(path_.substr(prefix.size())), text);
+      if (path_.starts_with(prefix)) return take_header(path_.substr(prefix.size()), text);
     }
     return true;
   }
 
-  bool take_as(const FieldRow& row, std::string_view text) {
-    note_field(row.field, row.header, knows_);
-    return maker_.take(row.field, text, row.header) || fail("a field of it has another form");
-  }
-
-  // http_user_agent, which nginx's users like as a name, is User-Agent.
-  std::string_view variable_header() {
-    std::string name = path_.substr(std::string_view("http_").size());
-    for (char& c : name) c = c == '_' ? '-' : c;
-    return kept(name);
+  bool take_as(const Meaning& meaning, std::string_view text) {
+    note_field(meaning, knows_);
+    return maker_.take(meaning.field, text, kept(meaning.header)) ||
+           fail("a field of it has another form");
   }
 
   // A copy that lives as long as the line. The room for it is reserved: names and texts of a line
@@ -219,7 +144,6 @@ class JsonFormat final : public LogFormat {
     return std::string_view(decoded).substr(begin);
   }
 
-  std::unordered_map<std::string_view, FieldRow> rows_;
   od::parser parser_;
   LogLine* line_ = nullptr;
   std::string path_;

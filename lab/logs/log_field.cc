@@ -5,40 +5,78 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "base/ascii.h"
+#include "base/byte_search.h"
 #include "base/duration_text.h"
 
 namespace weir::lab {
 namespace {
 
-struct VariableRow {
-  std::string_view variable;
+// Names that mean the same, with blanks in between: nginx's, and those of Caddy, Traefik, Envoy,
+// AWS WAF and Cloudflare Logpush.
+struct FieldRow {
   LogField field;
+  std::string_view names;
+  std::string_view header{};
+};
+constexpr std::array kFields = {
+    FieldRow{LogField::kTime, "msec time_local time_iso8601 ts time @timestamp"},
+    FieldRow{LogField::kStart,
+             "weir_time accept_time StartUTC start_time timestamp EdgeStartTimestamp"},
+    FieldRow{LogField::kTook, "request_time duration"},
+    FieldRow{
+        LogField::kClient,
+        "remote_addr request.client_ip ClientHost downstream_remote_address ClientIP client_ip "
+        "httpRequest.clientIp"},
+    FieldRow{LogField::kPeer, "request.remote_ip request.remote_addr"},
+    FieldRow{LogField::kForwardedFor, "http_x_forwarded_for x_forwarded_for"},
+    FieldRow{LogField::kRequest, "request"},
+    FieldRow{LogField::kMethod,
+             "request_method request.method RequestMethod ClientRequestMethod method "
+             "httpRequest.httpMethod"},
+    FieldRow{LogField::kUri, "request_uri request.uri RequestPath path ClientRequestURI"},
+    FieldRow{LogField::kPath, "uri document_uri httpRequest.uri ClientRequestPath"},
+    FieldRow{LogField::kQuery, "args query_string httpRequest.args"},
+    FieldRow{LogField::kHost,
+             "host http_host request.host RequestHost authority ClientRequestHost"},
+    FieldRow{LogField::kPort, "server_port"},
+    FieldRow{LogField::kStatus, "status DownstreamStatus response_code EdgeResponseStatus"},
+    FieldRow{LogField::kCountry, "httpRequest.country ClientCountry country"},
+    FieldRow{LogField::kHeader, "user_agent ClientRequestUserAgent", "User-Agent"},
+    FieldRow{LogField::kHeader, "referer ClientRequestReferer", "Referer"},
 };
 
-constexpr std::array kVariables = {
-    VariableRow{"msec", LogField::kTime},
-    VariableRow{"time_local", LogField::kTime},
-    VariableRow{"time_iso8601", LogField::kTime},
-    VariableRow{"weir_time", LogField::kStart},    // of nginx with Weir in it
-    VariableRow{"accept_time", LogField::kStart},  // of HAProxy
-    VariableRow{"request_time", LogField::kTook},
-    VariableRow{"remote_addr", LogField::kClient},
-    VariableRow{"realip_remote_addr", LogField::kNothing},
-    VariableRow{"http_x_forwarded_for", LogField::kForwardedFor},
-    VariableRow{"request", LogField::kRequest},
-    VariableRow{"request_method", LogField::kMethod},
-    VariableRow{"request_uri", LogField::kUri},
-    VariableRow{"uri", LogField::kPath},
-    VariableRow{"document_uri", LogField::kPath},
-    VariableRow{"args", LogField::kQuery},
-    VariableRow{"query_string", LogField::kQuery},
-    VariableRow{"host", LogField::kHost},
-    VariableRow{"http_host", LogField::kHost},
-    VariableRow{"server_port", LogField::kPort},
-    VariableRow{"status", LogField::kStatus},
-};
+using Meanings = std::unordered_map<std::string_view, const FieldRow*>;
+
+const Meanings& meanings() {
+  static const Meanings all = [] {
+    Meanings made;
+    for (const FieldRow& row : kFields) {
+      for (std::string_view rest = row.names; !rest.empty();) {
+        made.emplace(take_until(rest, ' '), &row);
+      }
+    }
+    return made;
+  }();
+  return all;
+}
+
+// http_user_agent is User-Agent.
+std::string header_name(std::string_view variable) {
+  std::string name(variable.substr(std::string_view("http_").size()));
+  bool starts = true;
+  for (char& c : name) {
+    if (c == '_') c = '-';
+    if (starts && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    starts = c == '-';
+  }
+  return name;
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -50,7 +88,7 @@ std::string_view last_of_list(std::string_view list) {
 }
 
 bool is_word(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) > ' '; });
+  return !has_byte(text, [](ByteGroup bytes) { return bytes <= ' '; });
 }
 
 Duration seconds_in(std::string_view text) {
@@ -62,22 +100,24 @@ Duration seconds_in(std::string_view text) {
 
 }  // namespace
 
-LogField field_of_variable(std::string_view variable) {
-  const auto* const row = std::ranges::find(kVariables, variable, &VariableRow::variable);
-  if (row != kVariables.end()) return row->field;
-  if (variable.find("country_code") != std::string_view::npos) return LogField::kCountry;
-  return variable.starts_with("http_") ? LogField::kHeader : LogField::kNothing;
+Meaning meaning_of(std::string_view name) {
+  if (const auto known = meanings().find(name); known != meanings().end()) {
+    return {known->second->field, std::string(known->second->header)};
+  }
+  if (name.find("country_code") != std::string_view::npos) return {LogField::kCountry};
+  if (name.starts_with("http_")) return {LogField::kHeader, header_name(name)};
+  return {};
 }
 
-void note_field(LogField field, std::string_view header, LogKnows& knows) {
-  switch (field) {
+void note_field(const Meaning& meaning, LogKnows& knows) {
+  switch (meaning.field) {
     case LogField::kHost: knows.host = true; break;
     case LogField::kRequest:
     case LogField::kUri:
     case LogField::kQuery: knows.query = true; break;
     case LogField::kStatus: knows.status = true; break;
     case LogField::kCountry: knows.country = true; break;
-    case LogField::kHeader: knows.add_header(header); break;
+    case LogField::kHeader: knows.add_header(meaning.header); break;
     case LogField::kForwardedFor: knows.add_header("X-Forwarded-For"); break;
     default: break;
   }
@@ -94,11 +134,11 @@ void RequestMaker::begin(LogLine& line) {
   path_ = query_ = {};
 }
 
-bool RequestMaker::take(LogField field, std::string_view text, std::string_view header) {
+bool RequestMaker::take_other(LogField field, std::string_view text) {
   LoggedRequest& request = line_->request;
-  if (field == LogField::kNothing || text.empty() || text == "-") return true;
   switch (field) {
-    case LogField::kNothing: return true;
+    case LogField::kNothing:
+    case LogField::kHeader: return true;  // take() has
     case LogField::kTime:
     case LogField::kStart: return take_time(field, text);
     case LogField::kTook: took_ = seconds_in(text); return true;
@@ -122,7 +162,6 @@ bool RequestMaker::take(LogField field, std::string_view text, std::string_view 
       request.status = (text[0] - '0') * 100 + (text[1] - '0') * 10 + (text[2] - '0');
       return true;
     case LogField::kCountry: request.country = text; return true;
-    case LogField::kHeader: request.headers.push_back({header, text}); return true;
   }
   return true;
 }
@@ -141,15 +180,19 @@ bool RequestMaker::take_time(LogField field, std::string_view text) {
 }
 
 bool RequestMaker::take_request(std::string_view text) {
-  const auto space = text.find(' ');
-  if (space == std::string_view::npos || space == 0) return true;  // no request in it
-  line_->request.method = text.substr(0, space);
-  std::string_view uri = text.substr(space + 1);
-  const auto last = uri.rfind(' ');
-  if (last != std::string_view::npos && uri.substr(last + 1).starts_with("HTTP/")) {
-    uri = uri.substr(0, last);
+  constexpr std::string_view kVersion = "HTTP/";
+  const char* const end = text.data() + text.size();
+  const char* const space =
+      find_byte(text.data(), end, [](ByteGroup bytes) { return bytes == ' '; });
+  if (space == end || space == text.data()) return true;  // no request in it
+  line_->request.method = {text.data(), space};
+  const char* last = end;
+  while (*--last != ' ') {
   }
-  set_uri(uri);
+  const bool has_version = last != space &&
+                           static_cast<std::size_t>(end - last) > kVersion.size() &&
+                           std::memcmp(last + 1, kVersion.data(), kVersion.size()) == 0;
+  set_uri({space + 1, has_version ? last : end});
   return true;
 }
 

@@ -34,11 +34,17 @@ enum class LogField : std::uint8_t {
   kHeader,
 };
 
-// What a variable of nginx's log_format says.
-LogField field_of_variable(std::string_view variable);
+struct Meaning {
+  LogField field = LogField::kNothing;
+  std::string header{};  // its name
+};
 
-// Notes in `knows` what a log with this field knows. `header`: the name of kHeader.
-void note_field(LogField field, std::string_view header, LogKnows& knows);
+// What a name says: of a variable of nginx's log_format, or of a field of JSON, with the names of
+// the objects it is in.
+Meaning meaning_of(std::string_view name);
+
+// Notes in `knows` what a log with this field knows.
+void note_field(const Meaning& meaning, LogKnows& knows);
 
 // Makes the request of a line of its pieces. A '-' says nothing.
 class RequestMaker {
@@ -46,11 +52,18 @@ class RequestMaker {
   void begin(LogLine& line);
   // False: the piece is not what it should be. `header`: the name of kHeader, which lives as long
   // as the line. The text is the line's.
-  bool take(LogField field, std::string_view text, std::string_view header = {});
+  bool take(LogField field, std::string_view text, std::string_view header = {}) {
+    const bool says_nothing = text.empty() || (text.size() == 1 && text.front() == '-');
+    if (says_nothing || field == LogField::kNothing) return true;
+    if (field != LogField::kHeader) return take_other(field, text);
+    line_->request.headers.push_back({header, text});
+    return true;
+  }
   // What keeps the line from being a request; empty: it is one.
   std::string_view finish();
 
  private:
+  bool take_other(LogField field, std::string_view text);
   bool take_request(std::string_view text);
   bool take_time(LogField field, std::string_view text);
   void set_uri(std::string_view uri);

@@ -59,85 +59,88 @@ class PlainSource : public LogFile::Source {
   std::string head_;
 };
 
-// A source that decompresses another.
+// A source that decompresses another: one stream or several, one behind the other.
 class PackedSource : public LogFile::Source {
  public:
-  explicit PackedSource(std::unique_ptr<Source> packed) : packed_(std::move(packed)) {}
+  PackedSource(std::string name, std::unique_ptr<Source> packed)
+      : name_(std::move(name)), packed_(std::move(packed)) {}
 
- protected:
-  // More of the file. Empty at its end.
-  std::span<char> next_input() {
-    const std::size_t size = packed_->read(input_);
-    bytes_read = packed_->bytes_read;
-    if (!packed_->fault.empty()) fault = packed_->fault;
-    return std::span(input_).first(size);
+  std::size_t read(std::span<char> into) final {
+    std::size_t made = 0;
+    while (fault.empty() && made == 0) {
+      if (rest_.empty() && !has_more_ && !take_input()) break;
+      const auto unpacked = unpack(rest_, into);
+      if (!unpacked) fault = "the " + name_ + " is damaged";
+      made = unpacked.value_or(0);
+      has_more_ = is_within_ && made == into.size();
+    }
+    return made;
   }
 
+ protected:
+  // Takes from the input, and returns how much it has made. Nothing: the input is damaged.
+  virtual std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) = 0;
+
+  bool is_within_ = true;  // a stream
+
  private:
+  // False at the end.
+  bool take_input() {
+    rest_ = std::span(input_).first(packed_->read(input_));
+    bytes_read = packed_->bytes_read;
+    fault = packed_->fault;
+    if (rest_.empty() && is_within_ && fault.empty()) fault = "the " + name_ + " is truncated";
+    return !rest_.empty();
+  }
+
+  const std::string name_;
   const std::unique_ptr<Source> packed_;
   std::vector<char> input_ = std::vector<char>(128 * 1024);
+  std::span<char> rest_;   // of it
+  bool has_more_ = false;  // perhaps, of what it has read already
 };
 
-// One gzip stream or several, one behind the other.
 class GzipSource final : public PackedSource {
  public:
-  explicit GzipSource(std::unique_ptr<Source> packed) : PackedSource(std::move(packed)) {
+  explicit GzipSource(std::unique_ptr<Source> packed) : PackedSource("gzip", std::move(packed)) {
     inflateInit2(&stream_, 15 + 16);
   }
   ~GzipSource() override { inflateEnd(&stream_); }
 
-  std::size_t read(std::span<char> into) override {
+ private:
+  std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) override {
+    stream_.next_in = reinterpret_cast<Bytef*>(input.data());
+    stream_.avail_in = static_cast<uInt>(input.size());
     stream_.next_out = reinterpret_cast<Bytef*>(into.data());
     stream_.avail_out = static_cast<uInt>(into.size());
-    while (fault.empty() && stream_.avail_out == into.size()) {
-      if (stream_.avail_in == 0 && !take_input()) break;
-      const int state = inflate(&stream_, Z_NO_FLUSH);
-      is_within_ = state != Z_STREAM_END;
-      if (state == Z_STREAM_END) inflateReset(&stream_);
-      if (state != Z_OK && state != Z_STREAM_END) fault = "the gzip is damaged";
-    }
+    const int state = inflate(&stream_, Z_NO_FLUSH);
+    is_within_ = state != Z_STREAM_END;
+    if (!is_within_) inflateReset(&stream_);
+    if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) return std::nullopt;
+    input = input.last(stream_.avail_in);
     return into.size() - stream_.avail_out;
   }
 
- private:
-  bool take_input() {
-    const std::span<char> input = next_input();
-    stream_.next_in = reinterpret_cast<Bytef*>(input.data());
-    stream_.avail_in = static_cast<uInt>(input.size());
-    if (input.empty() && is_within_ && fault.empty()) fault = "the gzip is truncated";
-    return !input.empty();
-  }
-
   z_stream stream_{};
-  bool is_within_ = true;
 };
 
 class ZstdSource final : public PackedSource {
  public:
-  using PackedSource::PackedSource;
+  explicit ZstdSource(std::unique_ptr<Source> packed) : PackedSource("zstd", std::move(packed)) {}
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
-  std::size_t read(std::span<char> into) override {
+ private:
+  std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) override {
+    ZSTD_inBuffer in{input.data(), input.size(), 0};
     ZSTD_outBuffer out{into.data(), into.size(), 0};
-    while (fault.empty() && out.pos == 0) {
-      if (input_.pos == input_.size && !take_input()) break;
-      left_ = ZSTD_decompressStream(stream_, &out, &input_);
-      if (ZSTD_isError(left_) != 0) fault = "the zstd is damaged";
-    }
+    const std::size_t left = ZSTD_decompressStream(stream_, &out, &in);
+    if (ZSTD_isError(left) != 0) return std::nullopt;
+    is_within_ = left != 0;
+    input = input.subspan(in.pos);
     return out.pos;
   }
 
- private:
-  bool take_input() {
-    const std::span<char> input = next_input();
-    input_ = {input.data(), input.size(), 0};
-    if (input.empty() && left_ != 0 && fault.empty()) fault = "the zstd is truncated";
-    return !input.empty();
-  }
-
   ZSTD_DStream* const stream_ = ZSTD_createDStream();
-  ZSTD_inBuffer input_{};
-  std::size_t left_ = 1;  // of the frame; 0 between two
 };
 
 std::unique_ptr<LogFile::Source> make_source(UniqueFd fd) {

@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 #include <string>
@@ -66,6 +67,21 @@ TEST(LogFile, ReadsLines) {
 TEST(LogFile, Decompresses) {
   EXPECT_EQ(lines_of(gzipped("a\nb\n") + gzipped("c\n")), "[a][b][c]");
   EXPECT_EQ(lines_of(zstd("a\nb\n") + zstd("c\n")), "[a][b][c]");
+}
+
+// A decompressor may hold what there was no room for when its input had ended.
+TEST(LogFile, DecompressesWhatIsLeftWhenTheInputHasEnded) {
+  for (std::size_t size = 1'000'000; size < 1'200'000; size += 8'192) {
+    std::string text;
+    std::string lines;
+    while (text.size() < size) {
+      const std::string line(std::min<std::size_t>(60'000, size - text.size()), 'x');
+      text += joined({line, "\n"});
+      lines += joined({"[", line, "]"});
+    }
+    EXPECT_TRUE(lines_of(zstd(text)) == lines) << size;
+    EXPECT_TRUE(lines_of(gzipped(text)) == lines) << size;
+  }
 }
 
 TEST(LogFile, SaysWhatIsDamaged) {

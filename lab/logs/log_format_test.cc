@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"({"time_iso8601":"2024-05-01T12:00:00+02:00","remote_addr":"192.0.2.1",)"
             R"("status":"200",)"
             R"("request":"GET /a\u0062 HTTP/1.1","http_user_agent":"u\"v","http_host":"h"})",
-            "JSON: 1714557600000000 192.0.2.1 GET /ab h 200 user-agent=u\"v"},
+            "JSON: 1714557600000000 192.0.2.1 GET /ab h 200 User-Agent=u\"v"},
         Row{R"({"timestamp":1576280412771,"action":"ALLOW","httpRequest":{"clientIp":"192.0.2.2",)"
             R"("country":"AU","headers":[{"name":"Host","value":"h"},{"name":"X","value":"y"}],)"
             R"("uri":"/p","args":"q=1","httpMethod":"GET"}})",

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/byte_search.h"
 #include "logs/log_field.h"
 #include "logs/log_format.h"
 
@@ -15,23 +16,10 @@ bool is_name(char c) {
 
 // A piece, and the text behind it.
 struct Piece {
-  LogField field = LogField::kNothing;
-  std::string header{};
+  Meaning meaning{};
   std::string until{};     // empty: it is the rest of the line
   bool is_quoted = false;  // a backslash escapes what would end it
 };
-
-// http_user_agent is User-Agent.
-std::string header_name(std::string_view variable) {
-  std::string name(variable.substr(std::string_view("http_").size()));
-  bool starts = true;
-  for (char& c : name) {
-    if (c == '_') c = '-';
-    if (starts && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    starts = c == '-';
-  }
-  return name;
-}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -67,24 +55,27 @@ class TextFormat final : public LogFormat {
  public:
   TextFormat(std::string_view name, std::string prefix, std::vector<Piece> pieces)
       : name_(name), prefix_(std::move(prefix)), pieces_(std::move(pieces)) {
-    for (const Piece& piece : pieces_) note_field(piece.field, piece.header, knows_);
+    for (const Piece& piece : pieces_) note_field(piece.meaning, knows_);
   }
 
   std::string_view read(LogLine& line) override {
     maker_.begin(line);
     line.decoded.clear();
-    line.decoded.reserve(line.text.size() + 1);
-    std::string_view rest = line.text;
-    const bool has_escapes = rest.find('\\') != std::string_view::npos;
-    if (!rest.starts_with(prefix_)) return kOtherFormat;
-    rest.remove_prefix(prefix_.size());
+    if (line.decoded.capacity() <= line.text.size()) line.decoded.reserve(line.text.size() + 1);
+    const std::string_view all = line.text;
+    const bool has_escapes = all.find('\\') != std::string_view::npos;
+    if (!all.starts_with(prefix_)) return kOtherFormat;
+    const char* at = all.data() + prefix_.size();
+    const char* const end = all.data() + all.size();
     for (const Piece& piece : pieces_) {
-      const std::size_t end = end_of(piece, rest, has_escapes);
-      if (end == std::string_view::npos) return kOtherFormat;
-      std::string_view text = rest.substr(0, end);
-      if (has_escapes) text = plain(piece, text, line.decoded);
-      if (!maker_.take(piece.field, text, piece.header)) return kOtherFormat;
-      rest.remove_prefix(std::min(rest.size(), end + piece.until.size()));
+      const char* const found = end_of(piece, {at, end}, has_escapes);
+      if (found == nullptr) return kOtherFormat;
+      if (piece.meaning.field != LogField::kNothing) {
+        std::string_view text(at, found);
+        if (has_escapes) text = plain(text, line.decoded);
+        if (!maker_.take(piece.meaning.field, text, piece.meaning.header)) return kOtherFormat;
+      }
+      at = found + piece.until.size();
     }
     return maker_.finish();
   }
@@ -95,26 +86,37 @@ class TextFormat final : public LogFormat {
  private:
   static constexpr std::string_view kOtherFormat = "it is of another format";
 
-  // A quote in a path may be unescaped: some servers write it so.
-  static std::size_t end_of(const Piece& piece, std::string_view rest, bool has_escapes) {
-    if (piece.until.empty()) return rest.size();
-    const auto ends = [&](std::size_t at) {
-      std::size_t size = 1;
-      for (; size < piece.until.size(); ++size) {
-        if (at + size >= rest.size() || rest[at + size] != piece.until[size]) return false;
-      }
-      if (!piece.is_quoted) return true;
-      if (has_escapes && ends_escaped(rest.substr(0, at))) return false;
-      const std::string_view behind = rest.substr(at + size);
-      return behind.empty() || behind.front() != 'H' || !behind.starts_with("HTTP/");
-    };
-    std::size_t at = rest.find(piece.until.front());
-    while (at != std::string_view::npos && !ends(at)) at = rest.find(piece.until.front(), at + 1);
-    return at;
+  // Null: nowhere.
+  static const char* end_of(const Piece& piece, std::string_view rest, bool has_escapes) {
+    const char* const end = rest.data() + rest.size();
+    if (piece.until.empty()) return end;
+    const auto first = static_cast<unsigned char>(piece.until.front());
+    for (const char* at = rest.data();; ++at) {
+      at = find_byte(at, end, [first](ByteGroup bytes) { return bytes == first; });
+      if (at == end) return nullptr;
+      const bool is_it = begins(piece.until, {at, end});
+      if (is_it && (!piece.is_quoted || closes(piece, rest, at, has_escapes))) return at;
+    }
   }
 
-  static std::string_view plain(const Piece& piece, std::string_view text, std::string& decoded) {
-    if (piece.field == LogField::kNothing || text.find('\\') == std::string_view::npos) return text;
+  // REQUIRES: the first bytes are equal
+  static bool begins(const std::string& until, std::string_view rest) {
+    if (rest.size() < until.size()) return false;
+    for (std::size_t i = 1; i < until.size(); ++i) {
+      if (rest[i] != until[i]) return false;
+    }
+    return true;
+  }
+
+  // A quote in a path may be unescaped: some servers write it so.
+  static bool closes(const Piece& piece, std::string_view rest, const char* at, bool has_escapes) {
+    if (has_escapes && ends_escaped({rest.data(), at})) return false;
+    const std::string_view behind(at + piece.until.size(), rest.data() + rest.size());
+    return !behind.starts_with('H') || !behind.starts_with("HTTP/");
+  }
+
+  static std::string_view plain(std::string_view text, std::string& decoded) {
+    if (text.find('\\') == std::string_view::npos) return text;
     const std::size_t begin = decoded.size();
     append_unescaped(text, decoded);
     return std::string_view(decoded).substr(begin);
@@ -155,8 +157,7 @@ Result<std::unique_ptr<LogFormat>, std::string> make_text_format(std::string_vie
     rest.remove_prefix(1);  // the '$'
     const std::string_view variable = take_variable(rest);
     if (variable.empty()) return std::string("a '$' in the log format has no name behind it");
-    Piece piece{.field = field_of_variable(variable), .is_quoted = before.ends_with('"')};
-    if (piece.field == LogField::kHeader) piece.header = header_name(variable);
+    Piece piece{.meaning = meaning_of(variable), .is_quoted = before.ends_with('"')};
     before = take_fixed(rest);
     piece.until = before;
     if (piece.until.empty() && !rest.empty()) {

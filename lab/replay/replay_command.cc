@@ -1,20 +1,22 @@
 // weir-lab replay: what would these rules have done to this log?
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/config.h"
-#include "logs/sorted_log.h"
 #include "replay/commands.h"
-#include "replay/condition.h"
-#include "replay/progress.h"
+#include "replay/log_options.h"
 #include "replay/report.h"
 #include "replay/world.h"
 
@@ -23,25 +25,19 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitUsage = 2;
 constexpr int kExitFailed = 3;  // --fail-on holds
 // The store serves eight years from its start.
 constexpr Duration kSpanMax = std::chrono::hours(24 * 365 * 7);
 
-struct ReplayOptions {
+struct ReplayOptions : LogOptions {
+  ReplayOptions() : LogOptions{.command = "replay"} {}
+
   std::string config;
   std::string against;
-  std::vector<std::string> logs;
-  std::string log_format;
   bool as_json = false;
   std::string html;
   std::vector<std::string> fail_on;
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  std::cerr << "weir-lab replay: " << message << '\n';
-  throw CLI::RuntimeError(kExitUsage);
-}
 
 // A file for a server, or else for a gateway.
 Config config_of(const std::string& file) {
@@ -53,36 +49,86 @@ Config config_of(const std::string& file) {
   throw CLI::RuntimeError(kExitUsage);
 }
 
+// ---- --fail-on, such as newly_denied_keys>10 or denied_requests>0.1% ----
+
+// What may be counted, where the report has it, and of what it is a share.
+struct Figure {
+  std::string_view name;
+  std::string_view place;  // in the rules, the new ones where there are some, or in the change
+  std::string_view whole;
+};
+constexpr std::string_view kChange = "/change/";
+constexpr std::array kFigures = {
+    Figure{"denied_requests", "/denied", "/requests"},
+    Figure{"denied_keys", "/denied_keys", "/keys"},
+    Figure{"newly_denied_requests", "/change/newly_denied/requests", "/requests"},
+    Figure{"newly_denied_keys", "/change/newly_denied/keys/count", "/keys"},
+    Figure{"newly_allowed_requests", "/change/newly_allowed/requests", "/requests"},
+    Figure{"newly_allowed_keys", "/change/newly_allowed/keys/count", "/keys"},
+};
+
+struct Condition {
+  std::string text;
+  const Figure* figure = nullptr;
+  double most = 0;
+  bool is_share = false;
+};
+
+Condition condition_of(const std::string& text, const ReplayOptions& options) {
+  const auto fail = [&](const std::string& fault) {
+    options.fail("--fail-on: '" + text + "' " + fault);
+  };
+  const auto sign = text.find('>');
+  const auto* const figure = std::ranges::find(kFigures, text.substr(0, sign), &Figure::name);
+  if (sign == std::string::npos || figure == kFigures.end()) {
+    fail(
+        "is no condition; write denied_requests, denied_keys, newly_denied_requests, "
+        "newly_denied_keys, newly_allowed_requests or newly_allowed_keys, '>' and a number or a "
+        "percentage");
+  }
+  if (figure->place.starts_with(kChange) && options.against.empty()) fail("needs --against");
+  std::string_view number = std::string_view(text).substr(sign + 1);
+  Condition condition{.text = text, .figure = figure, .is_share = number.ends_with('%')};
+  if (condition.is_share) number.remove_suffix(1);
+  const auto* const end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, condition.most);
+  if (error != std::errc() || stop != end || !(condition.most >= 0)) fail("ends in no number");
+  return condition;
+}
+
+bool holds(const Condition& condition, const json::value& report) {
+  const Figure& figure = *condition.figure;
+  const std::string rules = report.as_object().contains("against") ? "/against" : "/rules";
+  const auto at = [&](std::string_view place) {
+    const std::string whole = place.starts_with(kChange) ? "" : rules;
+    return report.at_pointer(whole + std::string(place)).to_number<double>();
+  };
+  const double value = at(figure.place);
+  if (!condition.is_share) return value > condition.most;
+  return at(figure.whole) > 0 && 100 * value / at(figure.whole) > condition.most;
+}
+
 json::object replay(const ReplayOptions& options, Config config, std::optional<Config> other) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch() + std::chrono::hours(24);
-  SortedLog log(Instant(std::chrono::duration_cast<Duration>(now)));
-  for (const std::string& path : options.logs) {
-    if (const auto fault = log.add(path, options.log_format); !fault.empty()) fail(fault);
-  }
-  const LoggedRequest* request = log.next();
-  if (request == nullptr) fail("there is no request in the log");
-  LogSpan span{.first = request->time};
-  const LogKnows knows = log.knows();
-  World world(std::move(config), knows, span.first);
-  std::unique_ptr<World> after;
-  if (other) after = std::make_unique<World>(*std::move(other), knows, span.first);
+  SortedLog log(a_day_from_now());
+  std::optional<World> world;
+  std::optional<World> after;
+  Instant first{};
   Comparison comparison;
-  {
-    Progress progress;
-    for (; request != nullptr; request = log.next()) {
-      if (request->time - span.first > kSpanMax) fail("the log is of more than seven years");
-      const bool is_denied = world.judge(*request);
-      if (after) comparison.note(*request, world, *after, is_denied, after->judge(*request));
-      span.last = request->time;
-      span.is_exact = span.is_exact || epoch_us(request->time) % 1'000'000 != 0;
-      progress.show(log.progress(), world.requests());
+  const LogSpan span = options.read(log, [&](const LoggedRequest& request) {
+    if (!world) {
+      first = request.time;
+      world.emplace(std::move(config), log.knows(), first);
+      if (other) after.emplace(*std::move(other), log.knows(), first);
     }
-  }
+    if (request.time - first > kSpanMax) options.fail("the log is of more than seven years");
+    const bool is_denied = world->judge(request);
+    if (after) comparison.note(request, *world, *after, is_denied, after->judge(request));
+  });
   json::object report{{"log", log_report(log, span)},
-                      {"rules", world_report(world, options.config)}};
+                      {"rules", world_report(*world, options.config)}};
   if (after) {
     report["against"] = world_report(*after, options.against);
-    report["change"] = comparison.report(world, *after);
+    report["change"] = comparison.report(*world, *after);
   }
   return report;
 }
@@ -90,20 +136,18 @@ json::object replay(const ReplayOptions& options, Config config, std::optional<C
 void run(const ReplayOptions& options) {
   std::vector<Condition> conditions;
   for (const std::string& text : options.fail_on) {
-    auto condition =
-        parse_condition(text, options.against.empty() ? Compares::kNo : Compares::kYes);
-    if (!condition) fail("--fail-on: " + condition.error());
-    conditions.push_back(*std::move(condition));
+    conditions.push_back(condition_of(text, options));
   }
   auto config = config_of(options.config);
   std::optional<Config> other;
   if (!options.against.empty()) other = config_of(options.against);
-  const json::object report = replay(options, std::move(config), std::move(other));
+  const json::value value = replay(options, std::move(config), std::move(other));
+  const json::object& report = value.as_object();
   if (!options.html.empty()) {
     std::ofstream page(options.html);
     page << report_page(report);
     page.close();
-    if (!page) fail("cannot write " + options.html);
+    if (!page) options.fail("cannot write " + options.html);
   }
   if (options.as_json) {
     std::cout << json::serialize(report) << '\n';
@@ -112,7 +156,7 @@ void run(const ReplayOptions& options) {
   }
   bool has_failed = false;
   for (const Condition& condition : conditions) {
-    if (!holds(condition, report)) continue;
+    if (!holds(condition, value)) continue;
     std::cerr << "weir-lab replay: " << condition.text << " holds\n";
     has_failed = true;
   }
@@ -126,11 +170,7 @@ void add_replay_command(CLI::App& app) {
   const auto options = std::make_shared<ReplayOptions>();
   command->add_option("--config", options->config, "The YAML file with the rules")->required();
   command->add_option("--against", options->against, "Another: what would change with its rules?");
-  command
-      ->add_option("LOG", options->logs, "Access logs, also of .gz and .zst; - is standard input")
-      ->required();
-  command->add_option("--log-format", options->log_format,
-                      "How lines look, as nginx's log_format says it");
+  options->add_to(*command, "Access logs, also of .gz and .zst; - is standard input")->required();
   command->add_flag("--json", options->as_json, "Print the report as JSON");
   command->add_option("--html", options->html, "Also write the report to this file, as a page");
   command->add_option("--fail-on", options->fail_on,

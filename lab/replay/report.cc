@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,11 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kWorstShown = 10;
+
+constexpr std::string_view kPage =
+#include "replay/report_html.inc"
+    ;
+constexpr std::string_view kPlace = "@WEIR_REPORT@";
 
 json::array chart_of(const TimeChart& chart, std::size_t series) {
   json::array counts;
@@ -52,36 +58,31 @@ json::object key_report(const World& world, const KeyRecord& record) {
           {"last_denied", date_text(denied.last)},
           {"burst",
            {{"requests", denied.burst},
-            {"seconds", std::chrono::duration<double>(denied.burst_length).count()}}}};
+            {"seconds", std::chrono::duration<double>(denied.burst_length).count()}}},
+          {"rule", world.rules()[record.rule].id}};
 }
 
-// The keys that `of` counts most of; at most kWorstShown.
-template <typename Of>
-json::array worst_keys(const World& world, Of of) {
-  std::vector<const KeyRecord*> found;
-  for (const KeyRecord& record : world.keys().records()) {
-    if (record.details != 0 && of(record) > 0) found.push_back(&record);
-  }
-  const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(kWorstShown, found.size()));
-  std::partial_sort(found.begin(), end, found.end(), [&](const auto* one, const auto* other) {
-    if (of(*one) != of(*other)) return of(*one) > of(*other);
+using Keys = std::vector<const KeyRecord*>;  // that have details
+
+// Those with the highest counts; at most kWorstShown.
+json::array worst_of(const World& world, Keys keys, std::uint32_t KeyRecord::*count) {
+  const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(kWorstShown, keys.size()));
+  std::partial_sort(keys.begin(), end, keys.end(), [&](const auto* one, const auto* other) {
+    if (one->*count != other->*count) return one->*count > other->*count;
     return one->details < other->details;
   });
-  json::array keys;
-  for (auto each = found.begin(); each != end; ++each) {
-    auto key = key_report(world, **each);
-    key["rule"] = world.rules()[(*each)->rule].id;
-    keys.push_back(std::move(key));
-  }
-  return keys;
+  json::array worst;
+  for (auto each = keys.begin(); each != end; ++each) worst.push_back(key_report(world, **each));
+  return worst;
 }
 
-struct KeyCounts {
-  std::uint64_t keys = 0;
+struct RuleKeys {
+  std::uint64_t all = 0;
   std::uint64_t denied = 0;
+  Keys known{};  // of those denied
 };
 
-json::object rule_report(const World& world, std::size_t number, const KeyCounts& keys) {
+json::object rule_report(const World& world, std::size_t number, const RuleKeys& keys) {
   const Rule& rule = world.rules()[number];
   const RuleTally& tally = world.tallies()[number];
   return {{"id", rule.id},
@@ -89,16 +90,13 @@ json::object rule_report(const World& world, std::size_t number, const KeyCounts
           {"requests", tally.requests},
           {"denied", tally.denied},
           {"share", share(tally.denied, tally.requests)},
-          {"keys", keys.keys},
+          {"keys", keys.all},
           {"denied_keys", keys.denied},
           {"exact",
            {{"denied", tally.exact_denied},
             {"too_early", tally.too_early},
             {"too_late", tally.too_late}}},
-          {"worst", worst_keys(world,
-                               [number](const KeyRecord& record) {
-                                 return record.rule == number ? record.denied : 0;
-                               })},
+          {"worst", worst_of(world, keys.known, &KeyRecord::denied)},
           {"chart", chart_of(world.chart(), 2 + number)}};
 }
 
@@ -111,13 +109,14 @@ json::object example(const LoggedRequest& logged, std::string_view rule) {
 
 // Of `world`, keys that it denies and the other rules do not.
 json::object keys_only_in(const World& world) {
-  const auto is_new = [](const KeyRecord& record) {
-    return record.newly > 0 && record.elsewhere == 0;
-  };
-  const auto count = std::ranges::count_if(world.keys().records(), is_new);
-  return {{"count", count}, {"worst", worst_keys(world, [&](const KeyRecord& record) {
-                               return is_new(record) ? record.newly : 0;
-                             })}};
+  std::uint64_t count = 0;
+  Keys known;
+  for (const KeyRecord& record : world.keys().records()) {
+    if (record.newly == 0 || record.elsewhere > 0) continue;
+    ++count;
+    if (record.details != 0) known.push_back(&record);
+  }
+  return {{"count", count}, {"worst", worst_of(world, std::move(known), &KeyRecord::newly)}};
 }
 
 }  // namespace
@@ -169,6 +168,15 @@ json::object Comparison::report(const World& before, const World& after) const {
             {"examples", allowed_examples_}}}};
 }
 
+std::string report_page(const json::object& report) {
+  std::string text = json::serialize(report);
+  // No text of a log ends the script.
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u003c");
+  }
+  return std::string(kPage).replace(kPage.find(kPlace), kPlace.size(), text);
+}
+
 json::object log_report(const SortedLog& log, const LogSpan& span) {
   const LogCounts& counts = log.counts();
   json::array shown_lines;
@@ -188,19 +196,21 @@ json::object log_report(const SortedLog& log, const LogSpan& span) {
 }
 
 json::object world_report(const World& world, const std::string& file) {
-  std::vector<KeyCounts> counts(world.rules().size());
+  std::vector<RuleKeys> keys_of(world.rules().size());
   for (const KeyRecord& record : world.keys().records()) {
-    ++counts[record.rule].keys;
-    if (record.denied > 0) ++counts[record.rule].denied;
+    RuleKeys& keys = keys_of[record.rule];
+    ++keys.all;
+    if (record.denied > 0) ++keys.denied;
+    if (record.details != 0) keys.known.push_back(&record);
   }
   json::array rules;
   json::array left_out;
   std::uint64_t keys = 0;
   std::uint64_t denied_keys = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    rules.push_back(rule_report(world, i, counts[i]));
-    keys += counts[i].keys;
-    if (!world.rules()[i].shadow) denied_keys += counts[i].denied;
+  for (std::size_t i = 0; i < keys_of.size(); ++i) {
+    rules.push_back(rule_report(world, i, keys_of[i]));
+    keys += keys_of[i].all;
+    if (!world.rules()[i].shadow) denied_keys += keys_of[i].denied;
   }
   for (const auto& [rule, reason] : world.left_out()) {
     left_out.push_back({{"id", rule}, {"reason", reason}});

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "logs/sorted_log.h"
+#include "replay/log_options.h"
 #include "replay/world.h"
 
 namespace weir::lab {
@@ -37,12 +37,6 @@ class Comparison {
   std::uint64_t newly_allowed_ = 0;
   boost::json::array denied_examples_;
   boost::json::array allowed_examples_;
-};
-
-struct LogSpan {
-  Instant first{};
-  Instant last{};
-  bool is_exact = false;  // some time is finer than a second
 };
 
 boost::json::object log_report(const SortedLog& log, const LogSpan& span);

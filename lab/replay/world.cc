@@ -72,11 +72,15 @@ RuleSetPtr World::take_rules(Config& config, const LogKnows& knows) {
 
 void World::describe(const LoggedRequest& logged) {
   Request& request = described_.request;
-  described_.headers.assign(logged.headers.begin(), logged.headers.end());
-  if (!logged.country.empty()) described_.headers.push_back({kCountryHeader, logged.country});
-  request = {.method = logged.method, .headers = described_.headers};
+  request = {.method = logged.method};
   request.client = client_in(logged.client);
-  is_clear_ = set_target(logged.uri, logged.host, described_);
+  if (court_->rules().needs().headers) {
+    described_.headers = logged.headers;
+    if (!logged.country.empty()) described_.headers.push_back({kCountryHeader, logged.country});
+    request.headers = described_.headers;
+  }
+  if (court_->rules().needs().host) set_host(logged.host, described_);
+  is_clear_ = set_uri(logged.uri, described_);
 }
 
 // False: the request is refused.

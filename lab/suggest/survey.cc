@@ -182,23 +182,24 @@ std::string Survey::rule_text(std::size_t rule, const Visits& honest, double sha
   for (const Visit* visit : honest) requests += visit->requests;
   text += fmt::format(": {} requests of {} honest clients.\n", requests, honest.size());
   if (honest.size() < kClientsMin) return text + "  # So few say nothing: no limit is suggested.\n";
+  const auto reached = [&](std::size_t window, double part) {
+    std::vector<std::uint32_t> peaks;
+    for (const Visit* visit : honest) peaks.push_back(visit->peaks.of(window));
+    return quantile(std::move(peaks), part);
+  };
   text += fmt::format("  # What a client reaches {:>8}", "");
   for (const auto name : kWindowNames) text += fmt::format(" in {:>5}", name);
   for (const auto& [name, part] :
        {std::pair{"half of them", 0.5}, {"99 %", 0.99}, {"99.9 %", 0.999}, {"all", 1.0}}) {
     text += fmt::format("\n  # {:>30}", name);
     for (std::size_t window = 0; window < kWindows.size(); ++window) {
-      std::vector<std::uint32_t> peaks;
-      for (const Visit* visit : honest) peaks.push_back(visit->peaks.of(window));
-      text += fmt::format(" {:>8}", quantile(std::move(peaks), part));
+      text += fmt::format(" {:>8}", reached(window, part));
     }
   }
   const bool are_few = static_cast<double>(honest.size()) * share < 1;
   const double headroom = are_few ? kHeadroomOfFew : kHeadroom;
   const auto limit = [&](std::size_t window, std::uint32_t least) {
-    std::vector<std::uint32_t> peaks;
-    for (const Visit* visit : honest) peaks.push_back(visit->peaks.of(window));
-    return std::max(least, rounded_up(headroom * quantile(std::move(peaks), 1 - share)));
+    return std::max(least, rounded_up(headroom * reached(window, 1 - share)));
   };
   const Limits limits{.shorter = limit(kShort, kShortMin), .longer = limit(kLong, kLongMin)};
   Visits over;
