@@ -158,6 +158,7 @@ std::vector<Row> library_rows() {
         Algorithm::kSlidingLog, Algorithm::kExponentialBackoff, Algorithm::kAdaptive}) {
     rows.push_back(row_of("hit, " + std::string(algorithm_name(algorithm)), quota_of(algorithm)));
   }
+  rows.push_back(row_of("hit, sliding_window, never over", {Algorithm::kStrictWindow, 200, 1min}));
   rows.push_back({"hit, sliding_window, both windows counted", both_windows});
   const std::string precise_key = "hit, sliding_window, a precise key";
   rows.push_back({precise_key, [] { return precise(0us, false); }});

@@ -66,7 +66,6 @@
 
 namespace weir {
 
-// Where a test may stop a thread.
 enum class TablePoint : std::uint8_t {
   kBeforeChoice,
   kBeforeClaim,
@@ -285,7 +284,7 @@ template <typename Probe>
 template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
-  if constexpr (kOneThread || std::is_same_v<State, algo::StrictWindowState>) {
+  if constexpr (kOneThread) {
     return spend_later<State>(charge, now, change);
   } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
     if constexpr (kMayBeFine<State>)
@@ -358,7 +357,7 @@ Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, In
     if (candidate == kCandidates) {
       own = claim(place, charge.on_full, now);
       if (own.is_refused) return refused_for_room(quota);
-      if constexpr (!kOneThread) continue;  // whether or not it has succeeded: look again
+      if (!kOneThread && own.candidate == kCandidates) continue;
       candidate = own.candidate;
       word = own.word;
     }
@@ -442,8 +441,7 @@ Rank CompactTable<Probe>::rank_over_limit(const Place& place, std::size_t candid
   return protects ? Rank::kProtected : Rank::kOverLimit;
 }
 
-// Takes a slot for the key, unless the slot changes meanwhile. The caller looks for the
-// key again in any case: someone else may have taken another slot for it.
+// Takes a slot for the key, unless the slot changes meanwhile. Others may take others: settle().
 template <typename Probe>
 auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now) noexcept -> Claim {
   Probe::reached(TablePoint::kBeforeChoice);
@@ -473,16 +471,18 @@ bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, Slot
                                  SlotWord first) noexcept {
   if constexpr (kOneThread) return exchange(place[candidate], claim, first);
   Probe::reached(TablePoint::kBeforeSettle);
-  for (std::size_t other = 0; other < kCandidates; ++other) {
-    if (other == candidate) continue;
-    const SlotWord word = load(place[other]);
-    if (word.fingerprint() != place.fingerprint) continue;
-    const bool gives_way = word.claimed() && other > candidate;
-    if (!gives_way) {
-      exchange(place[candidate], claim, SlotWord{});
-      return false;
+  for (const std::size_t set : {std::size_t{0}, kSetSlots}) {
+    for (unsigned found = Atomic128::find(&place[set], place.upper()); found != 0;
+         found &= found - 1) {
+      const std::size_t other = set + static_cast<std::size_t>(std::countr_zero(found)) / 2;
+      const SlotWord word = load(place[other]);
+      if (other == candidate || word.fingerprint() != place.fingerprint) continue;
+      if (!word.claimed() || other < candidate) {  // it does not give way
+        exchange(place[candidate], claim, SlotWord{});
+        return false;
+      }
+      if (!exchange(place[other], word, SlotWord{})) return false;
     }
-    if (!exchange(place[other], word, SlotWord{})) return false;
   }
   Probe::reached(TablePoint::kBeforeCommit);
   return exchange(place[candidate], claim, first);

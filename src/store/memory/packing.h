@@ -129,6 +129,8 @@ class Packing {
   bool unpack_now(const Quota& quota, SlotWord word, Instant now, State& state) const {
     if constexpr (std::is_same_v<State, algo::TokenBucketState>) {
       unpack(quota, word, state);
+    } else if constexpr (std::is_same_v<State, algo::StrictWindowState>) {
+      return unpack_newest(quota, word, now, state);
     } else {
       state.start_us = algo::window_start(quota.window().count(), epoch_us(now));
       if (!word.is_of(state.start_us - base_us_, shift_of(quota))) return false;
@@ -169,6 +171,26 @@ class Packing {
     decision.remaining = quota.limit() - held;
     decision.reset_after = Duration{2 * window_us - elapsed_us};
     decision.more_after = past.more_after(quota, state, weight, held, now);
+    return word.with_rank(Rank::kPlain).plus(cost);
+  }
+  // By the five counts as they lie in the word: a product has their sum in the place of the oldest.
+  Next spend(const Quota& quota, SlotWord word, const algo::StrictWindowState& state,
+             std::int64_t cost, Instant now, Decision& decision) const {
+    const int bits = fifth_bits(shift_of(quota));
+    const auto counts = static_cast<std::uint64_t>(word.last_count(5 * bits));
+    const std::uint64_t sums = counts * kFifths[static_cast<std::size_t>(bits)];
+    const auto sum = static_cast<std::int64_t>(sums << (64 - 5 * bits) >> (64 - bits));
+    const std::int64_t held = sum + cost;
+    if (held >= quota.limit()) return std::nullopt;
+    const std::uint64_t older = counts >> bits;  // than the newest
+    const std::int64_t empty = (older >> 3 * bits == 0) + (older >> 2 * bits == 0) +
+                               (older >> bits == 0) + (older == 0);  // of them, from the oldest on
+    const std::int64_t width_us = algo::sub_window_us(quota);
+    const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
+    decision.limit = quota.limit();
+    decision.remaining = quota.limit() - held;
+    decision.reset_after = Duration{state.kCounts * width_us - elapsed_us};
+    decision.more_after = Duration{(empty + 1) * width_us - elapsed_us};
     return word.with_rank(Rank::kPlain).plus(cost);
   }
   Next spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
@@ -212,6 +234,28 @@ class Packing {
     return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, next));
   }
 
+  // unpack_now() of a word whose counts are in its lower half, as those of windows below 203 days.
+  bool unpack_newest(const Quota& quota, SlotWord word, Instant now,
+                     algo::StrictWindowState& state) const {
+    const int shift = shift_of(quota);
+    const int bits = fifth_bits(shift);
+    const std::int64_t width_us = algo::sub_window_us(quota);
+    state.start_us = algo::window_start(width_us, epoch_us(now));
+    if (static_cast<std::size_t>(bits) >= kFifths.size() ||
+        !word.is_of(state.start_us - base_us_, shift)) {
+      return false;
+    }
+    const std::int64_t into_us = (state.start_us - base_us_) & ~SlotWord::whole_units(shift);
+    const std::int64_t number =  // of the sub-window, among those that begin within the unit
+        (into_us >= width_us) + (into_us >= 2 * width_us) + (into_us >= 3 * width_us);
+    std::int64_t counts = word.last_count(5 * bits + 2);
+    if (counts >> 5 * bits != number) return false;
+    for (std::size_t at = state.counts.size(); at > 0; --at, counts >>= bits) {
+      state.counts[at - 1] = counts & ((std::int64_t{1} << bits) - 1);
+    }
+    return true;
+  }
+
   static bool is_below_bit(std::int64_t value, int bit) { return value >> bit == 0; }
   // A window is 1 ms at least.
   static int shift_of(const Quota& quota) {
@@ -230,6 +274,16 @@ class Packing {
   }
   // The bits of each of a strict window's five counts. Two more say which sub-window is the newest.
   static constexpr int fifth_bits(int shift) { return (SlotWord::kCountBits + shift - 2) / 5; }
+  // One in each of five places of so many bits, where 64 hold them and two more.
+  static constexpr auto kFifths = [] {
+    std::array<std::uint64_t, 13> ones{};
+    for (std::size_t bits = 1; bits < ones.size(); ++bits) {
+      for (std::size_t place = 0; place < 5; ++place) {
+        ones[bits] |= std::uint64_t{1} << (place * bits);
+      }
+    }
+    return ones;
+  }();
 
   [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(
       const Quota& quota, const algo::AdaptiveState& state) const {

@@ -162,10 +162,12 @@ RC_GTEST_PROP(Packing, SpendingInAWordIsDecidingOnItsState, ()) {
   const auto burst = *rc::gen::inRange<std::int64_t>(0, 4 * limit + 1);
   const auto fixed = quota_of({Algorithm::kFixedWindow, limit, window});
   const auto sliding = quota_of({Algorithm::kSlidingWindow, limit, window});
+  const auto strict = quota_of({Algorithm::kStrictWindow, limit % 512, window});
   const auto bucket = Quota::make({Algorithm::kTokenBucket, limit, window, burst});
   int spent = 0;
   if (Packing::fits(fixed)) spent += spend_in_words<algo::FixedWindowState>(fixed, now);
   if (Packing::fits(sliding)) spent += spend_in_words<algo::SlidingWindowState>(sliding, now);
+  if (Packing::fits(strict)) spent += spend_in_words<algo::StrictWindowState>(strict, now);
   if (bucket && Packing::fits(*bucket)) {
     spent += spend_in_words<algo::TokenBucketState>(*bucket, now);
   }

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/atomic128.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 
@@ -76,7 +77,7 @@ inline Decision refused_for_room(const Quota& quota) noexcept {
           .is_store_full = true};
 }
 
-// `tenant_of` reads a candidate, and is called once for each.
+// `tenant_of` reads a candidate, and is called once for each that matters.
 template <typename TenantOf>
 Room choose_room(TenantOf tenant_of) noexcept {
   constexpr std::size_t kFirstSetReserve = 4;
@@ -85,6 +86,7 @@ Room choose_room(TenantOf tenant_of) noexcept {
   std::size_t cheapest = 0;
   Tenant best{.is_void = false, .rank = Rank::kProtected, .expiry_us = INT64_MAX};
   for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    if (!kOneThread && candidate == kSetPlaces && free_places[0] > kFirstSetReserve) break;
     const Tenant tenant = tenant_of(candidate);
     const std::size_t set = candidate / kSetPlaces;
     if (tenant.is_void) {
