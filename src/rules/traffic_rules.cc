@@ -1,6 +1,7 @@
 #include "rules/traffic_rules.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -37,6 +38,14 @@ std::vector<PathRegex*> regexes_of(std::span<Rule> rules) {
     });
   }
   return regexes;
+}
+
+// The first bytes as a number: two texts are in the order of theirs, unless these are equal.
+std::uint64_t head_of(std::string_view text) {
+  static_assert(std::endian::native == std::endian::little);
+  std::array<char, sizeof(std::uint64_t)> head{};
+  text.copy(head.data(), head.size());
+  return __builtin_bswap64(std::bit_cast<std::uint64_t>(head));
 }
 
 bool applies_to_all(const Rule& rule) {
@@ -160,15 +169,23 @@ void TrafficRules::PathIndex::link_prefixes() {
     while (shorter >= 0 && !text.starts_with(by_prefix_[shorter].text)) {
       shorter = by_prefix_[shorter].shorter;
     }
-    by_prefix_.push_back({.text = text, .candidates = std::move(candidates), .shorter = shorter});
+    by_prefix_.push_back({.text = text,
+                          .head = head_of(text),
+                          .candidates = std::move(candidates),
+                          .shorter = shorter});
   }
 }
 
 void TrafficRules::PathIndex::look(std::string_view path, Search& search) const {
-  if (const auto exact = by_path_.find(path); exact != by_path_.end()) {
-    search.look_among(exact->second);
+  if (!by_path_.empty()) {
+    const auto exact = by_path_.find(path);
+    if (exact != by_path_.end()) search.look_among(exact->second);
   }
-  const auto above = std::ranges::upper_bound(by_prefix_, path, {}, &Prefix::text);
+  const auto above =
+      std::upper_bound(by_prefix_.begin(), by_prefix_.end(), head_of(path),
+                       [path](std::uint64_t head, const Prefix& prefix) {
+                         return head != prefix.head ? head < prefix.head : path < prefix.text;
+                       });
   for (auto i = above - by_prefix_.begin() - 1; i >= 0; i = by_prefix_[i].shorter) {
     if (path.starts_with(by_prefix_[i].text)) search.look_among(by_prefix_[i].candidates);
   }

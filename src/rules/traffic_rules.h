@@ -70,6 +70,7 @@ class TrafficRules {
     // the last one not above it, or beginnings of that.
     struct Prefix {
       std::string text;
+      std::uint64_t head = 0;  // of the text
       Candidates candidates{};
       std::ptrdiff_t shorter = -1;  // the longest other that it begins with; -1: none
     };
