@@ -23,6 +23,7 @@
 #include "config/rules/rule_config.h"
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
+#include "store/memory/packing.h"
 
 namespace weir {
 namespace {
@@ -80,9 +81,19 @@ void print_promises(const Config& config, std::int64_t nodes) {
     const Mode mode = rule.mode.value_or(store.redis.empty() ? Mode::kLocal : store.mode);
     for_each_limits(rule, [&](std::span<const Quota> limits) {
       for (const Quota& quota : limits) {
-        const auto [over, under] = promise_of(quota, mode, nodes);
-        lines.push_back({printable(rule.id), describe(quota), std::string(mode_name(mode)),
-                         share_of(over, quota.limit()), share_of(under, quota.limit())});
+        const auto add = [&](const std::string& limit, const Promise& promise) {
+          lines.push_back({printable(rule.id), limit, std::string(mode_name(mode)),
+                           share_of(promise.over, quota.limit()),
+                           share_of(promise.under, quota.limit())});
+        };
+        add(describe(quota), promise_of(quota, mode, nodes));
+        const bool may_be_precise = config.settings->precise_keys > 0 && mode == Mode::kLocal &&
+                                    quota.algorithm() == Algorithm::kSlidingWindow &&
+                                    Packing::fits(quota);
+        if (may_be_precise) {
+          add("  a node's precise keys, give or take " + format_duration(precise_grain(quota)),
+              precise_promise_of(quota));
+        }
       }
     });
   }

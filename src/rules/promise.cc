@@ -46,6 +46,19 @@ std::int64_t steady_units(const Quota& quota) {
   return algo::mul_div_floor(quota.limit(), quota.window().count(), counts_us);
 }
 
+// How the units before a key was precise lie, nobody knows: up to a quarter of its limit. Larger
+// limits than its counts hold are rounded.
+Promise precise_promise_of(const Quota& quota) {
+  constexpr std::int64_t kExactMax = 0x7fff;
+  const std::int64_t limit = quota.limit();
+  const std::int64_t rounded = limit > kExactMax ? algo::ceil_div(limit, (kExactMax + 1) / 2) : 0;
+  return {.over = limit / 4 + rounded, .under = limit / 4 + rounded};
+}
+
+Duration precise_grain(const Quota& quota) {
+  return Duration{algo::ceil_div(quota.window().count(), kGrains)};
+}
+
 Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes) {
   Promise promise = promise_of(quota);
   const std::int64_t limit = quota.limit();

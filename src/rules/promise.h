@@ -29,6 +29,13 @@ struct Promise {
 // REQUIRES: nodes >= 1
 Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes);
 
+// A precise key (docs/reference/promises.md#precise-keys) of one node. Within a window,
+// promise_of() holds. This is of spans that are a grain shorter (`over`) or longer (`under`).
+// REQUIRES: a sliding_window whose two counts fit into a slot (docs/internals/memory_store.md)
+inline constexpr std::int64_t kGrains = 256;  // of a window
+Promise precise_promise_of(const Quota& quota);
+Duration precise_grain(const Quota& quota);
+
 // How many units a window never_over admits, on average, of a client that always asks.
 std::int64_t steady_units(const Quota& quota);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "algo/sliding_window.h"
 #include "base/prng.h"
+#include "rules/promise.h"
 #include "store/memory/memory_testing.h"
 #include "weir/memory_store.h"
 
@@ -370,6 +372,81 @@ TEST(PreciseWindows, ThreadsAdmitTheLimitOfOneKey) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(admitted.load(), 1'000);
+}
+
+// ---- the promise of a precise key (rules/promise.h) ----------------------------------------
+
+// A store's only key, and the log of what it was admitted.
+struct PreciseKey {
+  Quota quota;
+  std::unique_ptr<MemoryStore> store =
+      make_memory_store({.max_keys = 1024, .precise_keys = 4}, kNow);
+  Promise promise = precise_promise_of(quota);
+  Duration grain = precise_grain(quota);
+  Log log{quota.window()};
+  std::int64_t most_over = 0;
+  std::int64_t most_under = 0;
+
+  void ask(std::int64_t cost, Instant now) {
+    const Charge charge{key_of(1), &quota, cost};
+    const bool is_allowed = store->decide_one(Operation::kSpendEach, charge, now).allowed();
+    if (is_allowed) {
+      log.add(cost, now);
+      most_over = std::max(most_over, log.held(now, -grain) - quota.limit());
+    } else if (cost <= quota.limit()) {
+      const std::int64_t fewest = log.held(now, grain) + cost - 1;
+      most_under = std::max(most_under, quota.limit() - fewest);
+    }
+    log.forget(now - 3 * quota.window());
+  }
+};
+
+TEST(FineCounts, NoLifeBreaksThePromiseOfAPreciseKey) {
+  static_assert(kGrains == kFineCounts);
+  Prng random(26);
+  const auto below = [&](std::int64_t bound) {
+    return std::int64_t{random.below(static_cast<std::uint32_t>(bound))};
+  };
+  for (int life = 0; life < 400; ++life) {
+    const std::int64_t limit = life % 5 == 0 ? 40'000 + below(1'000'000) : 4 + below(300);
+    const Duration window{limit > 304 ? 60'000'000 + below(1'000) : 1'000 + below(1'000'000)};
+    PreciseKey key{.quota = *Quota::make({.limit = limit, .window = window})};
+    ASSERT_TRUE(Packing::fits(key.quota)) << "only such keys can be precise";
+    Instant now = kNow;
+    for (int move = 0; move < 300; ++move) {
+      const std::array<Duration, 7> steps = {Duration{0},
+                                             Duration{1},
+                                             key.grain,
+                                             window - key.grain,
+                                             window / 3,
+                                             window * below(3),
+                                             window * below(1000) / 1000};
+      now += steps[static_cast<std::size_t>(below(7))] + Duration{below(3)};
+      const std::array<std::int64_t, 4> costs = {1, 1 + below(limit), limit / 4, limit / 2};
+      key.ask(std::max<std::int64_t>(1, costs[static_cast<std::size_t>(below(4))]), now);
+    }
+    ASSERT_LE(key.most_over, key.promise.over) << life << " " << limit << " " << window.count();
+    ASSERT_LE(key.most_under, key.promise.under) << life << " " << limit << " " << window.count();
+  }
+}
+
+// A quarter comes before the key is precise: all at the end of a window, or at its beginning.
+TEST(FineCounts, ThePromiseOfAPreciseKeyIsReached) {
+  PreciseKey late{.quota = *Quota::make({.limit = 100, .window = 1min})};
+  const Instant begin = kNow - Duration{epoch_us(kNow) % 60'000'000} + 1min;
+  const auto ask_all = [](PreciseKey& key, Instant now) {
+    for (int unit = 0; unit < 100; ++unit) key.ask(1, now);
+  };
+  for (int unit = 0; unit < 25; ++unit) late.ask(1, begin + 1min - 1us);
+  ask_all(late, begin + 2min - late.grain - 2us);
+  EXPECT_GE(late.most_over, late.promise.over - 1);
+  EXPECT_LE(late.most_over, late.promise.over);
+
+  PreciseKey early{.quota = *Quota::make({.limit = 100, .window = 1min})};
+  for (int unit = 0; unit < 25; ++unit) early.ask(1, begin);
+  ask_all(early, begin + 1min + early.grain);
+  EXPECT_GE(early.most_under, early.promise.under - 2);
+  EXPECT_LE(early.most_under, early.promise.under);
 }
 
 }  // namespace
