@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "counted.h"
+#include "engine/asks/error_bar.h"
 #include "engine/engine.h"
 #include "observe/keys/recent_asks.h"
 #include "proto/http2/http2_door.h"
@@ -30,11 +31,11 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
 
-std::vector<Rule> the_rule() {
+std::vector<Rule> the_rule(std::int64_t limit) {
   std::vector<Rule> rules(1);
   Rule& rule = rules.front();
   rule.id = "api";
-  rule.quota = *Quota::make({.limit = 1'000'000, .window = 1min});
+  rule.quota = *Quota::make({.limit = limit, .window = 1min});
   rule.denial.blocks = {5min};
   rule.match.emplace();
   rule.key_parts = {{.property = KeyPart::Property::kClient}};
@@ -54,8 +55,8 @@ const char* const kAllowed = "10.20.";
 const char* const kBlocked = "10.30.";
 
 // Everything behind the doors, and the doors.
-struct World final : Http2Router {
-  World() {
+struct World : Http2Router {
+  explicit World(std::int64_t limit = 1'000'000) : rules(rule_set(traffic, limit)) {
     add_check_routes(http.core(), CheckRoutes::kAll);
     add_auth_route(http.core());
     for (const std::string& key : addresses(kBlocked)) {
@@ -63,8 +64,8 @@ struct World final : Http2Router {
     }
   }
 
-  static RuleSetPtr rule_set(Traffic& traffic) {
-    auto numbered = the_rule();
+  static RuleSetPtr rule_set(Traffic& traffic, std::int64_t limit) {
+    auto numbered = the_rule(limit);
     number_rules(numbered, traffic.rules());
     return std::make_shared<const RuleSet>(std::move(numbered));
   }
@@ -84,12 +85,14 @@ struct World final : Http2Router {
   }
 
   std::unique_ptr<Store> store = make_memory_store({.max_keys = 16 * kKeys}, kStart);
+  std::unique_ptr<Store> logs = make_memory_store(ErrorBar::kLogs, kStart);
+  ErrorBar error_bar{*logs};
   Traffic traffic;
   KeyHasher hasher{HashSecret{}};
   Engine engine{*store, hasher, traffic.add_core()};
   RecentAsks recent_asks{RecentAsks::kBytesMin, 1, kStart};
   BlockList blocks{hasher};
-  RuleSetPtr rules = rule_set(traffic);
+  RuleSetPtr rules;
   HttpNode http_node{HttpNode::Options()};
   HttpDoor http{http_node, engine, blocks, rules};
   RespNode resp_node{{}, traffic};
@@ -97,6 +100,11 @@ struct World final : Http2Router {
   GrpcNode grpc_node;
   GrpcDoor grpc{grpc_node, engine, blocks, rules, {}};
   Http2Door http2{*this};
+};
+
+// With a limit up to which windows are judged (engine/asks/error_bar.h).
+struct LowWorld : World {
+  LowWorld() : World(1'000) {}
 };
 
 // One connection, which gets so many requests in one read.
@@ -140,11 +148,11 @@ std::vector<std::string> batches_of(const char* network, std::size_t pipeline, T
   return batches;
 }
 
-template <typename TextOf>
+template <typename Made = World, typename TextOf>
 Row row_of(std::string name, SessionFactory& (*door_of)(World&), const char* network,
            std::size_t pipeline, std::string_view expected, TextOf text_of) {
   return {std::move(name), [=] {
-            auto world = std::make_shared<World>();
+            std::shared_ptr<World> world = std::make_shared<Made>();
             SessionFactory& door = door_of(*world);
             auto connection = std::make_shared<Connection>(std::move(world), door);
             connection->expect(expected);
@@ -157,8 +165,21 @@ Row row_of(std::string name, SessionFactory& (*door_of)(World&), const char* net
           }};
 }
 
+// With so many requests before that no log of a key has to grow while it is counted.
+Row warmed(Row row) {
+  return {row.name, [make = std::move(row.make)] {
+            Work work = make();
+            work(36 * kKeys);
+            return work;
+          }};
+}
+
 SessionFactory& resp_door(World& world) { return world.resp; }
 SessionFactory& http_door(World& world) { return world.http; }
+SessionFactory& judging(World& world) {
+  world.engine.error_bar = &world.error_bar;
+  return world.resp;
+}
 template <SessionFactory& door(World&)>
 SessionFactory& remembering_all(World& world) {
   world.remember();
@@ -321,6 +342,10 @@ std::vector<Row> door_rows() {
              rule_hit),
       row_of("WEIR.HIT x 32, remembering few keys", remembering_few<resp_door>, kAllowed, 32, ":0",
              rule_hit),
+      warmed(
+          row_of<LowWorld>("WEIR.HIT x 32, a low limit", resp_door, kAllowed, 32, ":0", rule_hit)),
+      warmed(row_of<LowWorld>("WEIR.HIT x 32, a low limit, judged", judging, kAllowed, 32, ":0",
+                              rule_hit)),
       row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
       row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
       row_of("POST /check x 16, remembering few keys", remembering_few<http_door>, kAllowed, 16,
