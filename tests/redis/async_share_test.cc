@@ -47,9 +47,11 @@ class AsyncShare : public testing::SyncingFleet {
     inline static const KeyHasher hasher_of_blocks{HashSecret{}};
   };
 
-  void add_nodes() {
+  void add_nodes(Duration interval = kInterval, Duration trip = kTrip) {
+    constexpr std::size_t kKeys = 64;
     for (const Duration skew : {-10s, 0s, 10s}) {
-      add_node(skew).link.delay = kTrip;
+      OwedUnits* const owed = nullptr;
+      add_node(skew, kKeys, KeySpread{}, owed, interval).link.delay = trip;
       asking_.emplace_back(*nodes_.back(), hasher_);
     }
   }
@@ -100,6 +102,19 @@ TEST_F(AsyncShare, TenSecondsAfterASixteenfoldStepAreWithinTwoPercent) {
       const double slack = algorithm == Algorithm::kFixedWindow ? 0.04 : 0.02;
       EXPECT_NEAR(passed(), 10 * kLimit, slack * 10 * kLimit) << algorithm_name(algorithm);
     }
+  }
+}
+
+// docs/reference/proportional.md says why: a tenth of the time, a fifth of the excess.
+TEST_F(AsyncShare, AFixedWindowIsOverByWhatPassesUntilNodesHearOfEachOther) {
+  add_nodes(20ms, 1ms);
+  for (const Duration phase : {0ms, 370ms, 700ms}) {
+    const Rule rule = rule_of(Algorithm::kFixedWindow);
+    redis_.now += 10s - (redis_.now - Instant{}) % 1s;
+    offer(rule, kLimit / 1e3, 3s + phase);
+    passed_ = {};
+    offer(rule, 10, 10s);
+    EXPECT_NEAR(passed(), 10 * kLimit, 0.02 * 10 * kLimit) << phase / 1ms;
   }
 }
 

@@ -20,9 +20,9 @@ struct SyncingNode : SimulatedNode {
   static constexpr Duration kStep = std::chrono::milliseconds(1);
 
   SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys = 64,
-              KeySpread key_spread = {}, OwedUnits* owed = nullptr)
+              KeySpread key_spread = {}, OwedUnits* owed = nullptr, Duration interval = kInterval)
       : SimulatedNode(of, clock_skew, key_spread),
-        store({.redis = options, .interval = kInterval, .keys = keys, .owed = owed}, strict, sender,
+        store({.redis = options, .interval = interval, .keys = keys, .owed = owed}, strict, sender,
               reactor) {
     mode = &store;
   }
