@@ -77,13 +77,11 @@ class Cursor {
   bool good_ = true;
 };
 
+// 0 if it is none.
 int month_of(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  for (std::size_t i = 0; i < kMonths.size(); ++i) {
-    if (kMonths[i] == name) return static_cast<int>(i) + 1;
-  }
-  return 0;
+  constexpr std::string_view kMonths = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+  const auto at = name.size() == 3 ? kMonths.find(name) : std::string_view::npos;
+  return at < kMonths.size() && at % 4 == 0 ? static_cast<int>(at) / 4 + 1 : 0;
 }
 
 struct Date {

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/ascii.h"
 #include "base/byte_search.h"
+#include "base/percent.h"
 #include "logs/log_field.h"
 #include "logs/log_format.h"
 
@@ -21,26 +21,19 @@ struct Piece {
   bool is_quoted = false;  // a backslash escapes what would end it
 };
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = ascii_lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
-
 // "\x22" is a quote, as nginx and Apache write it; "\"" as well.
 void append_unescaped(std::string_view text, std::string& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
-    if (is_escaped && text[i + 1] == 'x' && i + 3 < text.size()) {
-      const int high = hex_digit(text[i + 2]);
-      const int low = hex_digit(text[i + 3]);
-      if (high >= 0 && low >= 0) {
-        out += static_cast<char>(high * 16 + low);
-        i += 3;
+    if (is_escaped && text[++i] == 'x' && i + 2 < text.size()) {
+      const auto high = hex_digit(text[i + 1]);
+      const auto low = hex_digit(text[i + 2]);
+      if (high && low) {
+        out += static_cast<char>(*high * 16 + *low);
+        i += 2;
         continue;
       }
     }
-    if (is_escaped) ++i;
     out += text[i];
   }
 }

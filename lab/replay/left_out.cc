@@ -3,11 +3,13 @@
 namespace weir::lab {
 
 std::string lacking(const Rule& rule, const RequestSources& sources, const LogKnows& knows) {
-  if (rule.effect == Rule::Effect::kConcurrency) return "how long requests take";
+  if (!rule.enabled) return "it is disabled";
+  if (!rule.match) return "requests do not lead to it: it has no 'match'";
   std::string first;
   const auto need = [&](bool is_known, const std::string& what) {
-    if (!is_known && first.empty()) first = what;
+    if (!is_known && first.empty()) first = "the log does not have " + what;
   };
+  need(rule.effect != Rule::Effect::kConcurrency, "how long requests take");
   const auto need_header = [&](const std::string& name) {
     need(knows.header(name), "the header " + name);
   };

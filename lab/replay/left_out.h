@@ -12,7 +12,7 @@
 
 namespace weir::lab {
 
-// As a phrase; empty: the log has all that the rule needs. REQUIRES: rule.match
+// Why the rule is left out, as a phrase; empty: the log has all that it needs.
 std::string lacking(const Rule& rule, const RequestSources& sources, const LogKnows& knows);
 
 }  // namespace weir::lab

@@ -51,18 +51,11 @@ World::World(Config config, const LogKnows& knows, Instant start)
 RuleSetPtr World::take_rules(Config& config, const LogKnows& knows) {
   std::vector<Rule> kept;
   for (Rule& rule : config.rules) {
-    std::string reason;
-    if (!rule.enabled) {
-      reason = "it is disabled";
-    } else if (!rule.match) {
-      reason = "requests do not lead to it: it has no 'match'";
-    } else if (const auto what = lacking(rule, config.sources, knows); !what.empty()) {
-      reason = "the log does not have " + what;
-    }
+    std::string reason = lacking(rule, config.sources, knows);
     if (reason.empty()) {
       kept.push_back(std::move(rule));
     } else {
-      left_out_.push_back({rule.id, std::move(reason)});
+      left_out_.emplace_back(rule.id, std::move(reason));
     }
   }
   RequestSources sources = std::move(config.sources);

@@ -52,11 +52,7 @@ class World {
   const KeyLedger& keys() const { return ledger_; }
   // Series: all requests, those denied, and what each rule denied.
   const TimeChart& chart() const { return chart_; }
-  struct LeftOut {
-    std::string rule;
-    std::string reason;
-  };
-  const std::vector<LeftOut>& left_out() const { return left_out_; }
+  const auto& left_out() const { return left_out_; }  // rules, each with the reason
   std::uint64_t requests() const { return requests_; }
   std::uint64_t denied() const { return denied_; }
   std::uint64_t refused() const { return refused_; }  // of them, by no rule
@@ -78,7 +74,7 @@ class World {
   void pay(int status, Instant now);
 
   const std::string country_header_;
-  std::vector<LeftOut> left_out_;
+  std::vector<std::pair<std::string, std::string>> left_out_;
   std::unique_ptr<Court> court_;
   ExactLogs exact_{KeyLedger::kKeysMax};
   DescribedRequest described_;
