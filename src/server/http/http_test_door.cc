@@ -95,24 +95,24 @@ void SummingStore::decide(Batch& batch, Instant) noexcept {
   Operation operation = batch.operation;
   if (operation == Operation::kSpendAll && !all_fit(batch)) operation = Operation::kLook;
   for (std::size_t i = 0; i < batch.charges.size() && !broken; ++i) {
-    batch.decisions[i] = decide_one(batch.charges[i], operation);
+    batch.decisions[i] = decide_charge(batch.charges[i], operation);
   }
   batch.on_done(batch);
 }
 
 bool SummingStore::all_fit(const Batch& batch) {
   return std::all_of(batch.charges.begin(), batch.charges.end(), [&](const Charge& charge) {
-    return decide_one(charge, Operation::kLook).allowed();
+    return decide_charge(charge, Operation::kLook).allowed();
   });
 }
 
-Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
+Decision SummingStore::decide_charge(const Charge& charge, Operation operation) {
   std::int64_t& spent = spent_[charge.key.low];
   if (operation == Operation::kReset) spent = 0;
   const std::int64_t capacity = charge.quota->capacity();
   if (operation == Operation::kCharge) {
     spent = std::min(spent + charge.cost, charge.quota->debt_max());
-    return decide_one({.key = charge.key, .quota = charge.quota, .cost = 0}, Operation::kLook);
+    return decide_charge({.key = charge.key, .quota = charge.quota, .cost = 0}, Operation::kLook);
   }
   if (operation == Operation::kDrain && spent + charge.cost > capacity) spent = capacity;
   const bool fits = operation == Operation::kReset || spent + charge.cost <= capacity;

@@ -42,7 +42,7 @@ class SummingStore : public Store {
   int batches = 0;
 
  private:
-  Decision decide_one(const Charge& charge, Operation operation);
+  Decision decide_charge(const Charge& charge, Operation operation);
   bool all_fit(const Batch& batch);
 
   std::unordered_map<std::uint64_t, std::int64_t> spent_;  // by the low half of the hash
