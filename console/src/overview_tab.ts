@@ -46,7 +46,7 @@ const NOTHING = readHistory({});
 export class OverviewTab extends Tab {
   private readonly tiles = {
     denied: new Tile("Denied"),
-    requests: new Tile("Requests/s", "last second, counted by rules"),
+    requests: new Tile("Requests/s", "last second"),
     p99: new Tile("Latency p99", "last 10 s"),
     burst: new Tile("Burst ratio", "last 2 s of 10"),
     keys: new Tile("Keys", "last 2 minutes"),
@@ -302,7 +302,7 @@ export class OverviewTab extends Tab {
     const sums = sumOf(points);
     tiles.denied.set(share(sums.denyRate), deniedState(sums),
       timeOf(sums, begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`));
-    tiles.requests.set(count(fleet.requests), { text: whose(last, nodes),
+    tiles.requests.set(count(fleet.requests), { text: `${whose(last, nodes)}, counted by rules`,
       level: nodes.some((node) => node.gone !== undefined) ? "warn" : "calm" });
     tiles.p99.set(latency(here.p99), latencyState(here));
     tiles.burst.set(ratio(fleet.burstRatio), burstState(fleet));

@@ -57,8 +57,6 @@ export interface Mark {
 /** Seconds, or steps, without a figure that a line still crosses. */
 const GAP = 5;
 const ALONE = "this node alone";
-/** Pixels that it takes; a narrower band has no words. */
-const ALONE_MIN = 100;
 /** Fewer pixels are a click. */
 const DRAG_MIN = 8;
 /** A span up to so many seconds is told as how long ago, a longer one by the clock. */
@@ -132,11 +130,9 @@ export class TimeChart<T extends Told> {
 
   private showAlone(): void {
     fill(this.alone, ...timesAlone(this.shown).map(([from, to]) => {
-      const share = (to - from) / this.spanS;
-      const band = h("i", { class: "alone", title: "Redis was away" },
-        share * this.over.clientWidth < ALONE_MIN ? "" : ALONE);
+      const band = h("i", { class: "alone", title: "Redis was away" }, h("span", {}, ALONE));
       band.style.left = this.place(from);
-      band.style.width = `${share * 100}%`;
+      band.style.width = `${(to - from) / this.spanS * 100}%`;
       return band;
     }));
   }
