@@ -136,7 +136,7 @@ class Overview(PageTest):
                 self.assertLessEqual(int(re.search(r"(\d+) %", tile)[1]), 34, "trial lets pass")
                 page.wait(lambda _: "since" in self.cell("login", "Denying"), "the table has it")
                 self.assertIn("5 per 1m, /login, by client", self.cell("login", "Rule"))
-                self.assertIn("would be", self.cell("trial", "Denied"))
+                page.wait(lambda _: "would be" in self.cell("trial", "Denied"), "and of shadow")
                 self.assertEqual(self.cell("api", "Denied"), "0")
                 page.wait(self.agrees(3), "card and table agree three times")
                 rows = [row.get_attribute("data-row") for row in page.all(ROWS)]
