@@ -89,18 +89,6 @@ void FinePlace::add(std::int64_t count) {
   for (std::int64_t at = at_; at >= 0 && count < 0; --at) count -= change(at, count);
 }
 
-std::int64_t FinePlace::weight(const Quota& quota, const SlidingWindowState& state,
-                               Instant now) const {
-  if (state.previous == 0) return 0;
-  const std::int64_t window_us = quota.window().count();
-  const std::int64_t begin = begin_us(window_us, at_);
-  const std::int64_t length = begin_us(window_us, at_ + 1) - begin;
-  const std::int64_t left =
-      std::clamp<std::int64_t>(begin + length - (epoch_us(now) - start_us_), 0, length);
-  const std::int64_t fading = algo::mul_div_ceil(units(leaving_), left, length);
-  return std::min(state.previous, units(rest_) + fading);
-}
-
 std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState& state,
                                     Count count, std::int64_t least) const {
   const std::int64_t window_us = quota.window().count();
@@ -137,15 +125,19 @@ std::int64_t FinePlace::first_from(std::int64_t at, std::int64_t end) const {
 }
 
 FineFading FinePlace::fading(const Quota& quota) const {
+  if (leaving_ > 0) return fading_of(quota, at_, leaving_);
+  const std::int64_t at = rest_ > 0 ? first_from(at_ + 1, kCounts - 1) : first_from(0, at_);
+  return fading_of(quota, at, at != at_ ? counts_[static_cast<std::size_t>(at)] : 0);
+}
+
+// As so many units of that count fade, before all that are younger.
+FineFading FinePlace::fading_of(const Quota& quota, std::int64_t at, std::int64_t count) const {
   const std::int64_t window_us = quota.window().count();
   const std::int64_t previous = rest_ + leaving_;
-  std::int64_t at = at_;
-  if (leaving_ == 0) at = previous > 0 ? first_from(at_ + 1, kCounts - 1) : first_from(0, at_);
-  std::int64_t fading = at != at_ ? counts_[static_cast<std::size_t>(at)] : leaving_;
   const std::int64_t end_us = begin_us(window_us, at + 1);
   return {.until_us = start_us_ + begin_us(window_us, at_ + 1),
-          .later = units(previous - fading),
-          .fading = units(fading),
+          .later = units(previous - count),
+          .fading = units(count),
           .faded_us = start_us_ + end_us + (previous > 0 ? 0 : window_us),
           .length_us = end_us - begin_us(window_us, at)};
 }

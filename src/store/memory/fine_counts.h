@@ -77,10 +77,12 @@ struct FineFading {
     const auto left_us = static_cast<std::uint64_t>(until_us - epoch_us(now) - 1);
     return left_us <= static_cast<std::uint64_t>(quota.window().count()) / kFineCounts;
   }
-  std::int64_t weight(const Quota&, const algo::SlidingWindowState& state, Instant now) const {
+  std::int64_t left(Instant now) const {
     const std::int64_t left_us = faded_us - epoch_us(now);
-    const std::int64_t weight =
-        later + (left_us >= length_us ? fading : algo::mul_div_ceil(fading, left_us, length_us));
+    return later + (left_us >= length_us ? fading : algo::mul_div_ceil(fading, left_us, length_us));
+  }
+  std::int64_t weight(const Quota&, const algo::SlidingWindowState& state, Instant now) const {
+    const std::int64_t weight = left(now);
     return weight <= state.previous ? weight : kLimitMax;  // others decide: the slot has lost some
   }
   Duration more_after(const Quota&, const algo::SlidingWindowState&, std::int64_t weight,
@@ -113,7 +115,10 @@ class FinePlace {
   void note(std::int64_t current) { add((current >> shift_) - counted_); }
 
   // Answers as algo::EvenPast does, by the counts of this place. REQUIRES: touched
-  std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state, Instant now) const;
+  std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state,
+                      Instant now) const {
+    return std::min(state.previous, fading_of(quota, at_, leaving_).left(now));
+  }
   std::int64_t faded_at_us(const Quota& quota, const algo::SlidingWindowState& state,
                            algo::EvenPast::Count count, std::int64_t units) const;
   // Says how the next unit fades. This holds until the count ends or there is news.
@@ -127,6 +132,7 @@ class FinePlace {
     return (at * window_us + kCounts - 1) / kCounts;
   }
   std::int64_t units(std::int64_t count) const { return count << shift_; }
+  FineFading fading_of(const Quota& quota, std::int64_t at, std::int64_t count) const;
   std::int64_t first_from(std::int64_t at, std::int64_t end) const;
   void spread(const algo::SlidingWindowState& state);
   void roll(const algo::SlidingWindowState& state);
