@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
 #include "base/assert.h"
 #include "load/worker.h"
+#include "replay/progress.h"
 
 namespace weir::load {
 namespace {
@@ -36,6 +38,18 @@ void add(const LoadResult& part, LoadResult& total) {
   total.cpu += part.cpu;
 }
 
+// Shows meanwhile how much of the longest time has passed.
+void wait_for(std::counting_semaphore<>& ended, const LoadPlan& plan, Time start) {
+  lab::Progress progress;
+  for (std::size_t left = plan.threads; left > 0;) {
+    if (ended.try_acquire_for(std::chrono::seconds(1))) {
+      --left;
+    } else {
+      progress.show(std::chrono::duration<double>(LoadClock::now() - start) / plan.duration);
+    }
+  }
+}
+
 }  // namespace
 
 double LoadResult::per_second() const {
@@ -54,10 +68,15 @@ LoadResult run_load(const Target& target, const LoadPlan& plan, const CodecFacto
   const Time start = LoadClock::now();
   std::vector<LoadResult> parts(plan.threads);
   {
+    std::counting_semaphore<> ended(0);
     std::vector<std::jthread> threads;
     for (std::size_t index = 0; index < plan.threads; ++index) {
-      threads.emplace_back([&, index] { parts[index] = workers[index]->run(start); });
+      threads.emplace_back([&, index] {
+        parts[index] = workers[index]->run(start);
+        ended.release();
+      });
     }
+    wait_for(ended, plan, start);
   }
   LoadResult total;
   for (const LoadResult& part : parts) add(part, total);

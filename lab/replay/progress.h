@@ -31,6 +31,10 @@ class Progress {
     next_ = requests + kStride;
     if (::isatty(STDERR_FILENO) == 1) draw(done(), requests);
   }
+  // Where nobody knows how many requests there were.
+  void show(double done) {
+    if (::isatty(STDERR_FILENO) == 1) draw_bar(std::min(1.0, done), "");
+  }
 
  private:
   static constexpr std::uint64_t kStride = 65'536;
@@ -39,11 +43,14 @@ class Progress {
   void draw(double done, std::uint64_t requests) {
     is_drawn_ = true;
     if (done <= 0) return fmt::print(stderr, "\r{} requests", requests);
+    draw_bar(done, fmt::format(", {} requests", requests));
+  }
+  void draw_bar(double done, const std::string& requests) {
+    is_drawn_ = true;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
     const auto full = static_cast<std::size_t>(std::min(1.0, done) * kColumns);
-    fmt::print(stderr, "\r[{:<{}}] {:3.0f} %, {} requests, {:.0f} s left\033[K",
-               std::string(full, '#'), kColumns, 100 * done, requests,
-               took.count() * (1 - done) / done);
+    fmt::print(stderr, "\r[{:<{}}] {:3.0f} %{}, {:.0f} s left\033[K", std::string(full, '#'),
+               kColumns, 100 * done, requests, took.count() * (1 - done) / done);
   }
 
   bool is_drawn_ = false;
