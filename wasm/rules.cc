@@ -94,7 +94,8 @@ std::span<const Quota> limits_of(const Ask& ask) {
 bool apply(const Rule& rule) {
   std::string key;
   PartScratch tier{};
-  const Ask ask = ask_about(rule, world->request, key, tier);
+  Ask ask;
+  ask_about(rule, world->request, key, tier, ask);
   const bool is_known = std::ranges::any_of(world->applied, [&](const Applied& other) {
     return other.rule == &rule && other.key == ask.key && other.tier == ask.tier;
   });

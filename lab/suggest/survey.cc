@@ -112,7 +112,8 @@ void Survey::count(const LoggedRequest& logged) {
     const auto rule = static_cast<std::uint32_t>(matched[i] - rules_->rules().data());
     key_.clear();
     PartScratch tier{};
-    ask_about(*matched[i], described_.request, key_, tier);
+    Ask ask;
+    ask_about(*matched[i], described_.request, key_, tier, ask);
     const auto number = numbers_.find(KeyNumbers::hash(rule, key_));
     if (!number) {
       ++beyond_;

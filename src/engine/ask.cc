@@ -24,20 +24,18 @@ std::optional<IpAddress> address_of(const Ask& ask, std::string_view key) {
 
 }  // namespace
 
-bool Ask::is_on_deny_list() const {
+bool Ask::is_denied_by_name() const {
   if (choices != nullptr && choices->are_too_many()) return true;
   const KeyList& list = rule->deny;
-  if (list.empty()) return false;
   const auto holds = [&](std::string_view text) {
     return list.holds(text, address_of(*this, text));
   };
   return choices == nullptr ? holds(key) : std::ranges::any_of(choices->keys, holds);
 }
 
-bool Ask::is_on_allow_list() const {
-  const KeyList& list = rule->allow;
+bool Ask::is_allowed_by_name() const {
   const bool names_itself = key_origin == KeyOrigin::kRequest;
-  return !list.empty() && list.holds(key, names_itself ? client : address_of(*this, key));
+  return rule->allow.holds(key, names_itself ? client : address_of(*this, key));
 }
 
 std::int64_t cost_in(std::string_view text) {
@@ -48,14 +46,15 @@ std::int64_t cost_in(std::string_view text) {
   return std::clamp<std::int64_t>(cost, 1, kCostMax);
 }
 
-Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier) {
+void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
+               Ask& ask) {
   Repeats repeats = make_key(rule, request, key);
-  Ask ask{.rule = &rule,
-          .key = key,
-          .key_state = refuses(rule, request) ? Ask::KeyState::kRefused : Ask::KeyState::kGood,
-          .client = request.client,
-          .key_origin = Ask::KeyOrigin::kRequest,
-          .cost = cost_of(rule, request)};
+  ask.rule = &rule;
+  ask.key = key;
+  if (refuses(rule, request)) ask.key_state = Ask::KeyState::kRefused;
+  ask.client = request.client;
+  ask.key_origin = Ask::KeyOrigin::kRequest;
+  ask.cost = cost_of(rule, request);
   if (request.named_tier) {
     ask.tier = *request.named_tier;
   } else if (rule.tier) {
@@ -64,7 +63,6 @@ Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartSc
     ask.tier = name.value_or(std::string_view());
   }
   if (repeats == Repeats::kSomething) ask.choices = key_choices(rule, request);
-  return ask;
 }
 
 bool presses_more(const Decision& one, const Decision& other) {

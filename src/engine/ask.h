@@ -88,13 +88,21 @@ struct Ask {
 
   // The rule's lists. If a request repeats its key, any value may be on the deny list.
   // REQUIRES: rule != nullptr
-  bool is_on_deny_list() const;
-  bool is_on_allow_list() const;
+  bool is_on_deny_list() const {
+    const bool may_be = choices != nullptr || !rule->deny.empty();
+    return may_be && is_denied_by_name();
+  }
+  bool is_on_allow_list() const { return !rule->allow.empty() && is_allowed_by_name(); }
+
+ private:
+  bool is_denied_by_name() const;
+  bool is_allowed_by_name() const;
 };
 
-// The ask of a rule that applies to a request: its key, tier and cost. Refers to the rule, the
-// request and the two scratches.
-Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier);
+// Makes of a new ask that of a rule that applies to a request: its key, tier and cost. It refers to
+// the rule, the request and the two scratches.
+void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
+               Ask& ask);
 
 // A number in a text of the request, which only ever makes it dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);

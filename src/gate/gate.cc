@@ -20,16 +20,6 @@ std::optional<std::size_t> most_pressing(const Asks& asks) {
 
 }  // namespace
 
-RateLimit GateVoice::styled(const Asks& asks, std::size_t index, Instant now) {
-  const Answer& answer = asks.answer(index);
-  return {.policy = policy_of(name_of(asks.ask(index)), answer.quota),
-          .decision = answer.decision,
-          .is_alone = answer.is_alone,
-          .style = style_,
-          .wall_time = engine_.wall_time(now),
-          .texts = &texts_};
-}
-
 // One for each limit of the ask, unless the rule is in shadow or nothing is counted.
 void GateVoice::add_items(const Asks& asks, std::size_t index) {
   const Ask& ask = asks.ask(index);
@@ -45,29 +35,30 @@ void GateVoice::add_items(const Asks& asks, std::size_t index) {
   }
 }
 
-RateLimit GateVoice::say_one(const Asks& asks, std::size_t index, Instant now) {
-  RateLimit limit = styled(asks, index, now);
-  if (asks.limits(index).quotas.empty()) return limit;
+const RateLimit& GateVoice::say_one(const Asks& asks, std::size_t index, Instant now) {
+  const Answer& answer = asks.answer(index);
+  RateLimit& limit = said_.limit;
+  limit.policy = policy_of(name_of(asks.ask(index)), answer.quota);
+  limit.decision = answer.decision;
+  limit.is_alone = answer.is_alone;
+  limit.wall_time = engine_.wall_time(now);
   items_.clear();
-  add_items(asks, index);
+  if (!asks.limits(index).quotas.empty()) add_items(asks, index);
   limit.items = items_;
   return limit;
 }
 
-GateAnswer GateVoice::say(const Asks& asks, Instant now) {
+const GateAnswer& GateVoice::say(const Asks& asks, Instant now) {
   const auto shown = most_pressing(asks);
-  return shown ? about(asks, *shown, now) : GateAnswer{};
-}
-
-GateAnswer GateVoice::about(const Asks& asks, std::size_t shown, Instant now) {
-  GateAnswer said{
-      .ask = &asks.ask(shown), .answer = &asks.answer(shown), .limit = say_one(asks, shown, now)};
-  if (asks.size() == 1) return said;
+  said_.ask = shown ? &asks.ask(*shown) : nullptr;
+  if (!shown) return said_;
+  said_.answer = &asks.answer(*shown);
+  say_one(asks, *shown, now);
+  if (asks.size() == 1) return said_;
   items_.clear();
   for (std::size_t i = 0; i < asks.size(); ++i) add_items(asks, i);
-  said.limit.items = {};
-  if (items_.size() > 1) said.limit.items = items_;
-  return said;
+  said_.limit.items = std::span(items_).first(items_.size() > 1 ? items_.size() : 0);
+  return said_;
 }
 
 }  // namespace weir

@@ -40,7 +40,8 @@ std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& des
   const bool is_clear = request.other_paths.empty();
   const auto add = [&](const Rule& rule) {
     PartScratch tier;
-    Ask ask = ask_about(rule, request, asks.next_key(), tier);
+    Ask& ask = asks.next_ask();
+    ask_about(rule, request, asks.next_key(), tier, ask);
     if (!is_clear && asks.has(ask)) return true;
     admit(ask);
     return asks.add(ask);
@@ -66,20 +67,21 @@ struct GateAnswer {
 class GateVoice {
  public:
   // `engine` outlives this.
-  GateVoice(const Engine& engine, const RateLimitStyle& style) : engine_(engine), style_(style) {}
+  GateVoice(const Engine& engine, const RateLimitStyle& style) : engine_(engine) {
+    said_.limit.style = style;
+    said_.limit.texts = &texts_;
+  }
 
   // All asks are of one request.
-  GateAnswer say(const Asks& asks, Instant now);
+  const GateAnswer& say(const Asks& asks, Instant now);
   // One of several asks, each of a request of its own. Without a rule the policy is "default".
-  RateLimit say_one(const Asks& asks, std::size_t index, Instant now);
+  const RateLimit& say_one(const Asks& asks, std::size_t index, Instant now);
 
  private:
-  GateAnswer about(const Asks& asks, std::size_t shown, Instant now);
-  RateLimit styled(const Asks& asks, std::size_t index, Instant now);
   void add_items(const Asks& asks, std::size_t index);
 
   const Engine& engine_;
-  const RateLimitStyle style_;
+  GateAnswer said_;
   std::vector<RateLimitItem> items_;
   PolicyTexts texts_;
 };

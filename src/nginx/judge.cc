@@ -106,14 +106,15 @@ Judgement Judge::read(const Asks& asks, Stay& stay, Instant now) {
 }
 
 Judgement Judge::decided(const Asks& asks, Stay& stay, Instant now) {
-  Judgement judgement{.at = now, .said = voice_.say(asks, now)};
-  if (judgement.said.ask != nullptr) judgement.kind = Judgement::Kind::kDecided;
+  Judgement judgement{.at = now, .said = &voice_.say(asks, now)};
+  if (judgement.said->ask != nullptr) judgement.kind = Judgement::Kind::kDecided;
   if (judgement.is_denied()) {
     stay.end();
     return judgement;
   }
+  if (stay.is_empty()) return judgement;  // nor has it to wait
   judgement.wait = longest_wait(asks);
-  if (!stay.is_empty()) stay.passes(asks, judgement.wait);
+  stay.passes(asks, judgement.wait);
   return judgement;
 }
 

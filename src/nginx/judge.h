@@ -55,11 +55,11 @@ struct Judgement {
 
   Kind kind = Kind::kNothing;
   Instant at{};
-  GateAnswer said{};  // until the next request is judged
+  const GateAnswer* said = nullptr;  // until the next request is judged; null: nothing
   GateRefusal refusal{};
   Duration wait{0};  // until a request that is allowed may go on
 
-  bool is_denied() const { return !said.allows(); }
+  bool is_denied() const { return said != nullptr && !said->allows(); }
 };
 
 class Judge;

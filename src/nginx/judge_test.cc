@@ -14,8 +14,8 @@ namespace {
 TEST_F(Workers, WorkersCountTogether) {
   const auto one = worker();
   const auto other = worker();
-  EXPECT_EQ(ask(*one).said.answer->decision.remaining, 1);
-  EXPECT_EQ(ask(*other).said.answer->decision.remaining, 0);
+  EXPECT_EQ(ask(*one).said->answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*other).said->answer->decision.remaining, 0);
   EXPECT_TRUE(ask(*one).is_denied());
   EXPECT_FALSE(ask(*one, "/login", "192.0.2.2").is_denied());
 }
@@ -30,7 +30,7 @@ TEST_F(Workers, CountersAndBlocksOutliveTheWorkers) {
   const auto later = worker();
   const Judgement judgement = ask(*later);
   EXPECT_TRUE(judgement.is_denied());
-  EXPECT_EQ(judgement.said.answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(judgement.said->answer->cause, Answer::Cause::kBlocked);
 }
 
 TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
@@ -39,8 +39,8 @@ TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
   for (int i = 0; i < 3; ++i) ask(*one);
   clock_.time += std::chrono::minutes(2);  // the window is over, the block is not
   const Judgement judgement = ask(*other);
-  EXPECT_EQ(judgement.said.answer->cause, Answer::Cause::kBlocked);
-  EXPECT_EQ(judgement.said.answer->decision.retry_after, std::chrono::minutes(3));
+  EXPECT_EQ(judgement.said->answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(judgement.said->answer->decision.retry_after, std::chrono::minutes(3));
 }
 
 TEST_F(Workers, ADryRunSaysWhatItWouldDoAndCountsAsShadow) {
@@ -51,7 +51,7 @@ TEST_F(Workers, ADryRunSaysWhatItWouldDoAndCountsAsShadow) {
   for (int i = 0; i < 2; ++i) judge->judge(question, judge->catch_up());
   EXPECT_TRUE(judge->judge(question, judge->catch_up()).is_denied());
   EXPECT_EQ(judge->traffic().summary(clock_.time).total_denied(), 0u);
-  EXPECT_EQ(ask(*judge).said.answer->cause, Answer::Cause::kCounted) << "nobody is blocked";
+  EXPECT_EQ(ask(*judge).said->answer->cause, Answer::Cause::kCounted) << "nobody is blocked";
 }
 
 TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {
@@ -67,11 +67,11 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
     set_target("/", "example.com", question.described);
     return judge->judge(question, clock_.time);
   };
-  EXPECT_EQ(ask_for("ada", "2").said.answer->decision.remaining, 1);
+  EXPECT_EQ(ask_for("ada", "2").said->answer->decision.remaining, 1);
   EXPECT_TRUE(ask_for("ada", "2").is_denied());
-  EXPECT_EQ(ask_for("bob", "1").said.answer->decision.remaining, 2);
-  EXPECT_EQ(ask_for("bob", "-5").said.answer->decision.remaining, 1) << "nothing is given back";
-  EXPECT_EQ(ask_for("bob", "0").said.answer->decision.remaining, 1) << "a look";
+  EXPECT_EQ(ask_for("bob", "1").said->answer->decision.remaining, 2);
+  EXPECT_EQ(ask_for("bob", "-5").said->answer->decision.remaining, 1) << "nothing is given back";
+  EXPECT_EQ(ask_for("bob", "0").said->answer->decision.remaining, 1) << "a look";
   EXPECT_EQ(judge->key_hash("named", "ada"), worker()->key_hash("named", "ada"));
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }
@@ -84,7 +84,7 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
     question.described.request = {
         .method = "GET", .named_key = key, .client = IpAddress::parse(client)};
     set_target("/", "example.com", question.described);
-    return judge->judge(question, clock_.time).said.answer->decision.remaining;
+    return judge->judge(question, clock_.time).said->answer->decision.remaining;
   };
   EXPECT_EQ(left_for("192.0.2.1", ""), 2);
   EXPECT_EQ(left_for("192.0.2.1", ""), 1);
@@ -95,13 +95,13 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
 // As Tomcat reads the path. A key that the place gives is the same for all readings.
 TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
   const auto judge = worker();
-  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").said.answer->decision.remaining, 1);
-  EXPECT_EQ(ask(*judge, "/login;a%2fb").said.answer->decision.remaining, 0);
+  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").said->answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*judge, "/login;a%2fb").said->answer->decision.remaining, 0);
   EXPECT_TRUE(ask(*judge, "/login;x").is_denied());
   Question question{.described = judge->scratch(), .rules = named_};
   question.described.request = {.method = "GET", .named_key = "ada"};
   set_target("/login;%2f..%2fx", "example.com", question.described);
-  EXPECT_EQ(judge->judge(question, clock_.time).said.answer->decision.remaining, 2);
+  EXPECT_EQ(judge->judge(question, clock_.time).said->answer->decision.remaining, 2);
 }
 
 }  // namespace

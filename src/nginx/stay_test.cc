@@ -105,7 +105,7 @@ class Stays : public Workers {
             }};
   }
   std::int64_t left(std::string_view path) {
-    return ask(*judge_, path).said.answer->decision.remaining;
+    return ask(*judge_, path).said->answer->decision.remaining;
   }
 
   std::unique_ptr<Judge> judge_ = worker();
@@ -125,7 +125,7 @@ TEST_F(Stays, RequestsThatReserveNothingAreChargedWhenTheirResponsesCome) {
     stays.push_back(judge_->take_stay());
   }
   for (const auto& stay : stays) judge_->charge(*stay, {.status = 404});
-  EXPECT_EQ(ask(*judge_, "/page").said.answer->cause, Answer::Cause::kBlocked)
+  EXPECT_EQ(ask(*judge_, "/page").said->answer->cause, Answer::Cause::kBlocked)
       << "by the third charge";
 }
 
@@ -144,8 +144,8 @@ TEST_F(Stays, OfAHundredAtOnceNoMorePassThanMayCount) {
   EXPECT_EQ(stays.size(), 2u);
   const Judgement denied = go(*other);
   ASSERT_TRUE(denied.is_denied());
-  EXPECT_EQ(denied.said.answer->cause, Answer::Cause::kUnderWay) << "which blocks nobody";
-  EXPECT_EQ(denied.said.answer->decision.retry_after, std::chrono::seconds(1));
+  EXPECT_EQ(denied.said->answer->cause, Answer::Cause::kUnderWay) << "which blocks nobody";
+  EXPECT_EQ(denied.said->answer->decision.retry_after, std::chrono::seconds(1));
   EXPECT_FALSE(ask(*other, "/login", "192.0.2.2").is_denied());
 
   judge_->charge(*stays.front(), {.status = 200});
@@ -228,7 +228,7 @@ TEST_F(Stays, OfAHundredOfUnknownCostAtOnceAsManyPassAsTheirReservesFit) {
         stays.push_back(judge->take_stay());
         continue;
       }
-      EXPECT_EQ(judgement.said.answer->cause, Answer::Cause::kUnderWay);
+      EXPECT_EQ(judgement.said->answer->cause, Answer::Cause::kUnderWay);
     }
   }
   ASSERT_EQ(stays.size(), 3u);
@@ -284,9 +284,9 @@ TEST_F(Stays, AsManyAsTheLimitAreUnderWayInAllWorkersTogether) {
   EXPECT_NE(first, nullptr);
   const Judgement denied = ask(*judge_, "/stream");
   ASSERT_TRUE(denied.is_denied());
-  EXPECT_EQ(denied.said.answer->cause, Answer::Cause::kUnderWay);
-  EXPECT_EQ(denied.said.answer->decision.limit, 2);
-  EXPECT_EQ(denied.said.answer->decision.retry_after, std::chrono::seconds(1));
+  EXPECT_EQ(denied.said->answer->cause, Answer::Cause::kUnderWay);
+  EXPECT_EQ(denied.said->answer->decision.limit, 2);
+  EXPECT_EQ(denied.said->answer->decision.retry_after, std::chrono::seconds(1));
   EXPECT_EQ(judge_->traffic().summary(clock_.time).total_denied(), 3u);
 }
 
@@ -331,11 +331,12 @@ TEST_F(Stays, WhoWouldBeDeniedWaitsIfThereIsAPlace) {
   }
   for (const std::string_view client : {"192.0.2.1", "192.0.2.2", "192.0.2.2"}) {
     const Judgement judgement = ask(*other, "/paced", client);
-    EXPECT_EQ(judgement.is_denied(), client == "192.0.2.1" || judgement.wait > Duration{0} ||
-                                         judgement.said.answer->decision.retry_after > Duration{0});
+    EXPECT_EQ(judgement.is_denied(),
+              client == "192.0.2.1" || judgement.wait > Duration{0} ||
+                  judgement.said->answer->decision.retry_after > Duration{0});
     EXPECT_EQ(other->take_stay(), nullptr);
   }
-  EXPECT_EQ(ask(*other, "/paced").said.answer->decision.retry_after,
+  EXPECT_EQ(ask(*other, "/paced").said->answer->decision.retry_after,
             std::chrono::milliseconds(300));
   waiting.front()->go_on();
   EXPECT_EQ(ask(*other, "/paced").wait, std::chrono::milliseconds(300));

@@ -112,6 +112,8 @@ void NamedValues::add(std::size_t number, const NameValue& value) {
 RequestFacts::RequestFacts(std::span<const Rule> rules, RequestSources sources)
     : sources_(std::move(sources)) {
   for (const Rule& rule : rules) note(rule);
+  looks_at_any_ = !parameters_.empty() || !cookies_.empty() || looks_at_tokens() ||
+                  looks_at_country_ || looks_at_folder_;
 }
 
 void RequestFacts::note(const Rule& rule) {
@@ -158,7 +160,7 @@ void RequestFacts::note(const KeyPart& part) {
   }
 }
 
-void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
+void RequestFacts::find_all(Request& request, FactScratch& scratch, Instant now) const {
   if (!parameters_.empty() || !cookies_.empty()) {
     scratch.text.clear();
     scratch.text.reserve(decoded_max(request));
@@ -186,7 +188,7 @@ void RequestFacts::complete_path(Request& request, FactScratch& scratch) const {
   request.folder_in_small = scratch.folder_in_small;
 }
 
-std::string_view RequestFacts::repeated_header(const Request& request) const {
+std::string_view RequestFacts::find_repeated(const Request& request) const {
   const auto is_repeated = [&](std::string_view name) {
     int values = 0;
     for_each_header_value(request.headers, name, [&](std::string_view) { ++values; });

@@ -81,7 +81,9 @@ class RequestFacts {
   RequestFacts(std::span<const Rule> rules, RequestSources sources);
 
   // The facts refer to the request's own texts, to `scratch` and to this.
-  void complete(Request& request, FactScratch& scratch, Instant now) const;
+  void complete(Request& request, FactScratch& scratch, Instant now) const {
+    if (looks_at_any_) find_all(request, scratch, now);
+  }
 
   // Completes the request with what follows from its path alone.
   void complete_path(Request& request, FactScratch& scratch) const;
@@ -90,7 +92,9 @@ class RequestFacts {
 
   // The name of a header that rules look at, that has to say one thing, and that the request
   // has several times: the token's or the country's. Empty if there is none.
-  std::string_view repeated_header(const Request& request) const;
+  std::string_view repeated_header(const Request& request) const {
+    return looks_at_any_ ? find_repeated(request) : std::string_view();
+  }
 
  private:
   using Names = std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>>;
@@ -98,6 +102,8 @@ class RequestFacts {
   void note(const Rule& rule);
   void note(const RequestMatch& match);
   void note(const KeyPart& part);
+  void find_all(Request& request, FactScratch& scratch, Instant now) const;
+  std::string_view find_repeated(const Request& request) const;
   void read_query(std::string_view query, FactScratch& scratch) const;
   void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
@@ -111,6 +117,7 @@ class RequestFacts {
   ClaimNames unverified_claims_;
   bool looks_at_country_ = false;
   bool looks_at_folder_ = false;
+  bool looks_at_any_ = false;  // of these facts
   RequestNeeds needs_;
 };
 

@@ -232,9 +232,17 @@ struct Rule {
   }
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;
-  std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;
+  std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const {
+    return overrides.empty() ? limits_for_tier(tier_name) : limits_by_name(key, tier_name);
+  }
   // Those of a key without an override.
-  std::span<const Quota> limits_for_tier(std::string_view tier_name) const;
+  std::span<const Quota> limits_for_tier(std::string_view tier_name) const {
+    return tiers.empty() ? own_limits() : limits_of_tier(tier_name);
+  }
+
+ private:
+  std::span<const Quota> limits_by_name(std::string_view key, std::string_view tier_name) const;
+  std::span<const Quota> limits_of_tier(std::string_view tier_name) const;
 };
 
 }  // namespace weir

@@ -76,11 +76,10 @@ bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& addres
   return keys.contains(key) || (address && contain(networks, *address));
 }
 
-std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {
-  if (!overrides.empty()) {
-    if (const auto found = overrides.find(key); found != overrides.end()) return found->second;
-  }
-  return limits_for_tier(tier_name);
+std::span<const Quota> Rule::limits_by_name(std::string_view key,
+                                            std::string_view tier_name) const {
+  const auto found = overrides.find(key);
+  return found != overrides.end() ? std::span(found->second) : limits_for_tier(tier_name);
 }
 
 // FNV-1a and the finalizer of MurmurHash3: small enough for the Worker, which must agree.
@@ -98,11 +97,9 @@ bool Rule::is_outside(std::string_view key) const {
   return (hash ^ (hash >> 33)) % 100 >= static_cast<std::uint64_t>(enforced_percent);
 }
 
-std::span<const Quota> Rule::limits_for_tier(std::string_view tier_name) const {
-  if (!tiers.empty()) {
-    if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;
-  }
-  return own_limits();
+std::span<const Quota> Rule::limits_of_tier(std::string_view tier_name) const {
+  const auto found = tiers.find(tier_name);
+  return found != tiers.end() ? std::span(found->second) : own_limits();
 }
 
 }  // namespace weir

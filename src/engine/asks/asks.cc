@@ -37,6 +37,11 @@ void fill(Check& check, const Round& round, Members items, Sign sign = Sign::kSp
   }
 }
 
+void take_wait(Round::Item& item) {
+  if (item.ask.patience == Duration{0}) return;
+  item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
+}
+
 // The answer about several limits is the one about the limit that presses most.
 void take_decision(Round::Item& item, std::span<const Decision> decisions) {
   if (item.limits.size() > 1) item.decisions.assign(decisions.begin(), decisions.end());
@@ -45,9 +50,7 @@ void take_decision(Round::Item& item, std::span<const Decision> decisions) {
     item.answer.decision = decisions[i];
     if (item.limits.size() > 1) item.answer.quota = item.limits[i];
   }
-  if (item.ask.patience > Duration{0}) {
-    item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
-  }
+  take_wait(item);
 }
 
 void take_decisions(Round& round, Members items, const Check& check, Mode mode) {
@@ -159,7 +162,7 @@ Asks::Progress Asks::decide(Instant now) {
   settle(round_, engine_, blocks_, now);
   is_metering_ = !round_.is_plain();
   is_metering_ ? meter(now) : decide_each_here(now);
-  return run(now);
+  return is_metering_ ? run(now) : finish(now);
 }
 
 // Most requests ask this node's memory alone. They need no steps, and one charge needs no batch. If
@@ -168,9 +171,8 @@ void Asks::decide_each_here(Instant now) {
   if (size() == 1 && round_[0].limits.size() == 1 && engine_.local().answers_at_once()) {
     Round::Item& item = round_[0];
     if (item.is_settled) return;
-    const Decision decision =
-        engine_.local().decide_one(round_.operation(), charge_of(item, 0), now);
-    return take_decision(item, {&decision, 1});
+    item.answer.decision = engine_.local().decide_one(round_.operation(), charge_of(item, 0), now);
+    return take_wait(item);
   }
   const bool is_joint = round_.operation() == Operation::kSpendAll && size() > 1;
   Group counted;
@@ -205,6 +207,10 @@ Asks::Progress Asks::run(Instant now) {
     is_asking_ = false;
   }
   next_step_ = plan_.steps().size();
+  return finish(now);
+}
+
+Asks::Progress Asks::finish(Instant now) {
   progress_ = is_unavailable_ ? Progress::kUnavailable : Progress::kAnswered;
   if (is_unavailable_) {
     engine_.traffic().record_store_error();

@@ -73,7 +73,9 @@ class Asks final : Engine::Asker {
   // Of whose request the asks are, for the record of denials; its texts until decide() returns.
   void describe(const Request& request) { round_.describe(request); }
   void let_pass() { round_.let_pass(); }
-  std::string& next_key() { return round_.next_key(); }
+  // A new ask, and memory for its key, which add() need not copy.
+  Ask& next_ask() { return round_.next_item().ask = Ask(); }
+  std::string& next_key() { return round_.next_item().key; }
   bool add(const Ask& ask) { return round_.add(ask); }
   bool has(const Ask& ask) const { return round_.has(ask); }
 
@@ -106,6 +108,7 @@ class Asks final : Engine::Asker {
   class Part;
 
   Progress run(Instant now);
+  Progress finish(Instant now);
   void keep_rules();
   void answered(Instant now) override;
 

@@ -148,8 +148,9 @@ TEST_F(AsksTest, AKeyOfTooManyValuesIsDenied) {
   const std::vector<NameValue> headers = {{"X-Key", many}};
   std::string scratch;
   PartScratch tier{};
-  EXPECT_EQ(decide(Operation::kLook, {ask_about(rule, {.headers = headers}, scratch, tier)}),
-            "-0 ");
+  Ask ask;
+  ask_about(rule, {.headers = headers}, scratch, tier, ask);
+  EXPECT_EQ(decide(Operation::kLook, {ask}), "-0 ");
 }
 
 TEST_F(AsksTest, ThereIsRoomForSixteenLimitsTogether) {

@@ -13,10 +13,10 @@ namespace weir {
 namespace {
 
 // REQUIRES: answer.over is set.
-RuleOutcome outcome_of(const Answer& answer, bool lets_pass) {
-  if (!answer.over) return RuleOutcome::kAllowed;
-  if (lets_pass) return RuleOutcome::kShadow;
-  return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
+RuleOutcome outcome_of(const Round::Item& one, const Round& round) {
+  if (!one.answer.over) return RuleOutcome::kAllowed;
+  if (round.lets_pass(one)) return RuleOutcome::kShadow;
+  return one.answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
 // ---- denials ----
@@ -138,14 +138,14 @@ void Conclusion::record(const Item& item) {
   if (operation_ == Operation::kLook) engine_.traffic().record_look();
   if (is_counted) {
     static constexpr Decision kPassed{};
-    const Decision& decision = round_.lets_pass(item) ? kPassed : answer.decision;
-    engine_.traffic().record(decision, answer.quota.active(), now_);
+    const bool passes = !answer.over || round_.lets_pass(item);
+    engine_.traffic().record(passes ? kPassed : answer.decision, answer.quota.active(), now_);
   }
   if (answer.is_alone) engine_.traffic().record_fallback();
   if (ask.rule == nullptr) return record_ruleless(item);
   const Rule& rule = *ask.rule;
   if (is_counted) {
-    const RuleOutcome outcome = outcome_of(answer, round_.lets_pass(item));
+    const RuleOutcome outcome = outcome_of(item, round_);
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
     if (traffic.record_rule(rule.number, outcome, hash, now_)) {
@@ -232,7 +232,7 @@ void Conclusion::remember_denial(const Item& item) {
 // Charges without a rule switch together, by what they have in common.
 void Conclusion::record_ruleless(const Item& item) {
   if (!spends(operation_) || !item.ask.quota.switches()) return;
-  const RuleOutcome outcome = outcome_of(item.answer, round_.lets_pass(item));
+  const RuleOutcome outcome = outcome_of(item, round_);
   engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now_);
 }
 

@@ -35,23 +35,15 @@ void Round::keep_texts() noexcept {
   keep(country_, kept_country_);
 }
 
-Round::Item& Round::next_item() {
-  const auto grow = [this]() __attribute__((noinline)) {
-    items_.push_back(std::make_unique<Item>());
-  };
-  if (size_ == items_.size()) grow();
-  return *items_[size_];
-}
-
-std::string& Round::next_key() {
+void Round::grow() {
   WEIR_ASSERT(size_ < kItemsMax);
-  return next_item().key;
+  items_.push_back(std::make_unique<Item>());
 }
 
 bool Round::add(const Ask& ask) {
   if (size_ == kItemsMax) return false;
   Item& item = next_item();
-  item.ask = ask;
+  if (&ask != &item.ask) item.ask = ask;
   item.decisions.clear();
   item.own = is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
   take_limits(item);

@@ -78,9 +78,12 @@ class Round {
   std::string_view path() const { return path_; }
   std::string_view country() const { return country_; }
 
-  // Memory for the key of the next ask, which add() then need not copy.
-  // REQUIRES: size() < kItemsMax
-  std::string& next_key();
+  // The next item, which begins with what was there. What is written into its ask and key add()
+  // need not copy. REQUIRES: size() < kItemsMax
+  Item& next_item() {
+    if (size_ == items_.size()) grow();
+    return *items_[size_];
+  }
 
   // False, and nothing is added, if there is no room for another: of kSpendAll all limits
   // of all asks must fit into one batch, those in shadow aside.
@@ -104,7 +107,7 @@ class Round {
   void forget_long_keys() noexcept;
 
  private:
-  Item& next_item();
+  void grow();
   HashedName name_of(const Ask& ask) const;
   void take_limits(Item& item) const;
   void follow_switches(Item& item) const;

@@ -15,7 +15,7 @@
 #include "base/ascii.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/settings.h"
-#include "proto/http/rate_limit_headers.h"
+#include "proto/http/rate_limit_fields.h"
 #include "rules/mode.h"
 #include "rules/request/plain_value.h"
 #include "rules/text/text_template.h"
@@ -96,21 +96,6 @@ bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return true;
 }
 
-class ResponseFields final : public FieldSink {
- public:
-  explicit ResponseFields(ngx_http_request_t* request) : request_(request) {}
-
-  bool are_complete() const { return are_complete_; }
-
- private:
-  void add(std::string_view name, std::string_view value) override {
-    if (!push_field(request_, str_of(name), str_of(value))) are_complete_ = false;
-  }
-
-  ngx_http_request_t* const request_;
-  bool are_complete_ = true;  // else nginx has no memory
-};
-
 // The operator answers this status with a page of his own.
 bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
   const auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
@@ -132,7 +117,7 @@ ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, 
 
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
-  const Rule& rule = *judgement.said.ask->rule;
+  const Rule& rule = *judgement.said->ask->rule;
   const auto status =
       rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
@@ -141,8 +126,8 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
     return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
   }
   const TemplateValues values{.rule = rule.id,
-                              .key = judgement.said.ask->key,
-                              .decision = judgement.said.answer->decision,
+                              .key = judgement.said->ask->key,
+                              .decision = judgement.said->answer->decision,
                               .request = described};
   const DenialText text(rule.denial, values, static_cast<int>(status));
   if (!add_fields(request, text.fields())) return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -171,9 +156,9 @@ void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, D
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
-  const Answer& answer = *judgement.said.answer;
+  const Answer& answer = *judgement.said->answer;
   decided.mode = str_of(mode_name(answer.mode));
-  keep_names(judgement.said.ask->rule->id, judgement.said.ask->key, pool, decided);
+  keep_names(judgement.said->ask->rule->id, judgement.said->ask->key, pool, decided);
   decided.limit = answer.decision.limit;
   decided.remaining = answer.decision.remaining;
   if (answer.decision.verdict == Verdict::kDenied) {
@@ -210,7 +195,7 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     if (decided.stay != nullptr) decided.stay->go_on();
     return NGX_DECLINED;
   }
-  if (!add_limit_fields(request, judgement.said.limit)) {
+  if (!add_limit_fields(request, judgement.said->limit)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   if (judgement.is_denied()) return deny(request, place, judgement, described);
@@ -398,9 +383,12 @@ bool add_fields(ngx_http_request_t* request, std::span<const NameValue> fields) 
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
   auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
   if (room == nullptr) return false;
-  ResponseFields fields(request);
-  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
-  return fields.are_complete();
+  bool are_complete = true;  // else nginx has no memory
+  put_rate_limit_fields<FieldNames::kUsual>(
+      limit, room, [&](std::string_view name, std::string_view value) {
+        are_complete = push_field(request, str_of(name), str_of(value)) && are_complete;
+      });
+  return are_complete;
 }
 
 void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }

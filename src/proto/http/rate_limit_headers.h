@@ -94,22 +94,7 @@ constexpr std::size_t rate_limit_headers_max(const RateLimit& limit) {
   return size;
 }
 
-// As lines of HTTP/1.1.
+// As lines of HTTP/1.1. As fields: rate_limit_fields.h.
 void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit);
-
-// How their names are written: HTTP/2 has them in lower case.
-enum class FieldNames : std::uint8_t { kLower, kUsual };
-
-// Gets the fields, one by one.
-class FieldSink {
- public:
-  virtual void add(std::string_view name, std::string_view value) = 0;
-
- protected:
-  ~FieldSink() = default;
-};
-
-// `room` has rate_limit_headers_max(limit) bytes, where the values stay.
-void put_rate_limit_fields(const RateLimit& limit, char* room, FieldNames names, FieldSink& sink);
 
 }  // namespace weir

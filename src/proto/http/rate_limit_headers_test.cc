@@ -9,7 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/name_value.h"
+#include "base/ascii.h"
+#include "proto/http/rate_limit_fields.h"
 
 namespace weir {
 namespace {
@@ -27,18 +28,12 @@ std::string to_lower_names(std::string lines) {
 }
 
 std::string as_http2(const RateLimit& limit) {
-  struct Kept final : FieldSink {
-    void add(std::string_view name, std::string_view value) override {
-      fields.push_back({.name = name, .value = value});
-    }
-    std::vector<NameValue> fields;
-  } kept;
   std::vector<char> memory(rate_limit_headers_max(limit));
-  put_rate_limit_fields(limit, memory.data(), FieldNames::kLower, kept);
   std::string lines;
-  for (const NameValue& field : kept.fields) {
-    lines.append(field.name).append(": ").append(field.value).append("\r\n");
-  }
+  put_rate_limit_fields<FieldNames::kLower>(
+      limit, memory.data(), [&](std::string_view name, std::string_view value) {
+        lines.append(name).append(": ").append(value).append("\r\n");
+      });
   return lines;
 }
 

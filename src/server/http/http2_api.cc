@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/assert.h"
+#include "proto/http/rate_limit_fields.h"
 
 namespace weir {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 bool is_of_connection(std::string_view name) { return name == "Connection" || name == "Upgrade"; }
 
 // Puts a reply onto its stream. Its fields are written in lower case here.
-class StreamLine final : public ReplyLine, FieldSink {
+class StreamLine final : public ReplyLine {
  public:
   explicit StreamLine(Http2Stream& stream) : stream_(stream) {}
 
@@ -30,8 +31,13 @@ class StreamLine final : public ReplyLine, FieldSink {
     if (!reply.content_type.empty()) add_field("content-type", reply.content_type);
     if (!has_no_body(reply.status)) add_field("content-length", {length.data(), end});
 
-    std::vector<char> room;
-    if (reply.limit != nullptr) add_limit(*reply.limit, room);
+    std::vector<char> room;  // of the values
+    if (reply.limit != nullptr) {
+      room.resize(rate_limit_headers_max(*reply.limit));
+      put_rate_limit_fields<FieldNames::kLower>(
+          *reply.limit, room.data(),
+          [this](std::string_view name, std::string_view value) { add_field(name, value); });
+    }
     std::vector<std::string> names;
     names.reserve(reply.fields.size());
     for (const NameValue& field : reply.fields) {
@@ -70,12 +76,6 @@ class StreamLine final : public ReplyLine, FieldSink {
     const std::unique_ptr<LateReply<ReplySink>> late_;
   };
 
-  // Its values are in `room`.
-  void add_limit(const RateLimit& limit, std::vector<char>& room) {
-    room.resize(rate_limit_headers_max(limit));
-    put_rate_limit_fields(limit, room.data(), FieldNames::kLower, *this);
-  }
-  void add(std::string_view name, std::string_view value) override { add_field(name, value); }
   void add_field(std::string_view name, std::string_view value) {
     WEIR_ASSERT(count_ < fields_.size());
     fields_[count_++] = {.name = name, .value = value};

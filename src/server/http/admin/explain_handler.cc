@@ -398,7 +398,8 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
   const auto add = [&](const Rule& rule) {
     PartScratch tier{};
     if (lacks_client(rule, described->request)) return true;
-    const Ask ask = ask_about(rule, described->request, asks->next_key(), tier);
+    Ask& ask = asks->next_ask();
+    ask_about(rule, described->request, asks->next_key(), tier, ask);
     if (!asks->has(ask) && asks->add(ask)) {
       missing.push_back(missing_parts(rule, described->request));
     }

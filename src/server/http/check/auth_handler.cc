@@ -27,7 +27,7 @@ using HeldPtr = Pool<HeldRequest>::Ptr;
 // A denial is answered as its rule says, as far as the proxy understands it.
 void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, const Asks& asks) {
   const ProxyProfile& proxy = held.proxy;
-  const GateAnswer said = core.voice().say(asks, to.now);
+  const GateAnswer& said = core.voice().say(asks, to.now);
   const RateLimit* const limit = said.ask == nullptr ? nullptr : &said.limit;
   if (said.allows()) {
     return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = limit});

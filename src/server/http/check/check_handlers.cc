@@ -103,7 +103,7 @@ void CheckDesk::write_answer(const Recipient& to, const Asks& asks, std::size_t 
   char* const body = scratch(room);
   TextWriter writer(body, room);
   write_decision_json(writer, ask.echo, asks.answer(index));
-  const RateLimit limit = core_.voice().say_one(asks, index, to.now);
+  const RateLimit& limit = core_.voice().say_one(asks, index, to.now);
   core_.write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 
