@@ -32,7 +32,8 @@ bool starts_equal_ignoring_case(const char* one, const char* other) noexcept {
   Word b = 0;
   std::memcpy(&a, one, sizeof a);
   std::memcpy(&b, other, sizeof b);
-  return a == b || ascii_lower_word(a) == ascii_lower_word(b);
+  constexpr auto kCase = static_cast<Word>(0x2020'2020'2020'2020);  // in which letters may differ
+  return a == b || (((a ^ b) & ~kCase) == 0 && ascii_lower_word(a) == ascii_lower_word(b));
 }
 
 // Two texts of so many bytes, by words, of which the last two may overlap.
@@ -72,6 +73,7 @@ inline std::string to_ascii_lower(std::string_view text) {
 // Without the spaces and tabs around it.
 constexpr std::string_view trim_blanks(std::string_view text) noexcept {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  if (text.empty() || !(is_blank(text.front()) || is_blank(text.back()))) return text;  // most
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;

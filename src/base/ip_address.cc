@@ -13,9 +13,8 @@ namespace weir {
 namespace {
 
 constexpr unsigned kV4Offset = 12;  // where an IPv4 address begins in the mapped form
-constexpr std::array<std::uint8_t, kV4Offset> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-constexpr std::array<std::uint8_t, kV4Offset> kNat64 = {0, 0x64, 0xff, 0x9b, 0, 0,
-                                                        0, 0,    0,    0,    0, 0};
+constexpr IpAddress::Bytes kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr IpAddress::Bytes kNat64 = {0, 0x64, 0xff, 0x9b};
 
 // The numbers of an IPv4 address as text. Four bytes are copied, whatever the size.
 struct Octet {
@@ -91,10 +90,6 @@ char* write_v6(char* end, const IpAddress::Bytes& bytes) {
   return end;
 }
 
-bool starts_with(const IpAddress::Bytes& bytes, std::span<const std::uint8_t, kV4Offset> prefix) {
-  return std::equal(prefix.begin(), prefix.end(), bytes.begin());
-}
-
 std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
   const auto bits = read_decimal<unsigned>(text);
   const bool has_zero_in_front = text.size() > 1 && text.front() == '0';
@@ -131,6 +126,11 @@ Difference difference(const IpAddress::Bytes& one, const IpAddress::Bytes& other
   return {.high = __builtin_bswap64(a[0] ^ b[0]), .low = __builtin_bswap64(a[1] ^ b[1])};
 }
 
+bool starts_with(const IpAddress::Bytes& bytes, const IpAddress::Bytes& prefix) {
+  const Difference differs = difference(bytes, prefix);
+  return differs.high == 0 && differs.low >> 32 == 0;
+}
+
 }  // namespace
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
@@ -154,7 +154,7 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
 
 IpAddress IpAddress::v4(std::span<const std::uint8_t, 4> bytes) {
   IpAddress address;
-  std::copy(kMapped.begin(), kMapped.end(), address.bytes_.begin());
+  address.bytes_ = kMapped;
   std::copy(bytes.begin(), bytes.end(), address.bytes_.begin() + kV4Offset);
   return address;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/byte_search.h"
 #include "base/percent.h"
 
 namespace weir {
@@ -32,13 +33,6 @@ constexpr std::array<std::string_view, 12> kOrders = {
 
 constexpr std::string_view kSlashes = "/\\";
 
-// Bytes that a server may read in its own way, and slashes, behind which it may.
-constexpr auto kTells = [] {
-  std::array<bool, 256> tells{};
-  for (const unsigned char c : {'%', ';', '\\', '?', '#', '/'}) tells[c] = true;
-  return tells;
-}();
-
 // Whether a segment is empty or made of dots, and others follow or not.
 bool is_odd(std::string_view rest) {
   if (!rest.starts_with('.')) return rest.starts_with('/');
@@ -46,11 +40,14 @@ bool is_odd(std::string_view rest) {
   return segment == "." || segment == "..";
 }
 
+// Whether no server may read a byte of it, or what follows a slash, in its own way.
 bool is_normal(std::string_view path) {
-  if (!path.starts_with('/')) return false;
+  const bool has_tell = has_byte(path, [](ByteGroup bytes) {
+    return (bytes == '%') | (bytes == ';') | (bytes == '\\') | (bytes == '?') | (bytes == '#');
+  });
+  if (has_tell || !path.starts_with('/')) return false;
   for (const char& c : path) {
-    if (!kTells[static_cast<unsigned char>(c)]) continue;
-    if (c != '/' || is_odd({&c + 1, path.data() + path.size()})) return false;
+    if (c == '/' && is_odd({&c + 1, path.data() + path.size()})) return false;
   }
   return true;
 }
