@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_261),
+    ("server", ("src/", "include/"), 52_264),
     ("laboratory", ("lab/", "bench/"), 8_472),
     ("console", ("console/",), 5_341),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_690
+TESTS_MAX = 59_698
 
 
 def weigh(tree):

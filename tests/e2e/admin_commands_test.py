@@ -129,6 +129,15 @@ class Explain(unittest.TestCase):
                                    r"the last at 20.*: limit\n$")
             self.assertNotIn("  denied ", said)
 
+    def test_says_which_share_of_a_key_a_proportional_rule_denies(self):
+        part = "  - {id: part, algorithm: fixed_window, limit: 2, window: 1h, " \
+               "enforce: proportional}\n"
+        with Weir("--threads", "2", config=FILE + part) as weir:
+            for _ in range(8):
+                weir.check(key="alice", rule="part")
+            self.assertIn("part: denied now, as are 75 % of its requests, 0 of 2 left by ",
+                          command(weir, "explain", "alice", "--rule", "part").out)
+
     def test_says_what_counts_a_key_until_when_and_what_would_help(self):
         rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n"
         with Weir("--threads", "2", config=rules) as weir:

@@ -109,7 +109,10 @@ std::string counter_text(const json::object& counter) {
   }
   if (decided_by == "store_failure") return text + " until it answers again\n";
   const auto* const drops = counter.if_contains("drops_percent");
-  if (drops && drops->to_number<int>() > 0) text += ", but for " + text_of(*drops) + " %";
+  if (drops && drops->to_number<int>() > 0) {
+    text += denies ? ", as are " + text_of(*drops) + " % of its requests"
+                   : ", but for " + text_of(*drops) + " %";
+  }
   text += ", " + left_text(counter) + ", mode " + text_of(counter.at("mode"));
   const auto* const scope = counter.if_contains("scope");
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
