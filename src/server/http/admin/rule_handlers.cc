@@ -124,9 +124,11 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
 
 void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine) {
   if (rule.effect == Rule::Effect::kLimit) {
-    const auto [over, under] = promise_of(rule.quota, engine.mode_for(rule.mode), nodes_of(engine));
+    const Mode mode = engine.mode_for(rule.mode);
+    const auto [over, under] = promise_of(rule.quota, mode, nodes_of(engine));
     words.limits += ", off by " + std::to_string(over) + " above or " + std::to_string(under) +
                     " below at worst";
+    if (mode != Mode::kLocal) words.limits += " while Redis answers";
   }
   json.begin_object().field("requests", words.requests).field("key", words.key);
   json.field("limits", words.limits).field("denial", words.denial).end_object();
