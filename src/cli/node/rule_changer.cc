@@ -111,7 +111,8 @@ RuleVerdict RuleChanger::verdict_on(const RuleTrial& trial, Instant now) const {
     const Rule* const rule = rules->find(run.rule);
     if (!run.unknown.empty() || (rule != nullptr && rule->mode == Mode::kLocal)) continue;
     run = {.rule = run.rule,
-           .unknown = "Several nodes count this rule together; this one has its own requests."};
+           .unknown =
+               "This node has its own requests alone, so nobody knows what the fleet would deny."};
   }
   return verdict;
 }
