@@ -201,7 +201,7 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
 
 std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now) {
   auto [file, all, rules, author] = rules_in(state_, by_hand);
-  author.who += author.who.empty() ? "another node" : ", at another node";
+  author.who += author.who.empty() ? "a node of the fleet" : ", at a node of the fleet";
   return take_over(std::move(rules), state_.version + 1, std::move(author), now);
 }
 

@@ -102,7 +102,7 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
             std::vector<std::string>{"changed login: sliding_window 5 per 1m, now sliding_window 6 "
                                      "per 1m"});
   EXPECT_EQ(second.book.history().back()->author,
-            (RuleAuthor{.who = "192.0.2.1, at another node", .by = "carol", .why = "bots"}));
+            (RuleAuthor{.who = "192.0.2.1, at a node of the fleet", .by = "carol", .why = "bots"}));
   Node other(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})");
   EXPECT_EQ(other.follow(first.put(kSix)), kOtherFile);
   EXPECT_EQ(other.limit(), 5);

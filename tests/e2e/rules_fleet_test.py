@@ -76,7 +76,7 @@ class Shared(unittest.TestCase):
             self.assertFalse(node.check(rule="api", key="k")["allowed"])
             last = ask(node, get("/admin/history?rule=api")).json()["history"][0]
             self.assertEqual((last["who"], last["by"], last["why"]),
-                             ("127.0.0.1, at another node", "carol", "bots"))
+                             ("127.0.0.1, at a node of the fleet", "carol", "bots"))
         print(f"\na limit held on three nodes after {took:.3f} s")
         self.assertLess(took, 2, "a second, and what a busy machine adds")
         for node in (first, *others):
