@@ -6,6 +6,7 @@ import { field, h, option, say, tell } from "./dom";
 import { feed } from "./live";
 import { Author } from "./rule_change";
 import { confirmed } from "./sign_in";
+import { reach } from "./words";
 
 /** As the server has it, which refuses what merely looks so. */
 const NETWORK = /^[\da-f]*[.:].*\/\d+$/i;
@@ -22,7 +23,7 @@ export async function block(
   const says = h("span");
   const showChosen = (): void => say(says, `${rules.value ? `The rule ${rules.value} denies`
     : "All rules deny"} every request of this ${NETWORK.test(key) ? "network" : "key"} for ${
-    length}${feed.last?.nodeCount === undefined ? "" : ", on all nodes of the fleet"}. ` +
+    length}${reach(feed.last?.redis)}. ` +
     "Allow lists and shadow still let it pass. The tab Keys lifts the block.");
   rules.addEventListener("change", showChosen);
   showChosen();
@@ -30,5 +31,6 @@ export async function block(
   if (!yes) return;
   const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,
     ...rules.value ? { rule: rules.value } : {}, ...author.said() } });
-  tell(place, ok ? "good" : "bad", ok ? `${shown} is blocked for ${length}.` : problem);
+  tell(place, ok ? "good" : "bad",
+    ok ? `${shown} is blocked for ${length}${reach(feed.last?.redis)}.` : problem);
 }

@@ -17,7 +17,7 @@ import { stateOf } from "./rule_table";
 import {
   STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, lastsText,
   pastOf, patchOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot,
-  whereText,
+  wouldHold,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -260,7 +260,7 @@ export class RulePage {
   private async remove(): Promise<void> {
     const from = countedAs(stanceOf(this.rule!));
     const says = [before(from, this.lately(from)), "It limits no request then, and checks by its " +
-      `name get an error, ${whereText(this.fleet)}.`, ...whereNot(this.fleet),
+      `name get an error, ${wouldHold(this.fleet)}.`, ...whereNot(this.fleet),
     "The history brings it back."].join(" ");
     await this.propose(`Remove the rule ${this.id}?`, says, "Remove", { method: "DELETE" });
   }
@@ -279,7 +279,7 @@ export class RulePage {
     const back = `back to version ${String(version)}`;
     await this.propose(`Put ${this.id} ${back}?`,
       `The rule is ${isThere ? "as it was then" : "gone, as it was then"}, ` +
-        [`${whereText(this.fleet)}, ${lastsText(this.fleet)}.`, ...whereNot(this.fleet)].join(" "),
+        [`${wouldHold(this.fleet)}, ${lastsText(this.fleet)}.`, ...whereNot(this.fleet)].join(" "),
       "Go back", isThere ? { method: "PUT", body: rule } : { method: "DELETE" }, back);
   }
 

@@ -88,7 +88,7 @@ export function countedAs(from: State, to: Stance = "off"): State {
 export function switchSays(
   from: State, to: Stance, past: string | undefined, fleet: unknown,
 ): string {
-  const then = `${STANCES[to].then}, ${whereText(fleet)}, ${lastsText(fleet)}.`;
+  const then = `${STANCES[to].then}, ${wouldHold(fleet)}, ${lastsText(fleet)}.`;
   return [before(from, past), then, ...whereNot(fleet)].join(" ");
 }
 
@@ -117,6 +117,13 @@ export function whereText(fleet: unknown): string {
   const names = runs.length > NAMED_MAX ? "" : ` (${runs.map(({ node }) => node).join(", ")})`;
   const all = runs.length === nodes.length ? "" : `${runs.length} of `;
   return `on ${all}${plural(nodes.length, "node")}${names}`;
+}
+
+/** Where a change would hold: before the first one nodes do not tell each other of their files. */
+export function wouldHold(fleet: unknown): string {
+  const { version, nodes } = json.object(fleet);
+  const isKnown = version !== 0 || json.list(nodes).length < 2;
+  return whereText(fleet) + (isKnown ? "" : ", on each whose file has the same rules");
 }
 
 /** Where a rule runs: one of the file also where changes do not reach. */

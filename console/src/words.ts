@@ -53,6 +53,12 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   return { level: "good", value: "up", text };
 }
 
+/** Where a block holds; nothing to say where there is no fleet. */
+export function reach(redis: Redis | undefined): string {
+  return redis?.state === "up" ? ", on all nodes of the fleet"
+    : redis?.state === "down" ? ", on this node alone until Redis is back" : "";
+}
+
 /** One sentence on the whole request. */
 export function verdict(explained: json.Fields): State {
   const applies = json.objects(explained.applies);

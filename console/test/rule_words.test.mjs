@@ -18,6 +18,9 @@ test("a switch says what it does before it does it", () => {
     "512 of 4,000 requests of the last 1 h were denied. It counts nothing and denies nobody from " +
     "now on, on 1 of 2 nodes (a), until a reload of other rules. " +
     "Changes by hand do not reach b: its file has other rules.");
+  const unheard = { version: 0, nodes: ["a", "b"].map((node) => ({ node, runs: true })) };
+  assert.match(switchSays("off", "enforced", PAST, unheard),
+    /from now on, on 2 nodes \(a, b\), on each whose file has the same rules, until a reload/);
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
   assert.match(switchSays("part", "enforced", PAST, FLEET), /the last 1 h were over its limit\./);

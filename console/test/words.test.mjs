@@ -5,7 +5,8 @@ import test from "node:test";
 
 import {
   consolePage,
-  because, burstState, deniedState, keysState, latencyState, limitOf, redisState, verdict, whyNot,
+  because, burstState, deniedState, keysState, latencyState, limitOf, reach,
+  redisState, verdict, whyNot,
 } from "../src/words.ts";
 
 const DENIED = {
@@ -136,4 +137,10 @@ test("what a node says of its console becomes a link only where that leads there
   for (const forged of ["javascript:alert(1)", "data:text/html,x", "", undefined, "//evil", "x"]) {
     assert.equal(consolePage(forged, "127.0.0.1"), undefined);
   }
+});
+
+test("a block says where it holds", () => {
+  assert.equal(reach({ state: "up" }), ", on all nodes of the fleet");
+  assert.match(reach({ state: "down" }), /on this node alone until Redis is back/);
+  assert.deepEqual([reach({ state: "disabled" }), reach(undefined)], ["", ""]);
 });
