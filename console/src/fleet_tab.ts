@@ -28,8 +28,8 @@ const FACTS: Column<NodeLine>[] = [
   figure("Redis answers in", ({ redisS }) => feed.last?.redis?.state === "up" ? redisS : undefined,
     latency),
   { title: "Version", by: ({ version }) => version, cell: ({ version }) => version },
-  figure("Last heard", ageOf, (age) =>
-    `${age > SILENT_S ? `${clock(Date.now() / 1000 - age)}, ` : ""}${span(age)} ago`),
+  figure("Last heard", heardAgo, (ago) =>
+    `${ago > SILENT_S ? `${clock(feed.last!.t + feed.age() - ago)}, ` : ""}${span(ago)} ago`),
 ];
 
 function figure(
@@ -106,8 +106,9 @@ export class FleetTab extends Tab {
   private trouble(node: NodeLine): HTMLElement | null {
     const { name, gone, degraded, apart, since } = node;
     if (gone === false) {
-      const was = feed.last?.redis?.state === "down" ? "is" : "was";
-      return h("p", { class: "note" }, `Redis ${was} away: nobody knows how it is.`);
+      return h("p", { class: "note" }, feed.last?.redis?.state === "down"
+        ? "Redis is away: nobody knows how it is."
+        : "It was not heard. In some seconds it is known whether it is gone.");
     }
     if (gone !== true) {
       const ago = since ? `, for ${span((feed.last?.t ?? since) - since)}` : "";
@@ -147,6 +148,12 @@ function ageOf({ age }: NodeLine): number | undefined {
   return age === undefined ? undefined : age + feed.age();
 }
 
+/** The age of one that is silent is of the fleet's second, which is some seconds old. */
+function heardAgo(node: NodeLine): number | undefined {
+  const { t, fleetT } = feed.last!;
+  return node.age && node.gone === undefined ? ageOf(node)! + t - fleetT : ageOf(node);
+}
+
 /** Those that are gone and that somebody has dismissed in this browser are left out. */
 export function shownNodes(nodes: readonly NodeLine[]): NodeLine[] {
   const names = dismissed();
@@ -175,6 +182,7 @@ export function whose({ alone, nodeCount }: Live, nodes: readonly NodeLine[]): s
   const gone = nodes.filter((node) => node.gone === true).length;
   const unheard = nodes.filter((node) => node.gone === false).length;
   if (alone && unheard > 0) return `This node alone of ${unheard + 1}`;
+  if (nodeCount === 0) return "No node was heard";
   const amount = nodeCount ?? Math.max(1, nodes.length - gone);
   return (amount === 1 ? "One node" : `${amount} nodes`) + (gone > 0 ? `, and ${gone} gone` : "");
 }

@@ -130,7 +130,7 @@ function readNode(from: json.Fields) {
     /** Leases: how many it has requested of Redis since its start. Memory: in bytes. */
     ...json.numbers(from, "age", "requests", "denied", "leases", "memory", "since"),
     here: from.here === true,
-    /** Of one that is silent: whether it is gone. Else nobody knows, as Redis is away. */
+    /** Of one that is silent: whether it is gone. Else nobody knows yet, or Redis is away. */
     gone: typeof from.gone === "boolean" ? from.gone : undefined,
     /** How long Redis takes to answer it. */
     redisS: redisMs === undefined ? undefined : redisMs / 1000,

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_267),
     ("laboratory", ("lab/", "bench/"), 8_472),
-    ("console", ("console/",), 5_352),
+    ("console", ("console/",), 5_358),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_707
+TESTS_MAX = 59_705
 
 
 def weigh(tree):

@@ -9,12 +9,12 @@ using Scope = TrafficSnapshot::Scope;
 
 std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
                                                  std::span<const NodeAbout> abouts,
-                                                 std::int64_t alive, Instant now) {
+                                                 std::int64_t alive) {
   std::vector<News> news;
   if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
   for (auto& [name, known] : nodes_) ++known.silent;
-  hear(traffic, alive, now, news);
+  hear(traffic, alive, news);
   for (const NodeAbout& about : abouts) {
     if (const auto entry = nodes_.find(about.id); entry != nodes_.end()) {
       entry->second.about = about;
@@ -63,20 +63,21 @@ bool FleetRoster::replaces(const Known& one, const Known& other) {
 }
 
 // The first second that is heard has nobody who joins.
-void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
+void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive,
                        std::vector<News>& news) {
   const bool is_first = nodes_.empty();
+  const Instant ended = Instant(std::chrono::seconds(traffic.newest + 1)) - traffic.lead;
   const auto talking = std::ranges::count(traffic.nodes, 0, &NodeTraffic::silent_seconds);
   for (const NodeTraffic& one : traffic.nodes) {
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
     known.name = one.name;
-    if (is_new) known.first = now;
+    if (is_new) known.first = ended;
     if (is_new && !is_first) known.untold = kGoneSeconds;
     if (known.is_gone) news.push_back({.change = Change::kReturned, .node = one.name});
     known.is_gone = false;
     known.silent = one.silent_seconds;
-    if (known.silent == 0) known.seen = now;
+    if (known.silent == 0) known.seen = ended;
     if (known.silent <= 1 || is_new) known.has_left = known.silent > 0 && alive <= talking;
   }
 }

@@ -39,28 +39,27 @@ class FleetRoster {
   // Takes in the fleet's last second, if it is a new one. `alive`: how many nodes Redis counts as
   // alive; a node that has died is one of them for some seconds. `abouts`: what nodes say.
   std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> abouts,
-                         std::int64_t alive, Instant now);
+                         std::int64_t alive);
 
   // One that the last seconds have nothing of.
   struct Absent {
     std::string name{};
-    Instant seen{};
-    bool is_gone = false;  // else Redis is away
+    Instant seen{};        // the end of the last second in which it was heard
+    bool is_gone = false;  // else nobody knows yet, or Redis is away
     NodeAbout about{};     // as it said last
   };
   std::vector<Absent> absent(const TrafficSnapshot& traffic, std::string_view own) const;
 
  private:
   struct Known : Absent {
-    Instant first{};          // when it was heard first
+    Instant first{};          // the end of the first one
     std::int64_t silent = 0;  // seconds of the fleet
     std::int64_t untold = 0;  // seconds that its name has left to come, before its joining is told
     bool has_left = false;
     bool is_heir = false;  // it has replaced one
   };
   static bool replaces(const Known& one, const Known& other);
-  void hear(const TrafficSnapshot& traffic, std::int64_t alive, Instant now,
-            std::vector<News>& news);
+  void hear(const TrafficSnapshot& traffic, std::int64_t alive, std::vector<News>& news);
   void forget_some();
 
   std::int64_t newest_ = 0;

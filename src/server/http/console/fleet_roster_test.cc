@@ -15,7 +15,6 @@ class FleetRosterTest : public ::testing::Test {
   // The next second, in which these were silent for so long; the others are not heard of.
   void pass(std::vector<std::pair<std::string, std::int64_t>> nodes, std::int64_t alive,
             Scope scope = Scope::kFleet) {
-    now_ += 1s;
     traffic_.scope = scope;
     ++traffic_.newest;
     traffic_.nodes.clear();
@@ -23,7 +22,7 @@ class FleetRosterTest : public ::testing::Test {
       traffic_.nodes.push_back({.name = name, .silent_seconds = silent});
     }
     news_.clear();
-    for (const auto& one : roster_.look(traffic_, others_, alive, now_)) {
+    for (const auto& one : roster_.look(traffic_, others_, alive)) {
       news_.emplace_back(one.change, one.node);
       titles_.push_back(one.title);
     }
@@ -41,8 +40,7 @@ class FleetRosterTest : public ::testing::Test {
   std::vector<FleetRoster::Absent> absent() const { return roster_.absent(traffic_, "me"); }
 
   using News = std::vector<std::pair<Change, std::string>>;
-  Instant now_ = instant_from_epoch_us(0);
-  TrafficSnapshot traffic_;
+  TrafficSnapshot traffic_{.lead = 300ms};
   FleetRoster roster_;
   std::vector<NodeAbout> others_;
   News news_;
@@ -52,7 +50,7 @@ class FleetRosterTest : public ::testing::Test {
 TEST_F(FleetRosterTest, ANodeThatHasDiedStays) {
   pass({{"me", 0}, {"other", 0}}, 2);
   EXPECT_TRUE(news_.empty()) << "they were there before";
-  const Instant seen = now_;
+  const Instant seen = Instant(std::chrono::seconds(traffic_.newest + 1)) - 300ms;
   fall_silent(2);
   EXPECT_EQ(news_, (News{{Change::kGone, "other"}}));
   for (int second = 0; second < 100; ++second) {
@@ -166,7 +164,7 @@ TEST_F(FleetRosterTest, NewsHaveTheNamesThatNodesSay) {
 TEST_F(FleetRosterTest, ASecondThatIsHeardTwiceIsOne) {
   pass({{"me", 0}, {"other", 0}}, 2);
   pass({{"me", 0}, {"other", 1}}, 2);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(roster_.look(traffic_, others_, 2, now_).empty());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(roster_.look(traffic_, others_, 2).empty());
 }
 
 TEST_F(FleetRosterTest, HoldsSoManyOfTheDead) {

@@ -221,7 +221,7 @@ void LiveFeed::note_events(LivePicture& picture) {
   auto abouts = figures.shared ? figures.shared->others : std::vector<NodeAbout>();
   abouts.push_back(figures.about);
   abouts.back().id = view_.info.node;
-  for (const auto& change : roster_.look(*picture.traffic, abouts, alive, picture.now)) {
+  for (const auto& change : roster_.look(*picture.traffic, abouts, alive)) {
     news.push_back(node_event(change));
   }
   note_apart(picture, abouts, news);
