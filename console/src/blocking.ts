@@ -3,6 +3,7 @@
 import { ask } from "./api";
 import { keyText } from "./denials";
 import { field, h, option, say, tell } from "./dom";
+import * as json from "./json";
 import { feed } from "./live";
 import { Author } from "./rule_change";
 import { confirmed } from "./sign_in";
@@ -10,6 +11,12 @@ import { reach } from "./words";
 
 /** As the server has it, which refuses what merely looks so. */
 const NETWORK = /^[\da-f]*[.:].*\/\d+$/i;
+
+/** Those that have not ended since the server told of them. */
+export function unended(blocks: readonly json.Fields[], toldMs: number): json.Fields[] {
+  const ago = (Date.now() - toldMs) / 1000;
+  return blocks.filter(({ ends_in_seconds: left }) => (json.number(left) ?? Infinity) > ago);
+}
 
 /** `length`: such as 5m. What came of it is told at the place. */
 export async function block(

@@ -1,7 +1,7 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
 import { type Ask, UNASKED, ask } from "./api";
-import { block } from "./blocking";
+import { block, unended } from "./blocking";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
 import { keyText } from "./denials";
@@ -42,6 +42,8 @@ export class KeysTab extends Tab {
       { title: "Do", cell: (entry) => this.liftButton(entry) },
     ],
   });
+  private blocked: readonly json.Fields[] = [];
+  private toldMs = 0;
   private readonly blocksProblem = h("p", { class: "problem" });
 
   protected build(): void {
@@ -86,7 +88,12 @@ export class KeysTab extends Tab {
   private async loadBlocks(how: Ask = {}): Promise<void> {
     const reply = await ask("/admin/blocks?limit=1000", how);
     say(this.blocksProblem, reply.problem);
-    this.blocks.show(json.objects(reply.body.blocks));
+    [this.blocked, this.toldMs] = [json.objects(reply.body.blocks), Date.now()];
+    this.refresh();
+  }
+
+  protected override refresh(): void {
+    if (this.toldMs > 0) this.blocks.show(unended(this.blocked, this.toldMs));
   }
 
   private liftButton(entry: json.Fields): HTMLElement {

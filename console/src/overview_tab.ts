@@ -2,6 +2,7 @@
 // day, the rules that deny most, and events.
 
 import { UNASKED, ask, query } from "./api";
+import { unended } from "./blocking";
 import { keyText } from "./denials";
 import { CAUSES } from "./denials_tab";
 import { badge, button, fill, h, renew, say, verbatim } from "./dom";
@@ -35,6 +36,8 @@ const SPANS: readonly Span[] = [
 const LOAD_MS = 2000;
 const DENIED_MS = 5000;
 const YOUNG_S = 300;
+/** The figures of a fleet come two to three seconds late; later than this they stand still. */
+const LATE_S = 4;
 /** The table is drawn in the frame after that of the charts. */
 const FRAME_MS = 20;
 const EVENTS_SHOWN = 50;
@@ -49,7 +52,7 @@ export class OverviewTab extends Tab {
     requests: new Tile("Requests/s", "last second"),
     p99: new Tile("Latency p99", "last 10 s"),
     burst: new Tile("Burst ratio", "last 2 s of 10"),
-    keys: new Tile("Keys", "last 2 minutes"),
+    keys: new Tile("Keys", "of rules here, this minute and the last"),
     redis: new Tile("Redis"),
   };
   private readonly now = h("section", { class: "card now", "aria-label": "Denied now" });
@@ -66,7 +69,7 @@ export class OverviewTab extends Tab {
   /** Since when this node knows anything, if that is less than the span. */
   private readonly young = h("small");
   private readonly runs = new RunsBar();
-  private readonly histories = new Map<string, History>();
+  private readonly histories = new Map<string, History & { readonly asOf: number }>();
   private readonly askedMs = new Map<string, number>();
   private keys: DeniedList = { groups: [], isPart: false };
   /** Why rules deny that deny now. */
@@ -128,7 +131,8 @@ export class OverviewTab extends Tab {
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= HISTORY_S) this.drawCharts();
-    say(this.period, `in ${this.timeOf(this.chosen)}`);
+    const asOf = this.chosen === MINUTE ? 0 : this.histories.get(this.chosen.name)?.asOf;
+    say(this.period, `in ${this.timeOf(this.chosen)}${asOf ? `, as of ${clock(asOf)}` : ""}`);
     window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
 
@@ -217,13 +221,20 @@ export class OverviewTab extends Tab {
 
   private async loadHistory({ name, seconds, everyMs }: Span): Promise<void> {
     if (!this.isDue(name, everyMs)) return;
+    const asOf = feed.last?.fleetT ?? 0;
     const history = await historyOf(name, UNASKED);
-    if (history) this.histories.set(name, history);
+    if (history) this.histories.set(name, { ...history, asOf });
     else this.histories.delete(name);
     if (this.shown && seconds > HISTORY_S) this.drawCharts();
   }
 
   // ---- who is denied -------------------------------------------------------------------
+
+  private blocksNow(): { total: number; first: readonly json.Fields[] } {
+    const { total, first } = this.blocks;
+    const left = unended(first, this.askedMs.get("blocks") ?? 0);
+    return { total: total - first.length + left.length, first: left };
+  }
 
   private denyingNow(): readonly RuleSum[] {
     const { denying = [], fleetT = 0 } = feed.last ?? {};
@@ -238,13 +249,13 @@ export class OverviewTab extends Tab {
     renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
       more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
-      this.blocks.total > 0 ? this.blocked() : null,
+      this.blocksNow().total > 0 ? this.blocked() : null,
       denying.length === 0 ? h("li", {}, this.nobody()) : null)));
   }
 
   /** "Blocked: alice by login, 192.0.2.0/24 by all rules, and 2 more" */
   private blocked(): HTMLElement {
-    const { total, first } = this.blocks;
+    const { total, first } = this.blocksNow();
     const more = total - first.length;
     return h("li", {}, "Blocked: ", ...first.flatMap((entry, at) => [at > 0 ? ", " : "",
       verbatim(keyText(entry)), ` by ${json.text(entry.rule) ?? "all rules"}`]),
@@ -282,8 +293,13 @@ export class OverviewTab extends Tab {
 
   private nobody(): string {
     if (!this.histories.has(this.chosen.name)) return "Not known yet.";
+    const { t, fleetT, alone, redis } = feed.last!;
+    if (!alone && (redis?.state === "down" || t - fleetT > LATE_S)) {
+      return `Not known since ${clock(fleetT)}: the fleet is not heard.`;
+    }
     const [newest] = this.deniedIn(this.chosen).sort((one, other) => other.last! - one.last!);
-    const nobody = this.blocks.total > 0 ? "Nobody else" : "Nobody";
+    const nobody = `Nobody${this.blocksNow().total > 0 ? " else" : ""}${
+      alone ? " on this node" : ""}`;
     if (newest) return `${nobody}. The last denial was at ${moment(newest.last!)}, by ${
       newest.rule || "a check without a rule"}.`;
     const begin = this.startWithin(this.chosen);
@@ -302,7 +318,8 @@ export class OverviewTab extends Tab {
     const sums = sumOf(points);
     tiles.denied.set(share(sums.denyRate), deniedState(sums),
       timeOf(sums, begin ? `since ${moment(begin)}` : `last ${this.chosen.words}`));
-    tiles.requests.set(count(fleet.requests), { text: `${whose(last, nodes)}, counted by rules`,
+    tiles.requests.set(count(last.nodeCount === 0 ? undefined : fleet.requests), {
+      text: `${whose(last, nodes)}, counted by rules`,
       level: nodes.some((node) => node.gone !== undefined) ? "warn" : "calm" });
     tiles.p99.set(latency(here.p99), latencyState(here));
     tiles.burst.set(ratio(fleet.burstRatio), burstState(fleet));
