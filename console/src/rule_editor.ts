@@ -41,6 +41,7 @@ export class RuleEditor {
   private valid: json.Fields | undefined;
   private timer = 0;
   private round = 0;
+  private sayWhere = (_fleet: unknown): void => {};
 
   constructor(private readonly saved: () => Promise<void>) {
     this.area.setAttribute("aria-describedby", this.problems.id = unique("problems"));
@@ -63,6 +64,7 @@ export class RuleEditor {
   open(version: string, id = "", rule?: json.Fields): void {
     if (!this.element.hidden && this.id === id) return this.area.focus();
     this.id = id;
+    this.sayWhere = () => {};
     this.goOn(version, rule);
     say(this.title, id ? `Edit ${id}` : "New rule");
     this.area.value = rule ? toYaml(rule) : NEW_RULE;
@@ -84,6 +86,11 @@ export class RuleEditor {
   /** Unless it edits this rule, or "": a new one. */
   closeUnless(id: string): void {
     if (this.id !== id) this.close();
+  }
+
+  /** A node that did not take what was saved may have done so since. */
+  holds(fleet: unknown): void {
+    if (this.verdict.classList.contains("warn")) this.sayWhere(fleet);
   }
 
   /** The rules are at this version by now, in which `of` has the rule that is edited. */
@@ -202,10 +209,11 @@ export class RuleEditor {
     if (!reply.ok) return tell(this.verdict, "bad", reply.problem);
     this.preview(true, []);
     void this.dryRun.of(id, this.area.value);
-    const { fleet, persisted } = reply.body;
-    tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",
-      `Saved as version ${this.version}${persisted === true ? ", also in the file" : ""}. ` +
-      holdText(fleet, persisted === true));
+    const isInFile = reply.body.persisted === true;
+    const done = `Saved as version ${this.version}${isInFile ? ", also in the file" : ""}. `;
+    this.sayWhere = (fleet) => tell(this.verdict, whereNot(fleet).length > 0 ? "warn" : "good",
+      done + holdText(fleet, isInFile));
+    this.sayWhere(reply.body.fleet);
   }
 }
 

@@ -41,6 +41,7 @@ export class RulePage {
   private isKnown = false;
   private told = "";
   private isGone = false;
+  private sayWhere = (_fleet: unknown): void => {};
   private readonly title = h("h1");
   private readonly state = h("span");
   private readonly stances = STANCE_NAMES.map((stance) =>
@@ -100,6 +101,7 @@ export class RulePage {
     }
     this.id = id;
     this.told = "";
+    this.sayWhere = () => {};
     fill(this.title, id);
     this.all.href = address("denials", { rule: id });
     say(this.message, "");
@@ -140,6 +142,8 @@ export class RulePage {
   /** What is told again stays as it is, so that nobody loses the focus. */
   private take({ ok, status, body, etag, problem }: Reply): void {
     this.version = etag || this.version;
+    if (ok) this.editor.holds(body.fleet);
+    if (ok && this.message.classList.contains("warn")) this.sayWhere(body.fleet);
     this.editor.heard(this.version, () => ok ? json.object(body.rule) : undefined);
     const { following, ...rest } = body;
     const told = JSON.stringify([status, rest, json.object(following).algorithm]);
@@ -219,6 +223,8 @@ export class RulePage {
     const known = nowS() - (points[0]?.t ?? nowS());
     this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
     this.chart.mark(this.marks);
+    const [newest, before = newest] = points.slice(-2).reverse();
+    this.chart.standAt((newest && newest.seconds < step ? before : newest)?.t ?? 0);
     this.denials.show(json.objects(denials?.body.denials));
     say(this.lost, lostText(json.number(denials?.body.forgotten) ?? 0));
   }
@@ -291,10 +297,14 @@ export class RulePage {
     if (id !== this.id) return;  // people look at another rule by now
     if (!reply.ok) return this.say("bad", reply.problem);
     const warnings = json.list(reply.body.warnings).map((each) => `Warning: ${String(each)}.`);
-    this.say(whereNot(reply.body.fleet).length > 0 ? "warn" : "good",
-      [`Done. ${holdText(reply.body.fleet)}`, ...warnings].join(" "),
-      button("Undo", () => this.putBack({ rule: before ?? null, version }),
-        { class: "quiet small" }, "arrow"));
+    this.sayWhere = (fleet) => {
+      const text = [`Done. ${holdText(fleet)}`, ...warnings].join(" ");
+      if (this.message.textContent?.startsWith(text)) return;
+      this.say(whereNot(fleet).length > 0 ? "warn" : "good", text,
+        button("Undo", () => this.putBack({ rule: before ?? null, version }),
+          { class: "quiet small" }, "arrow"));
+    };
+    this.sayWhere(reply.body.fleet);
   }
 
   private say(level: string, text: string, more?: HTMLElement): void {
