@@ -27,37 +27,75 @@
 # Targets are named after their folder: src/store/memory is weir_store_memory,
 # src/server/http is weir_server_http.
 
-# The standard headers that most files include, read once for all layers, and once more with
-# gtest for all tests. A file still includes what it uses: clang's presets build without.
+# The headers that most files include, read once for all layers, and once more with gtest for all
+# tests: the standard ones; above the rules those, too; for tests of the HTTP door all that its peer
+# takes. A file still includes what it uses: clang's presets build without.
 set(WEIR_STANDARD_HEADERS
   <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstdint> <cstdlib> <cstring>
   <deque> <functional> <limits> <map> <memory> <mutex> <new> <optional> <set> <span> <string>
   <string_view> <system_error> <type_traits> <unordered_map> <utility> <variant> <vector>)
+set(WEIR_TEST_HEADERS
+  <filesystem> <fstream> <iostream> <sstream> <thread> <gmock/gmock.h> <gtest/gtest.h>)
+set(WEIR_RULES_HEADERS ${PROJECT_SOURCE_DIR}/src/rules/rule_set.h)
 function(weir_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;DEPS")
   add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
   target_link_libraries(${target} PRIVATE weir_options ${arg_DEPS})
   target_precompile_headers(${target} PRIVATE ${WEIR_STANDARD_HEADERS} ${arg_HEADERS})
 endfunction()
-weir_precompile(weir_precompiled)
-if(WEIR_BUILD_TESTS)
-  weir_precompile(weir_test_precompiled
-    HEADERS <filesystem> <fstream> <iostream> <sstream> <thread> <gmock/gmock.h> <gtest/gtest.h>
-    DEPS GTest::gmock)
+function(weir_precompile_for_tests target)
+  weir_precompile(${target} HEADERS ${WEIR_TEST_HEADERS} ${ARGN} DEPS GTest::gmock)
   # As an executable is compiled, which the tests are.
-  set_target_properties(weir_test_precompiled PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(weir_test_precompiled PRIVATE -fPIE)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIE)
+endfunction()
+weir_precompile(weir_precompiled)
+if(WEIR_BUILD_SERVER)
+  weir_precompile(weir_precompiled_rules HEADERS ${WEIR_RULES_HEADERS})
 endif()
+if(WEIR_BUILD_TESTS)
+  weir_precompile_for_tests(weir_test_precompiled)
+  if(WEIR_BUILD_SERVER)
+    weir_precompile_for_tests(weir_test_precompiled_rules ${WEIR_RULES_HEADERS})
+    weir_precompile_for_tests(weir_test_precompiled_http
+      ${PROJECT_SOURCE_DIR}/src/server/http/http_test_door.h)
+  endif()
+endif()
+
+# Sets `result` to "_http", "_rules" or nothing: which headers a target with these DEPS has read.
+set_property(GLOBAL PROPERTY WEIR_ABOVE_RULES weir_rules)
+function(weir_headers_read result)
+  get_property(above GLOBAL PROPERTY WEIR_ABOVE_RULES)
+  set(${result} "" PARENT_SCOPE)
+  foreach(layer IN LISTS ARGN)
+    if(layer STREQUAL weir_server_http_testing)
+      set(${result} _http PARENT_SCOPE)
+      return()
+    elseif(layer IN_LIST above)
+      set(${result} _rules PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
 
 # Debian's own Python, which sees Debian's modules; PATH may hold another one first.
 set(WEIR_PYTHON /usr/bin/python3)
 
 function(weir_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;HEADERS")
   if(arg_SOURCES)
     add_library(weir_${name} STATIC ${arg_SOURCES})
     target_link_libraries(weir_${name} PUBLIC weir_options ${arg_DEPS})
-    target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled)
+    weir_headers_read(read weir_${name} ${arg_DEPS})
+    if(read)
+      set(read _rules)
+      set_property(GLOBAL APPEND PROPERTY WEIR_ABOVE_RULES weir_${name})
+    endif()
+    if(arg_HEADERS)
+      target_precompile_headers(weir_${name} PRIVATE
+        ${WEIR_STANDARD_HEADERS} ${WEIR_RULES_HEADERS} ${arg_HEADERS})
+    else()
+      target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled${read})
+    endif()
   else()
     add_library(weir_${name} INTERFACE)
     target_link_libraries(weir_${name} INTERFACE weir_options ${arg_DEPS})
@@ -96,7 +134,8 @@ function(weir_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gmock GTest::gtest_main)
-  target_precompile_headers(${name} REUSE_FROM weir_test_precompiled)
+  weir_headers_read(read ${arg_DEPS})
+  target_precompile_headers(${name} REUSE_FROM weir_test_precompiled${read})
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
   foreach(source IN LISTS arg_SOURCES)
     if(source IN_LIST WEIR_NOT_PRECOMPILED)
