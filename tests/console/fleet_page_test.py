@@ -42,7 +42,9 @@ class FleetPage(PageTest):
                     """return [...document.querySelectorAll("#fleet dt")]
                       .filter((each) => each.textContent === arguments[0]).length""", fact) == 4,
                           fact)
-            page.find("#fleet dd", "leased")
+            page.wait(lambda _: page.run(
+                """return [...document.querySelectorAll("#fleet dd")]
+                  .some((each) => each.textContent === "leased")"""), "leased")
             links = {each.text: each.get_attribute("href") for each in page.all("#fleet .node a")}
             self.assertEqual(links, {"web-2": f"{nodes[1].url}/#/fleet",
                                      "web-1": "http://10.1.2.3/#/fleet"})
