@@ -39,8 +39,8 @@ struct Meaning {
   std::string header{};  // its name
 };
 
-// What a name says: of a variable of nginx's log_format, or of a field of JSON, with the names of
-// the objects it is in.
+// The meaning of a name. It names a variable of nginx's log_format, or a field of JSON after the
+// objects around the field.
 Meaning meaning_of(std::string_view name);
 
 // Notes in `knows` what a log with this field knows.

@@ -51,7 +51,7 @@ Config config_of(const std::string& file) {
 
 // ---- --fail-on, such as newly_denied_keys>10 or denied_requests>0.1% ----
 
-// What may be counted, where the report has it, and of what it is a share.
+// A figure that a condition may name: its place in the report, and the figure it is a share of.
 struct Figure {
   std::string_view name;
   std::string_view place;  // in the rules, the new ones where there are some, or in the change

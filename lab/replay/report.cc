@@ -64,7 +64,7 @@ json::object key_report(const World& world, const KeyRecord& record) {
 
 using Keys = std::vector<const KeyRecord*>;  // that have details
 
-// Those with the highest counts; at most kWorstShown.
+// The keys with the highest counts, at most kWorstShown.
 json::array worst_of(const World& world, Keys keys, std::uint32_t KeyRecord::*count) {
   const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(kWorstShown, keys.size()));
   std::partial_sort(keys.begin(), end, keys.end(), [&](const auto* one, const auto* other) {

@@ -81,14 +81,14 @@ struct TrafficRates {
   // Rate of the last two seconds over that of all; 0 without traffic.
   double burst_ratio = 0;
 };
-// What was counted in so many seconds.
+// The counts of so many seconds together.
 struct CountedSeconds {
   TrafficCounts counts{};
   std::size_t seconds = 0;
 };
 // REQUIRES: neither has requests in no second
 TrafficRates rates_of(const CountedSeconds& all, const CountedSeconds& latest);
-// Of all, or of a rule. `known`: how many of the seconds count; of those before nobody knows.
+// The rates of all requests, or of a rule's. Only the last `known` seconds count.
 TrafficRates rates_of(const TrafficWindow& window, std::int64_t known,
                       RuleNumber rule = kNoRuleNumber);
 

@@ -54,7 +54,7 @@ class Repeated {
   std::string_view digits_{};
 };
 
-// What the fields say, worked out once.
+// The values that several fields share, worked out once.
 struct Said {
   const RateLimit& limit;
   const PolicyText& policy;  // until items are said
