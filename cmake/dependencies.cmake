@@ -19,6 +19,7 @@ if(WEIR_BUILD_SERVER)
   find_package(ZLIB REQUIRED)                   # ZLIB::ZLIB
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)            # PkgConfig::ZSTD
+  pkg_check_modules(LUA REQUIRED IMPORTED_TARGET lua5.1-c++)      # PkgConfig::LUA
   pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)  # PkgConfig::NGHTTP2
   pkg_check_modules(MAXMINDDB REQUIRED IMPORTED_TARGET libmaxminddb)  # PkgConfig::MAXMINDDB
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)             # PkgConfig::RE2

@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 52_267),
-    ("laboratory", ("lab/", "bench/"), 8_472),
+    ("laboratory", ("lab/", "bench/"), 10_487),
     ("console", ("console/",), 5_400),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_445
-TESTS_MAX = 59_707
+TESTS_MAX = 59_855
 
 
 def weigh(tree):

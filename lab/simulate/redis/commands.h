@@ -1,0 +1,149 @@
+// The commands of a modelled Redis, one row each.
+//
+// Thread rule: the model's. Tested by redis_model_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/resp/reply_writer.h"
+#include "simulate/redis/keyspace.h"
+#include "weir/time.h"
+
+namespace weir::lab {
+
+using Words = std::span<const std::string_view>;
+
+// What ReplyWriter has no word for.
+class RedisReply : public resp::ReplyWriter {
+ public:
+  RedisReply(OutputBuffer& out, resp::Protocol protocol)
+      : ReplyWriter(out, protocol), out_(out), protocol_(protocol) {}
+
+  void null_array() { out_.append(protocol_ == resp::Protocol::kResp2 ? "*-1\r\n" : "_\r\n"); }
+  OutputBuffer& out() { return out_; }
+
+ private:
+  OutputBuffer& out_;
+  const resp::Protocol protocol_;
+};
+
+// A command while it is carried out.
+struct CommandCall {
+  std::string_view word(std::size_t index) const { return words[index]; }
+  std::int64_t now_ms() const { return epoch_us(now) / 1000; }
+
+  // Answers WRONGTYPE and returns nothing if the key has another type. Null: there is none.
+  template <typename Type>
+  std::optional<Type*> typed(std::string_view key) {
+    Keyspace::Entry* const entry = keys.find(key, now_ms());
+    if (entry == nullptr) return nullptr;
+    if (Type* const value = std::get_if<Type>(&entry->value)) return value;
+    reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
+    return std::nullopt;
+  }
+  // It has written; a replica is told the same words.
+  void wrote() {
+    has_written = true;
+    if (is_told) effect.assign(words.begin(), words.end());
+  }
+  // It has written; a replica is told these, which mean the same at any time.
+  void wrote_as(std::initializer_list<std::string_view> words_for_replicas) {
+    has_written = true;
+    if (is_told) effect.assign(words_for_replicas.begin(), words_for_replicas.end());
+  }
+
+  Words words;  // the name first
+  Keyspace& keys;
+  Instant now;
+  RedisReply& reply;
+  std::size_t hash_entries_max;
+  std::size_t hash_value_max;
+  bool is_told;  // replicas are
+  bool has_written = false;
+  std::vector<std::string> effect{};
+};
+
+struct Command {
+  enum Flags : std::uint8_t {
+    kWrites = 1,
+    kTakesMemory = 2,  // refused when there is none
+    kNotInScripts = 4,
+    kWhileLoading = 8,
+    kBeforeLogin = 16,
+  };
+  using Handler = void (*)(CommandCall&);
+
+  std::string_view name;  // in small letters
+  int arity;              // words, the name among them; negative: or more
+  std::uint8_t flags;
+  int first_key;    // 0: none
+  int last_key;     // negative: from the end
+  Handler handler;  // null: the model's own, of connections and scripts
+};
+
+// Null: there is no such command. In any letters.
+const Command* find_command(std::string_view name);
+
+// A number as Redis reads one: no plus, no blanks, no zeros in front.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+bool equals_ignoring_case(std::string_view text, std::string_view small);
+std::string small_letters(std::string_view text);
+
+// What is wrong with a command that has too few or too many words.
+std::string wrong_number(std::string_view name);
+
+inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
+
+// ---- the handlers, by the type of their keys ----
+
+void do_get(CommandCall& call);
+void do_set(CommandCall& call);
+void do_setnx(CommandCall& call);
+void do_mget(CommandCall& call);
+void do_strlen(CommandCall& call);
+void do_getrange(CommandCall& call);
+
+void do_del(CommandCall& call);
+void do_exists(CommandCall& call);
+void do_expire(CommandCall& call);
+void do_pexpire(CommandCall& call);
+void do_pexpireat(CommandCall& call);
+void do_pttl(CommandCall& call);
+void do_ttl(CommandCall& call);
+void do_type(CommandCall& call);
+void do_time(CommandCall& call);
+void do_ping(CommandCall& call);
+void do_echo(CommandCall& call);
+void do_dbsize(CommandCall& call);
+void do_flushdb(CommandCall& call);
+
+void do_hget(CommandCall& call);
+void do_hmget(CommandCall& call);
+void do_hgetall(CommandCall& call);
+void do_hkeys(CommandCall& call);
+void do_hlen(CommandCall& call);
+void do_hstrlen(CommandCall& call);
+void do_hscan(CommandCall& call);
+void do_hset(CommandCall& call);
+void do_hsetnx(CommandCall& call);
+void do_hdel(CommandCall& call);
+
+void do_zadd(CommandCall& call);
+void do_zcard(CommandCall& call);
+void do_zrange(CommandCall& call);
+void do_zremrangebyscore(CommandCall& call);
+
+void do_xadd(CommandCall& call);
+void do_xlen(CommandCall& call);
+void do_xrange(CommandCall& call);
+
+}  // namespace weir::lab

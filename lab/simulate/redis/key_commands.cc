@@ -1,0 +1,199 @@
+// Commands of keys of any type, and the table of all.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "simulate/redis/commands.h"
+
+namespace weir::lab {
+namespace {
+
+using enum Command::Flags;
+
+// By name, so that it can be searched. What has no handler is the model's own.
+constexpr std::array kCommands = {
+    Command{"asking", 1, 0, 0, 0, nullptr},
+    Command{"auth", -2, kNotInScripts | kWhileLoading | kBeforeLogin, 0, 0, nullptr},
+    Command{"client", -2, kNotInScripts | kWhileLoading, 0, 0, nullptr},
+    Command{"cluster", -2, kNotInScripts | kWhileLoading, 0, 0, nullptr},
+    Command{"dbsize", 1, 0, 0, 0, do_dbsize},
+    Command{"del", -2, kWrites, 1, -1, do_del},
+    Command{"echo", 2, 0, 0, 0, do_echo},
+    Command{"eval", -3, kNotInScripts, 0, 0, nullptr},
+    Command{"evalsha", -3, kNotInScripts, 0, 0, nullptr},
+    Command{"exists", -2, 0, 1, -1, do_exists},
+    Command{"expire", -3, kWrites, 1, 1, do_expire},
+    Command{"flushall", -1, kWrites, 0, 0, do_flushdb},
+    Command{"flushdb", -1, kWrites, 0, 0, do_flushdb},
+    Command{"get", 2, 0, 1, 1, do_get},
+    Command{"getrange", 4, 0, 1, 1, do_getrange},
+    Command{"hdel", -3, kWrites, 1, 1, do_hdel},
+    Command{"hello", -1, kNotInScripts | kWhileLoading | kBeforeLogin, 0, 0, nullptr},
+    Command{"hget", 3, 0, 1, 1, do_hget},
+    Command{"hgetall", 2, 0, 1, 1, do_hgetall},
+    Command{"hkeys", 2, 0, 1, 1, do_hkeys},
+    Command{"hlen", 2, 0, 1, 1, do_hlen},
+    Command{"hmget", -3, 0, 1, 1, do_hmget},
+    Command{"hscan", -3, 0, 1, 1, do_hscan},
+    Command{"hset", -4, kWrites | kTakesMemory, 1, 1, do_hset},
+    Command{"hsetnx", 4, kWrites | kTakesMemory, 1, 1, do_hsetnx},
+    Command{"hstrlen", 3, 0, 1, 1, do_hstrlen},
+    Command{"mget", -2, 0, 1, -1, do_mget},
+    Command{"pexpire", -3, kWrites, 1, 1, do_pexpire},
+    Command{"pexpireat", -3, kWrites, 1, 1, do_pexpireat},
+    Command{"ping", -1, 0, 0, 0, do_ping},
+    Command{"pttl", 2, 0, 1, 1, do_pttl},
+    Command{"role", 1, kNotInScripts | kWhileLoading, 0, 0, nullptr},
+    Command{"script", -2, kNotInScripts, 0, 0, nullptr},
+    Command{"select", 2, kNotInScripts | kWhileLoading, 0, 0, nullptr},
+    Command{"set", -3, kWrites | kTakesMemory, 1, 1, do_set},
+    Command{"setnx", 3, kWrites | kTakesMemory, 1, 1, do_setnx},
+    Command{"strlen", 2, 0, 1, 1, do_strlen},
+    Command{"time", 1, kWhileLoading, 0, 0, do_time},
+    Command{"ttl", 2, 0, 1, 1, do_ttl},
+    Command{"type", 2, 0, 1, 1, do_type},
+    Command{"xadd", -5, kWrites | kTakesMemory, 1, 1, do_xadd},
+    Command{"xlen", 2, 0, 1, 1, do_xlen},
+    Command{"xrange", -4, 0, 1, 1, do_xrange},
+    Command{"zadd", -4, kWrites | kTakesMemory, 1, 1, do_zadd},
+    Command{"zcard", 2, 0, 1, 1, do_zcard},
+    Command{"zrange", -4, 0, 1, 1, do_zrange},
+    Command{"zremrangebyscore", 4, kWrites, 1, 1, do_zremrangebyscore},
+};
+static_assert(std::ranges::is_sorted(kCommands, {}, &Command::name));
+
+char small_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+enum class From : std::uint8_t { kNow, kEpoch };
+
+void expire_at(CommandCall& call, std::int64_t scale, From from) {
+  const auto fail = [&] {
+    call.reply.error("ERR invalid expire time in '" + small_letters(call.word(0)) + "' command");
+  };
+  if (call.words.size() > 3) {
+    return call.reply.error("ERR Unsupported option " + std::string(call.word(3)));
+  }
+  const auto length = parse_integer(call.word(2));
+  if (!length) return call.reply.error(kNotAnInteger);
+  constexpr std::int64_t kMost = Keyspace::kNever;
+  if (*length > kMost / scale || *length < -kMost / scale) return fail();
+  const std::int64_t base = from == From::kNow ? call.now_ms() : 0;
+  if (*length * scale > kMost - base) return fail();
+  const std::int64_t when = *length * scale + base;
+  Keyspace::Entry* const entry = call.keys.find(call.word(1), call.now_ms());
+  if (entry == nullptr) return call.reply.integer(0);
+  if (when <= call.now_ms()) {
+    call.keys.erase(call.word(1));
+    call.wrote_as({"DEL", call.word(1)});
+  } else {
+    entry->expires_ms = when;
+    call.wrote_as({"PEXPIREAT", call.word(1), std::to_string(when)});
+  }
+  call.reply.integer(1);
+}
+
+// -2: there is no such key; -1: it never expires.
+std::int64_t left_ms(CommandCall& call) {
+  const Keyspace::Entry* const entry = call.keys.find(call.word(1), call.now_ms());
+  if (entry == nullptr) return -2;
+  return entry->expires_ms == Keyspace::kNever ? -1 : entry->expires_ms - call.now_ms();
+}
+
+}  // namespace
+
+bool equals_ignoring_case(std::string_view text, std::string_view small) {
+  return std::ranges::equal(text, small, {}, small_letter);
+}
+
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), small_letter);
+  return small;
+}
+
+std::string wrong_number(std::string_view name) {
+  return "ERR wrong number of arguments for '" + small_letters(name) + "' command";
+}
+
+const Command* find_command(std::string_view name) {
+  const auto is_less = [](std::string_view a, std::string_view b) {
+    return std::ranges::lexicographical_compare(a, b, {}, small_letter, small_letter);
+  };
+  const auto found = std::ranges::lower_bound(kCommands, name, is_less, &Command::name);
+  if (found == kCommands.end() || !equals_ignoring_case(name, found->name)) return nullptr;
+  return &*found;
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool is_canonical =
+      text == "0" || (!digits.empty() && digits[0] >= '1' && digits[0] <= '9');
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (!is_canonical || read.ec != std::errc() || read.ptr != end) return {};
+  return number;
+}
+
+void do_del(CommandCall& call) {
+  std::int64_t deleted = 0;
+  for (const std::string_view key : call.words.subspan(1)) {
+    if (call.keys.find(key, call.now_ms()) == nullptr) continue;
+    call.keys.erase(key);
+    ++deleted;
+  }
+  if (deleted > 0) call.wrote();
+  call.reply.integer(deleted);
+}
+
+void do_exists(CommandCall& call) {
+  call.reply.integer(std::ranges::count_if(call.words.subspan(1), [&](std::string_view key) {
+    return call.keys.find(key, call.now_ms()) != nullptr;
+  }));
+}
+
+void do_expire(CommandCall& call) { expire_at(call, 1000, From::kNow); }
+void do_pexpire(CommandCall& call) { expire_at(call, 1, From::kNow); }
+void do_pexpireat(CommandCall& call) { expire_at(call, 1, From::kEpoch); }
+
+void do_pttl(CommandCall& call) { call.reply.integer(left_ms(call)); }
+void do_ttl(CommandCall& call) {
+  const std::int64_t ms = left_ms(call);
+  call.reply.integer(ms < 0 ? ms : (ms + 500) / 1000);
+}
+
+void do_type(CommandCall& call) {
+  constexpr std::array<std::string_view, 4> kNames = {"string", "hash", "zset", "stream"};
+  const Keyspace::Entry* const entry = call.keys.find(call.word(1), call.now_ms());
+  call.reply.status(entry == nullptr ? "none" : kNames[entry->value.index()]);
+}
+
+void do_time(CommandCall& call) {
+  const std::int64_t us = epoch_us(call.now);
+  call.reply.array(2);
+  call.reply.bulk(std::to_string(us / 1'000'000));
+  call.reply.bulk(std::to_string(us % 1'000'000));
+}
+
+void do_ping(CommandCall& call) {
+  if (call.words.size() > 2) {
+    return call.reply.error(wrong_number("ping"));
+  }
+  if (call.words.size() == 2) return call.reply.bulk(call.word(1));
+  call.reply.status("PONG");
+}
+
+void do_echo(CommandCall& call) { call.reply.bulk(call.word(1)); }
+
+void do_dbsize(CommandCall& call) {
+  call.reply.integer(static_cast<std::int64_t>(call.keys.size()));
+}
+
+void do_flushdb(CommandCall& call) {
+  call.keys.clear();
+  call.wrote();
+  call.reply.status("OK");
+}
+
+}  // namespace weir::lab

@@ -1,0 +1,141 @@
+// Keyspace: the keys of one database of a modelled Redis, and the values that they may have.
+//
+// A key that has expired is found no more; the first who asks for it removes it.
+//
+// Thread rule: one thread. Tested by redis_model_test.cc.
+
+#pragma once
+
+#include <boost/multi_index/hashed_index.hpp>
+#include <boost/multi_index/member.hpp>
+#include <boost/multi_index/sequenced_index.hpp>
+#include <boost/multi_index_container.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/prng.h"
+
+namespace weir::lab {
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+struct HashField {
+  std::string name;
+  mutable std::string value;
+};
+
+// The fields of a hash, in the order in which they came.
+struct HashValue {
+  using Fields = boost::multi_index_container<
+      HashField,
+      boost::multi_index::indexed_by<boost::multi_index::sequenced<>,
+                                     boost::multi_index::hashed_unique<boost::multi_index::member<
+                                         HashField, std::string, &HashField::name>>>>;
+
+  const HashField* find(std::string_view name) const {
+    const auto found = fields.get<1>().find(name, TextHash{}, std::equal_to<>{});
+    return found == fields.get<1>().end() ? nullptr : &*found;
+  }
+  // True if the field is new.
+  bool set(std::string_view name, std::string_view value) {
+    if (const HashField* const there = find(name)) return there->value = value, false;
+    fields.push_back({std::string(name), std::string(value)});
+    return true;
+  }
+  bool erase(std::string_view name) {
+    const auto found = fields.get<1>().find(name, TextHash{}, std::equal_to<>{});
+    if (found == fields.get<1>().end()) return false;
+    fields.get<1>().erase(found);
+    return true;
+  }
+
+  Fields fields;
+  bool is_table = false;  // too large for a listpack, once
+};
+
+// Members by score, and by name where scores are equal.
+struct SortedSetValue {
+  std::map<std::string, double, std::less<>> scores;
+  std::set<std::pair<double, std::string>> members;
+};
+
+struct StreamId {
+  std::uint64_t ms = 0;
+  std::uint64_t sequence = 0;
+  auto operator<=>(const StreamId&) const = default;
+};
+
+struct StreamValue {
+  struct Entry {
+    StreamId id;
+    std::vector<std::string> fields;  // names and values
+  };
+  std::deque<Entry> entries;  // by id
+  StreamId last;
+};
+
+using Value = std::variant<std::string, HashValue, SortedSetValue, StreamValue>;
+
+class Keyspace {
+ public:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  struct Entry {
+    Value value;
+    std::int64_t expires_ms = kNever;
+  };
+
+  // Null: there is none. REQUIRES: the time of a Redis may step back, what has gone stays gone
+  Entry* find(std::string_view key, std::int64_t now_ms) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return nullptr;
+    if (found->second.expires_ms >= now_ms) [[likely]]
+      return &found->second;
+    gone_.push_back(found->first);
+    entries_.erase(found);
+    return nullptr;
+  }
+  Entry& put(std::string_view key, Entry entry) {
+    return entries_.insert_or_assign(std::string(key), std::move(entry)).first->second;
+  }
+  // Of the entry that find() has returned.
+  void erase(std::string_view key) {
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) entries_.erase(found);
+  }
+  void clear() { entries_.clear(); }
+  std::size_t size() const { return entries_.size(); }
+
+  // A key by chance. REQUIRES: there is one
+  std::string any(Prng& chance) const {
+    const auto buckets = static_cast<std::uint32_t>(entries_.bucket_count());
+    auto bucket = chance.below(buckets);
+    while (entries_.bucket_size(bucket) == 0) bucket = (bucket + 1) % buckets;
+    return entries_.begin(bucket)->first;
+  }
+
+  // Keys that find() has removed since the last call.
+  std::vector<std::string> take_gone() { return std::exchange(gone_, {}); }
+
+ private:
+  std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> entries_;
+  std::vector<std::string> gone_;
+};
+
+}  // namespace weir::lab

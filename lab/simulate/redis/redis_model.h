@@ -1,0 +1,111 @@
+// RedisModel: a Redis in memory, in one thread, whose time is an argument.
+//
+//   RedisModel redis({});
+//   RedisPeer peer;                                    // one for each connection
+//   redis.execute(peer, words, now, out);              // appends the reply
+//
+// It answers byte for byte as redis-server 7.0 does: the commands that Weir sends, those that its
+// scripts call, and a few for tests. Scripts are Redis's own text, on Lua 5.1. Keys that have
+// expired go when somebody asks for them.
+//
+// A replica is another model that copies a prefix of its master's writes. So a failover is
+// lagging.copy_from(master, an earlier position), and clients go to the lagging one.
+//
+// What it does not have: lists, sets, transactions, blocking commands, users.
+//
+// Thread rule: one thread. Tested by redis_model_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/prng.h"
+#include "proto/output_buffer.h"
+#include "weir/time.h"
+
+namespace weir::lab {
+
+// What one connection has said of itself.
+struct RedisPeer {
+  int protocol = 2;
+  int database = 0;
+  bool is_logged_in = false;
+  std::int64_t id = 0;  // the model gives it one
+  std::string name{};
+};
+
+// Which node of a cluster has which slots. All nodes read the same one.
+struct ClusterPlan {
+  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+  struct Node {
+    std::string host;
+    std::uint16_t port = 0;
+  };
+  // The slots in equal parts.
+  explicit ClusterPlan(std::vector<Node> masters);
+
+  std::vector<Node> nodes;
+  std::vector<std::size_t> owners;  // of each slot: a node, or kNobody
+};
+
+struct RedisModelOptions {
+  std::string password{};                // empty: nobody has to log in
+  const ClusterPlan* cluster = nullptr;  // outlives the model; null: it stands alone
+  std::size_t cluster_node = 0;          // of the plan: which one this is
+  // A hash of more fields, or with a longer field, is read piece by piece (HSCAN).
+  std::size_t hash_listpack_entries_max = 512;
+  std::size_t hash_listpack_value_max = 64;  // bytes
+  // A script that has not ended by then is stopped.
+  int script_instructions_max = 50'000'000;
+};
+
+class RedisModel {
+ public:
+  // What a Redis refuses for a while.
+  enum class Condition : std::uint8_t {
+    kReady,
+    kReadOnly,     // writes: it is a replica now
+    kOutOfMemory,  // what may take memory, but with maxmemory-policy noeviction
+    kLoading,      // nearly everything: it has just been started
+  };
+
+  explicit RedisModel(RedisModelOptions options = {});
+  ~RedisModel();
+
+  // Carries out one command of a connection and appends its reply to `out`. `now` is this Redis's
+  // own clock. Empty words are answered nothing, as Redis does.
+  void execute(RedisPeer& peer, std::span<const std::string_view> words, Instant now,
+               OutputBuffer& out);
+
+  void set_condition(Condition condition);
+  void forget_scripts();  // as after a restart
+  void forget_all();      // keys, too: a restart of a Redis that keeps nothing on disk
+  // Up to `count` keys go, each by chance, as with maxmemory-policy allkeys-random.
+  void evict(std::size_t count, Prng& chance);
+
+  // How many commands have written so far; what a script writes is one. A new model is at 0.
+  std::uint64_t position() const;
+  // Keeps writes for replicas, from here on.
+  void keep_writes();
+  // Those before `position` are needed no more.
+  void forget_writes_before(std::uint64_t position);
+  // This becomes what `master` was at `position`, by the writes in between. If it is not that
+  // master's earlier self, or they are gone, it copies what there is now.
+  void copy_from(const RedisModel& master, std::uint64_t position);
+
+  std::size_t keys() const;
+  // For the checks of a simulation: what commands it has carried out, and scripts among them.
+  std::uint64_t commands() const;
+
+ private:
+  class Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace weir::lab

@@ -1,0 +1,148 @@
+// What a simulation does to a Redis, and what a real one cannot be asked for at will.
+
+#include "simulate/redis/redis_model.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "simulate/redis/redis_model_testing.h"
+
+namespace weir::lab {
+namespace {
+
+using namespace std::chrono_literals;
+using Condition = RedisModel::Condition;
+
+TEST(RedisModel, KeysExpireByTheTimeThatItIsGiven) {
+  RedisModel redis;
+  ModelConnection client{redis};
+  EXPECT_EQ(client.ask({"SET", "a", "1", "PX", "10"}), "+OK\r\n");
+  client.now += 10ms;
+  EXPECT_EQ(client.ask({"GET", "a"}), "$1\r\n1\r\n");
+  client.now += 1ms;
+  EXPECT_EQ(client.ask({"GET", "a"}), "$-1\r\n");
+  EXPECT_EQ(redis.keys(), 0);
+}
+
+TEST(RedisModel, AScriptWithoutAnEndIsStopped) {
+  RedisModel redis({.script_instructions_max = 1'000'000});
+  ModelConnection client{redis};
+  EXPECT_EQ(client.ask({"EVAL", "while true do end", "0"}).substr(0, 26),
+            "-ERR Script killed by user");
+  EXPECT_EQ(client.ask({"EVAL", "return 7", "0"}), ":7\r\n");
+}
+
+TEST(RedisModel, ForgetsScriptsAsAfterARestart) {
+  RedisModel redis;
+  ModelConnection client{redis};
+  const std::string sha = client.ask({"SCRIPT", "LOAD", "return 7"}).substr(5, 40);
+  EXPECT_EQ(client.ask({"EVALSHA", sha, "0"}), ":7\r\n");
+  redis.forget_scripts();
+  EXPECT_EQ(client.ask({"EVALSHA", sha, "0"}),
+            "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+}
+
+TEST(RedisModel, AFailoverLosesTheLastWritesOfAllKeysAlike) {
+  RedisModel master;
+  master.keep_writes();
+  ModelConnection client{master};
+  client.ask({"SET", "a", "1"});
+  client.ask({"EVAL", "redis.call('SET', 'b', 1) redis.call('SET', 'c', 1)", "0"});
+  const std::uint64_t position = master.position();
+  EXPECT_EQ(position, 2);
+  client.ask({"SET", "a", "2"});
+  client.ask({"HSET", "h", "f", "2"});
+
+  RedisModel replica;
+  replica.copy_from(master, master.position());  // whole: it was no replica before
+  ModelConnection other{replica};
+  EXPECT_EQ(other.ask({"GET", "a"}), "$1\r\n2\r\n");
+
+  RedisModel lagging;
+  lagging.copy_from(RedisModel(), 0);
+  EXPECT_EQ(lagging.keys(), 0);
+}
+
+TEST(RedisModel, AReplicaTakesWritesOneByOne) {
+  RedisModel master;
+  master.keep_writes();
+  RedisModel replica;
+  replica.copy_from(master, 0);
+  ModelConnection client{master};
+  client.ask({"SET", "a", "1", "EX", "100"});
+  client.ask({"EVAL", "redis.call('SET', 'b', 1) redis.call('SET', 'c', 1)", "0"});
+  client.ask({"XADD", "x", "*", "f", "1"});
+  client.ask({"SET", "a", "2"});
+
+  replica.copy_from(master, 3);
+  EXPECT_EQ(replica.position(), 3);
+  ModelConnection other{replica};
+  EXPECT_EQ(other.ask({"GET", "a"}), "$1\r\n1\r\n");
+  EXPECT_EQ(other.ask({"PTTL", "a"}), ":100000\r\n");
+  EXPECT_EQ(other.ask({"GET", "c"}), "$1\r\n1\r\n");
+  EXPECT_EQ(other.ask({"XRANGE", "x", "-", "+"}), client.ask({"XRANGE", "x", "-", "+"}));
+  replica.copy_from(master, 4);
+  EXPECT_EQ(other.ask({"GET", "a"}), "$1\r\n2\r\n");
+}
+
+// It was promoted, and is a replica again.
+TEST(RedisModel, WhoHasWrittenItselfCopiesAll) {
+  RedisModel master;
+  master.keep_writes();
+  RedisModel other;
+  other.copy_from(master, 0);
+  ModelConnection client{master};
+  client.ask({"SET", "a", "1"});
+  ModelConnection promoted{other};
+  promoted.ask({"SET", "mine", "1"});
+  other.copy_from(master, master.position());
+  EXPECT_EQ(promoted.ask({"GET", "mine"}), "$-1\r\n");
+  EXPECT_EQ(promoted.ask({"GET", "a"}), "$1\r\n1\r\n");
+}
+
+TEST(RedisModel, EvictsByChanceFromASeed) {
+  RedisModel redis;
+  ModelConnection client{redis};
+  for (int i = 0; i < 20; ++i) client.ask({"SET", std::to_string(i), "1"});
+  Prng chance(7);
+  redis.evict(5, chance);
+  EXPECT_EQ(redis.keys(), 15);
+  redis.evict(50, chance);
+  EXPECT_EQ(redis.keys(), 0);
+}
+
+TEST(RedisModel, RefusesWhatItsConditionForbids) {
+  RedisModel redis;
+  ModelConnection client{redis};
+  redis.set_condition(Condition::kReadOnly);
+  EXPECT_EQ(client.ask({"SET", "a", "1"}),
+            "-READONLY You can't write against a read only replica.\r\n");
+  EXPECT_EQ(client.ask({"EVAL", "return redis.call('SET', 'a', 1)", "0"}).substr(0, 10),
+            "-READONLY ");
+  redis.set_condition(Condition::kOutOfMemory);
+  EXPECT_EQ(client.ask({"SET", "a", "1"}).substr(0, 5), "-OOM ");
+  EXPECT_EQ(client.ask({"DEL", "a"}), ":0\r\n");
+  redis.set_condition(Condition::kLoading);
+  EXPECT_EQ(client.ask({"PING"}), "-LOADING Redis is loading the dataset in memory\r\n");
+  redis.set_condition(Condition::kReady);
+  EXPECT_EQ(client.ask({"PING"}), "+PONG\r\n");
+}
+
+TEST(RedisModel, ANodeOfAClusterSendsOthersKeysAway) {
+  ClusterPlan plan({{"10.0.0.1", 7001}, {"10.0.0.2", 7002}});
+  RedisModel redis({.cluster = &plan, .cluster_node = 0});
+  ModelConnection client{redis};
+  EXPECT_EQ(client.ask({"SET", "{b}", "1"}), "+OK\r\n");  // slot 3,300
+  EXPECT_EQ(client.ask({"SET", "{a}", "1"}), "-MOVED 15495 10.0.0.2:7002\r\n");
+  EXPECT_EQ(client.ask({"MGET", "{a}", "{b}"}),
+            "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+  EXPECT_EQ(client.ask({"EVAL", "return 1", "1", "{a}"}), "-MOVED 15495 10.0.0.2:7002\r\n");
+  plan.owners[15495] = ClusterPlan::kNobody;
+  EXPECT_EQ(client.ask({"GET", "{a}"}), "-CLUSTERDOWN Hash slot not served\r\n");
+  EXPECT_EQ(client.ask({"CLUSTER", "SLOTS"}).substr(0, 4), "*3\r\n");
+}
+
+}  // namespace
+}  // namespace weir::lab

@@ -1,0 +1,437 @@
+#include "simulate/redis/scripts.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <lua.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "proto/resp/reply_reader.h"
+#include "simulate/redis/struct_library.h"
+
+namespace weir::lab {
+namespace {
+
+constexpr int kInstructionsCounted = 100'000;  // between two looks at how many there were
+constexpr std::size_t kErrorMax = 200;
+
+// What functions of the library find in the state's registry.
+struct Call {
+  const Scripts::Carrier* carrier = nullptr;
+  int instructions_left = 0;
+  // Room that is used again.
+  OutputBuffer reply{};
+  resp::ReplyReader reader{};
+  std::vector<std::string> numbers{};
+  std::vector<std::string_view> words{};
+};
+const char kCallKey = 0;  // its address is the key
+
+Call& call_of(lua_State* lua) {
+  lua_pushlightuserdata(lua, const_cast<char*>(&kCallKey));
+  lua_rawget(lua, LUA_REGISTRYINDEX);
+  auto* const call = static_cast<Call*>(lua_touserdata(lua, -1));
+  lua_pop(lua, 1);
+  return *call;
+}
+
+void push_text(lua_State* lua, std::string_view text) {
+  lua_pushlstring(lua, text.data(), text.size());
+}
+
+// {field = text}
+void push_table(lua_State* lua, const char* field, std::string_view text) {
+  lua_createtable(lua, 0, 1);
+  push_text(lua, text);
+  lua_setfield(lua, -2, field);
+}
+
+// `text` may begin with a code behind a dash.
+void push_error(lua_State* lua, std::string_view text) {
+  const bool has_code = text.starts_with('-') && text.find(' ') != std::string_view::npos;
+  const std::string_view words = text.substr(text.starts_with('-') ? 1 : 0);
+  push_table(lua, "err", has_code ? std::string(words) : "ERR " + std::string(words));
+}
+
+void push_reply(lua_State* lua, const resp::Reply& reply) {
+  switch (reply.type()) {
+    case resp::ReplyType::kNull: lua_pushboolean(lua, 0); return;
+    case resp::ReplyType::kStatus: push_table(lua, "ok", reply.text()); return;
+    case resp::ReplyType::kError: push_table(lua, "err", reply.text()); return;
+    case resp::ReplyType::kInteger:
+      lua_pushnumber(lua, static_cast<lua_Number>(*reply.integer()));
+      return;
+    case resp::ReplyType::kText: push_text(lua, reply.text()); return;
+    case resp::ReplyType::kArray:
+    case resp::ReplyType::kMap:
+    case resp::ReplyType::kPush: break;
+  }
+  luaL_checkstack(lua, 4, "a reply is too deep");
+  lua_createtable(lua, static_cast<int>(reply.size()), 0);
+  int index = 0;
+  for (const resp::Reply element : reply) {
+    push_reply(lua, element);
+    lua_rawseti(lua, -2, ++index);
+  }
+}
+
+// As printf's %.17g, and whole numbers without it.
+std::string text_of(lua_Number number) {
+  constexpr lua_Number kWholeMost = 1e15;
+  std::array<char, 40> text;
+  if (std::abs(number) < kWholeMost && number == std::floor(number)) {
+    return std::to_string(static_cast<std::int64_t>(number));
+  }
+  const int size = std::snprintf(text.data(), text.size(), "%.17g", number);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+// The arguments as words; false if one is neither text nor number.
+bool read_words(lua_State* lua, Call& call) {
+  const int count = lua_gettop(lua);
+  call.words.clear();
+  call.numbers.resize(static_cast<std::size_t>(count));
+  for (int i = 1; i <= count; ++i) {
+    const int type = lua_type(lua, i);
+    if (type == LUA_TNUMBER) {
+      std::string& text = call.numbers[static_cast<std::size_t>(i - 1)];
+      text = text_of(lua_tonumber(lua, i));
+      call.words.emplace_back(text);
+    } else if (type == LUA_TSTRING) {
+      std::size_t size = 0;
+      const char* const text = lua_tolstring(lua, i, &size);
+      call.words.emplace_back(text, size);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Leaves the reply; true if that is an error.
+bool carry(lua_State* lua) {
+  Call& call = call_of(lua);
+  if (lua_gettop(lua) == 0) {
+    push_error(lua, "Please specify at least one argument for this redis.call() call");
+    return true;
+  }
+  if (!read_words(lua, call)) {
+    push_error(lua, "Lua redis lib command arguments must be strings or integers");
+    return true;
+  }
+  call.reply.consume(call.reply.size());
+  (*call.carrier)(call.words, call.reply);
+  const auto status = call.reader.read(call.reply.view());
+  WEIR_ASSERT(status == resp::ReplyReader::Status::kReply);
+  const resp::Reply& reply = call.reader.reply();
+  push_reply(lua, reply);
+  return reply.is_error();
+}
+
+int redis_call(lua_State* lua) {
+  if (carry(lua)) return lua_error(lua);
+  return 1;
+}
+
+int redis_pcall(lua_State* lua) {
+  carry(lua);
+  return 1;
+}
+
+bool has_one_text(lua_State* lua) {
+  return lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING;
+}
+
+int redis_error_reply(lua_State* lua) {
+  if (!has_one_text(lua)) {
+    push_error(lua, "wrong number or type of arguments");
+    return 1;
+  }
+  std::string text = lua_tostring(lua, 1);
+  if (!text.starts_with('-')) text.insert(0, "-");
+  push_error(lua, text);
+  return 1;
+}
+
+int redis_status_reply(lua_State* lua) {
+  if (!has_one_text(lua)) {
+    push_error(lua, "wrong number or type of arguments");
+  } else {
+    push_table(lua, "ok", lua_tostring(lua, 1));
+  }
+  return 1;
+}
+
+int redis_sha1hex(lua_State* lua) {
+  if (lua_gettop(lua) != 1) {
+    push_error(lua, "wrong number of arguments");
+    return lua_error(lua);
+  }
+  std::size_t size = 0;
+  const char* const text = lua_tolstring(lua, 1, &size);
+  push_text(lua, sha1_hex({text, size}));
+  return 1;
+}
+
+int refuse_unknown_global(lua_State* lua) {
+  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
+                    lua_tostring(lua, 2));
+}
+
+int refuse_new_global(lua_State* lua) {
+  return luaL_error(lua, "Attempt to modify a readonly table");
+}
+
+// What an error says, and where: as Redis's own handler, which is Lua.
+int explain(lua_State* lua) {
+  if (!lua_istable(lua, 1)) {
+    const char* const text = lua_tostring(lua, 1);
+    push_table(lua, "err", "ERR " + std::string(text == nullptr ? "nil" : text));
+    lua_replace(lua, 1);
+  }
+  lua_settop(lua, 1);
+  lua_Debug where;
+  int level = 1;
+  bool is_known = lua_getstack(lua, level, &where) == 1 && lua_getinfo(lua, "Sl", &where) != 0;
+  if (is_known && std::string_view(where.what) == "C") {
+    is_known = lua_getstack(lua, ++level, &where) == 1 && lua_getinfo(lua, "Sl", &where) != 0;
+  }
+  if (!is_known) return 1;
+  lua_pushstring(lua, where.source);
+  lua_setfield(lua, 1, "source");
+  lua_pushinteger(lua, where.currentline);
+  lua_setfield(lua, 1, "line");
+  return 1;
+}
+
+void count_instructions(lua_State* lua, lua_Debug*) {
+  Call& call = call_of(lua);
+  call.instructions_left -= kInstructionsCounted;
+  if (call.instructions_left < 0) {
+    luaL_error(lua, "Script killed by user with SCRIPT KILL.");
+  }
+}
+
+// The text in a field of the table at the top; empty: it is none.
+std::string_view field_of(lua_State* lua, const char* name) {
+  lua_pushstring(lua, name);
+  lua_rawget(lua, -2);
+  std::size_t size = 0;
+  const char* const text =
+      lua_type(lua, -1) == LUA_TSTRING ? lua_tolstring(lua, -1, &size) : nullptr;
+  lua_pop(lua, 1);  // the table still holds it
+  return text == nullptr ? std::string_view() : std::string_view(text, size);
+}
+
+// Writes the value at the top, and takes it away.
+void write_value(lua_State* lua, RedisReply& reply);
+
+void write_table(lua_State* lua, RedisReply& reply) {
+  if (const auto error = field_of(lua, "err"); error.data() != nullptr) return reply.error(error);
+  if (const auto status = field_of(lua, "ok"); status.data() != nullptr) {
+    std::string line(status);
+    std::ranges::replace_if(
+        line, [](char c) { return c == '\r' || c == '\n'; }, ' ');
+    return reply.status(line);
+  }
+  int size = 0;
+  for (bool is_there = true; is_there; size += is_there ? 1 : 0) {
+    lua_rawgeti(lua, -1, size + 1);
+    is_there = !lua_isnil(lua, -1);
+    lua_pop(lua, 1);
+  }
+  reply.array(static_cast<std::size_t>(size));
+  for (int i = 1; i <= size; ++i) {
+    lua_rawgeti(lua, -1, i);
+    write_value(lua, reply);
+  }
+}
+
+void write_value(lua_State* lua, RedisReply& reply) {
+  switch (lua_type(lua, -1)) {
+    case LUA_TSTRING: {
+      std::size_t size = 0;
+      const char* const text = lua_tolstring(lua, -1, &size);
+      reply.bulk({text, size});
+      break;
+    }
+    case LUA_TNUMBER: reply.integer(static_cast<std::int64_t>(lua_tonumber(lua, -1))); break;
+    case LUA_TBOOLEAN:
+      if (lua_toboolean(lua, -1) != 0) {
+        reply.integer(1);
+      } else {
+        reply.null();
+      }
+      break;
+    case LUA_TTABLE:
+      if (lua_checkstack(lua, 4) == 0) {
+        reply.error("ERR reached lua stack limit");
+      } else {
+        write_table(lua, reply);
+      }
+      break;
+    default: reply.null();
+  }
+  lua_pop(lua, 1);
+}
+
+// Globals are read from the library's, and nobody makes new ones.
+void push_environment(lua_State* lua) {
+  lua_newtable(lua);
+  lua_createtable(lua, 0, 2);
+  lua_pushvalue(lua, LUA_GLOBALSINDEX);
+  lua_setfield(lua, -2, "__index");
+  lua_pushcfunction(lua, refuse_new_global);
+  lua_setfield(lua, -2, "__newindex");
+  lua_setmetatable(lua, -2);
+}
+
+void open_redis_library(lua_State* lua) {
+  constexpr luaL_Reg kFunctions[] = {{"call", redis_call},
+                                     {"pcall", redis_pcall},
+                                     {"error_reply", redis_error_reply},
+                                     {"status_reply", redis_status_reply},
+                                     {"sha1hex", redis_sha1hex},
+                                     {nullptr, nullptr}};
+  luaL_register(lua, "redis", kFunctions);
+  lua_pop(lua, 1);
+}
+
+void open_lua_libraries(lua_State* lua) {
+  constexpr luaL_Reg kLibraries[] = {{"", luaopen_base},
+                                     {"table", luaopen_table},
+                                     {"string", luaopen_string},
+                                     {"math", luaopen_math}};
+  for (const auto& [name, open] : kLibraries) {
+    lua_pushcfunction(lua, open);
+    lua_pushstring(lua, name);
+    lua_call(lua, 1, 0);
+  }
+  for (const char* const name : {"dofile", "loadfile", "print", "collectgarbage"}) {
+    lua_pushnil(lua);
+    lua_setglobal(lua, name);
+  }
+  lua_getglobal(lua, "math");
+  for (const char* const name : {"random", "randomseed"}) {
+    lua_pushnil(lua);
+    lua_setfield(lua, -2, name);
+  }
+  lua_pop(lua, 1);
+}
+
+}  // namespace
+
+void Scripts::Closer::operator()(lua_State* lua) const {
+  delete &call_of(lua);
+  lua_close(lua);
+}
+
+Scripts::Scripts(Carrier carrier, int instructions_max)
+    : carrier_(std::move(carrier)), instructions_max_(instructions_max) {
+  open();
+}
+
+Scripts::~Scripts() = default;
+
+void Scripts::open() {
+  lua_State* const lua = luaL_newstate();
+  WEIR_ASSERT(lua != nullptr);
+  lua_pushlightuserdata(lua, const_cast<char*>(&kCallKey));
+  lua_pushlightuserdata(lua, new Call{.carrier = &carrier_});
+  lua_rawset(lua, LUA_REGISTRYINDEX);
+  lua_.reset(lua);
+  open_lua_libraries(lua);
+  open_struct_library(lua);
+  open_redis_library(lua);
+  lua_createtable(lua, 0, 1);
+  lua_pushcfunction(lua, refuse_unknown_global);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, LUA_GLOBALSINDEX);
+}
+
+void Scripts::forget() {
+  references_.clear();
+  open();
+}
+
+std::string Scripts::load(std::string_view text, RedisReply& reply) {
+  std::string sha = sha1_hex(text);
+  if (has(sha)) return sha;
+  lua_State* const lua = lua_.get();
+  if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
+    reply.error("ERR Error compiling script (new function): " + std::string(lua_tostring(lua, -1)));
+    lua_pop(lua, 1);
+    return {};
+  }
+  push_environment(lua);
+  lua_setfenv(lua, -2);
+  references_.emplace(sha, luaL_ref(lua, LUA_REGISTRYINDEX));
+  return sha;
+}
+
+void Scripts::set_list(const char* name, Words words) {
+  lua_State* const lua = lua_.get();
+  lua_createtable(lua, static_cast<int>(words.size()), 0);
+  int index = 0;
+  for (const std::string_view word : words) {
+    push_text(lua, word);
+    lua_rawseti(lua, -2, ++index);
+  }
+  lua_setglobal(lua, name);
+}
+
+void Scripts::run(std::string_view sha, Words keys, Words arguments, RedisReply& reply) {
+  lua_State* const lua = lua_.get();
+  set_list("KEYS", keys);
+  set_list("ARGV", arguments);
+  call_of(lua).instructions_left = instructions_max_;
+  lua_sethook(lua, count_instructions, LUA_MASKCOUNT, kInstructionsCounted);
+  lua_pushcfunction(lua, explain);
+  lua_rawgeti(lua, LUA_REGISTRYINDEX, references_.find(sha)->second);
+  if (lua_pcall(lua, 0, 1, -2) == 0) {
+    write_value(lua, reply);
+  } else {
+    answer_failure(sha, reply);
+  }
+  lua_settop(lua, 0);
+}
+
+void Scripts::answer_failure(std::string_view sha, RedisReply& reply) {
+  lua_State* const lua = lua_.get();
+  const std::string name(sha);
+  if (!lua_istable(lua, -1)) {
+    const char* const text = lua_tostring(lua, -1);
+    const std::string_view why = text == nullptr ? "execution failure" : text;
+    return reply.error("ERR Error running script " + name + ", " +
+                       std::string(why.substr(0, kErrorMax)));
+  }
+  std::string line(field_of(lua, "err"));
+  const std::string source(field_of(lua, "source"));
+  lua_getfield(lua, -1, "line");
+  if (!source.empty() && lua_isnumber(lua, -1) != 0) {
+    line +=
+        " script: " + name + ", on " + source + ":" + std::to_string(lua_tointeger(lua, -1)) + ".";
+  }
+  lua_pop(lua, 1);
+  reply.error(line);
+}
+
+std::string sha1_hex(std::string_view text) {
+  std::array<unsigned char, SHA_DIGEST_LENGTH> digest;
+  ::SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const unsigned char byte : digest) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+}  // namespace weir::lab

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "simulate/redis/commands.h"
+
+namespace weir::lab {
+namespace {
+
+// As strtod reads it: all of the text, without blanks in front.
+std::optional<double> parse_score(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double score = std::strtod(copy.c_str(), &end);
+  const bool is_all = !copy.empty() && end == copy.c_str() + copy.size();
+  if (!is_all || copy.front() == ' ' || std::isnan(score)) return {};
+  return score;
+}
+
+struct Bound {
+  double score = 0;
+  bool is_excluded = false;
+};
+
+std::optional<Bound> parse_bound(std::string_view text) {
+  const bool is_excluded = text.starts_with('(');
+  const auto score = parse_score(text.substr(is_excluded ? 1 : 0));
+  if (!score) return {};
+  return Bound{.score = *score, .is_excluded = is_excluded};
+}
+
+bool is_between(double score, const Bound& low, const Bound& high) {
+  return (low.is_excluded ? score > low.score : score >= low.score) &&
+         (high.is_excluded ? score < high.score : score <= high.score);
+}
+
+// True if the member is new.
+bool add_member(SortedSetValue& set, std::string_view name, double score) {
+  const auto there = set.scores.find(name);
+  if (there == set.scores.end()) {
+    set.scores.emplace(name, score);
+    set.members.emplace(score, name);
+    return true;
+  }
+  if (there->second != score) {
+    set.members.erase({there->second, there->first});
+    set.members.emplace(score, name);
+    there->second = score;
+  }
+  return false;
+}
+
+}  // namespace
+
+void do_zadd(CommandCall& call) {
+  if (call.words.size() % 2 == 1) return call.reply.error("ERR syntax error");
+  std::vector<double> scores;
+  for (std::size_t i = 2; i < call.words.size(); i += 2) {
+    const auto score = parse_score(call.word(i));
+    if (!score) return call.reply.error("ERR value is not a valid float");
+    scores.push_back(*score);
+  }
+  const auto there = call.typed<SortedSetValue>(call.word(1));
+  if (!there) return;
+  SortedSetValue& set =
+      *there != nullptr
+          ? **there
+          : std::get<SortedSetValue>(call.keys.put(call.word(1), {SortedSetValue{}}).value);
+  std::int64_t added = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (add_member(set, call.word(3 + 2 * i), scores[i])) ++added;
+  }
+  call.wrote();
+  call.reply.integer(added);
+}
+
+void do_zcard(CommandCall& call) {
+  const auto set = call.typed<SortedSetValue>(call.word(1));
+  if (!set) return;
+  call.reply.integer(*set == nullptr ? 0 : static_cast<std::int64_t>((*set)->members.size()));
+}
+
+void do_zrange(CommandCall& call) {
+  if (call.words.size() > 4) return call.reply.error("ERR syntax error");
+  const auto first = parse_integer(call.word(2));
+  const auto last = parse_integer(call.word(3));
+  if (!first || !last) {
+    return call.reply.error(kNotAnInteger);
+  }
+  const auto set = call.typed<SortedSetValue>(call.word(1));
+  if (!set) return;
+  const auto size = *set == nullptr ? 0 : static_cast<std::int64_t>((*set)->members.size());
+  const auto begin = std::max<std::int64_t>(0, *first < 0 ? size + *first : *first);
+  const auto end = std::min(size - 1, *last < 0 ? size + *last : *last);
+  if (begin > end) return call.reply.array(0);
+  call.reply.array(static_cast<std::size_t>(end - begin + 1));
+  auto member = std::next((*set)->members.begin(), begin);
+  for (auto i = begin; i <= end; ++i, ++member) call.reply.bulk(member->second);
+}
+
+void do_zremrangebyscore(CommandCall& call) {
+  const auto low = parse_bound(call.word(2));
+  const auto high = parse_bound(call.word(3));
+  if (!low || !high) return call.reply.error("ERR min or max is not a float");
+  const auto set = call.typed<SortedSetValue>(call.word(1));
+  if (!set) return;
+  if (*set == nullptr) return call.reply.integer(0);
+  const auto removed = static_cast<std::int64_t>(std::erase_if((*set)->members, [&](const auto& m) {
+    if (!is_between(m.first, *low, *high)) return false;
+    (*set)->scores.erase((*set)->scores.find(m.second));
+    return true;
+  }));
+  if (removed > 0) {
+    if ((*set)->members.empty()) call.keys.erase(call.word(1));
+    call.wrote();
+  }
+  call.reply.integer(removed);
+}
+
+}  // namespace weir::lab
