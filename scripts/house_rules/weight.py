@@ -28,8 +28,8 @@ PARTS = [
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
-LUA_MAX = 1_445
-TESTS_MAX = 59_855
+LUA_MAX = 1_456
+TESTS_MAX = 59_888
 
 
 def weigh(tree):

@@ -106,6 +106,45 @@ TEST(LeaseEffects, BackoffIsNotLeased) {
   EXPECT_EQ(lease.decision.remaining, 60);
 }
 
+// ---- what a bucket owes of long leases ----
+
+constexpr LeaseTerms kLong{.share = 1, .length = 1s, .long_length = 1min};
+
+TEST(LeaseEffects, ABucketOwesWhatWasSpentLongAfterItWasLeased) {
+  const Quota quota = quota_of(Algorithm::kTokenBucket, 60);
+  const Charge charge{script().fresh_key(), &quota, 7};
+  const Instant end = kStart + script().lease(charge, kLong, kStart).length;
+  const Instant now = kStart + 50s;  // the bucket would be full without what is held
+  LeaseTerms terms = kLong;
+  terms.settled = 7;  // spent just now
+  terms.settled_until = end;
+  EXPECT_EQ(script().lease(charge, terms, now).units, 7);
+  EXPECT_EQ(script().look({charge.key, &quota, 0}, now).remaining, 60 - 7 - 7);
+}
+
+TEST(LeaseEffects, ABucketOwesWhatNobodySettledUntilItsEpochIsOver) {
+  const Quota quota = quota_of(Algorithm::kTokenBucket, 60);
+  const KeyHash key = script().fresh_key();
+  EXPECT_EQ(script().lease({key, &quota, 2}, kLong, kStart).units, 2);
+  const Instant later = kStart + 1min - 1us;
+  const Lease lease = script().lease({key, &quota, 5}, kLong, later);
+  EXPECT_EQ(lease.units, 5);
+  const Instant over = later + lease.length + 1us;  // it may be spent until just before that
+  EXPECT_LE(script().look({key, &quota, 0}, over).remaining, 60 - 2 - 5);
+  EXPECT_EQ(script().look({key, &quota, 0}, over + 7s).remaining, 60);
+}
+
+TEST(LeaseEffects, AShortLeaseOfABucketTakesNothingThatALongOneHolds) {
+  const Quota quota = quota_of(Algorithm::kTokenBucket, 60);
+  const KeyHash key = script().fresh_key();
+  EXPECT_EQ(script().lease({key, &quota, 7}, kLong, kStart).units, 7);
+  const LeaseTerms terms{.share = 1, .needed = 30, .length = 3s};
+  const Lease lease = script().lease({key, &quota, 30}, terms, kStart);
+  EXPECT_EQ(lease.units, 30);
+  const Instant end = kStart + lease.length;
+  EXPECT_EQ(script().look({key, &quota, 0}, end - 1us).remaining, 60 - 30 - 7 - 1);
+}
+
 // ---- by chance -------------------------------------------------------------------------
 
 struct Held {

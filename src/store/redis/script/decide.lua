@@ -238,23 +238,23 @@ local function make_reset()
   return each(reset)
 end
 
--- A key holds no more what nodes have spent of long leases, or gave back. For leases that have
--- ended it comes too late.
-local function settle(k, window, units, ends)
+-- A key holds no more what nodes have spent of long leases, or gave back; it owes that as of now.
+-- For leases that have ended it comes too late.
+local function settle(k, units, ends, window, per_unit, per_us)
   local settle_held = algorithms[k].settle
   if not settle_held or D[k] == 0 or units == 0 or now >= ends then return end
-  local c, d = settle_held(C[k], D[k], units, window)
-  store(k, window, A[k], B[k], c, d)
+  local a, b = algorithms[k].copied(A[k], B[k], C[k], D[k], window, per_unit, per_us)
+  store(k, window, a, b, settle_held(C[k], D[k], units, window))
 end
 
 local function make_lease()
   -- How many units a long lease may have: of what remains a smaller share than else, and of
   -- a bucket no more than leaves what is held below an eighth.
   local LONG_PART = 4
-  local function units_of_long(k, cost, limit, window, remaining, share)
+  local function units_of_long(k, cost, remaining, share, ...)
     local room_to_hold = algorithms[k].room_to_hold
     local units = min(cost, floor(remaining / (LONG_PART * share)))
-    return room_to_hold and min(units, room_to_hold(C[k], D[k], limit, window)) or units
+    return room_to_hold and min(units, room_to_hold(C[k], D[k], ...)) or units
   end
 
   local function tell_lease(verdict, remaining, reset, retry, level, more, units, length, is_long)
@@ -274,7 +274,7 @@ local function make_lease()
   -- Answers for the key; if less was granted than is needed, for one unit more.
   local function lease(position, share, wanted, short, long, settled, ends)
     local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
-    settle(k, window, settled, ends)
+    settle(k, settled, ends, window, per_unit, per_us)
     local step, hold, a, b, c, d = algorithms[k].step, algorithms[k].hold, A[k], B[k], C[k], D[k]
     local _, remaining, reset = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
     local long_for, note_lease = algorithms[k].long_for, algorithms[k].note_lease
@@ -287,7 +287,7 @@ local function make_lease()
     local units, length = min(cost, max(needed, floor(remaining / share))), min(short, window)
     local is_long = false
     if long > 0 then
-      local few = units_of_long(k, cost, limit, window, remaining, share)
+      local few = units_of_long(k, cost, remaining, share, limit, window, per_unit, per_us)
       is_long = few >= max(2, needed)
       if is_long then units, length = few, min(long, epoch_of(window)) end
     end
@@ -386,8 +386,8 @@ end
 local function make_return()
   return function(first, count, terms)
     local settled, ends = unpack_from('<i8i8', batches, terms)
-    local _, k, _, _, window = unpack_from(CHARGE, batches, first)
-    settle(k, window, settled, ends)
+    local _, k, _, _, window, per_unit, per_us = unpack_from(CHARGE, batches, first)
+    settle(k, settled, ends, window, per_unit, per_us)
     each(now < ends and spend or look)(first, count)
   end
 end

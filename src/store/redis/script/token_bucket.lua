@@ -31,16 +31,30 @@ local function make_token_bucket()
     return min(c, now + epoch), newer, older
   end
 
-  -- When the bucket is full again, and ticks: it is never fuller than without what is held.
+  -- Full at (a, b), or later if so many units were spent `at` then.
+  local function owing(a, b, at, units, per_unit, per_us)
+    local us, ticks = mul_div(units, per_unit, 0, per_us)
+    if a > at + us or (a == at + us and b >= ticks) then return a, b, us end
+    return at + us, ticks, us
+  end
+
+  -- When the bucket is full again, ticks, and microseconds of what is held. What is held may be
+  -- spent at any time, so the bucket is never fuller than without it. When an epoch is over, what
+  -- nobody holds any more was spent by then.
   local function full_but_for_held(a, b, c, d, window, per_unit, per_us)
     local _, newer, older = held_now(c, d, window)
-    local held, held_ticks = mul_div(newer + older, per_unit, 0, per_us)
-    if a > now + held or (a == now + held and b >= held_ticks) then return a, b end
-    return now + held, held_ticks
+    local epoch, last = epoch_of(window), d % HELD_MAX
+    if now >= c then a, b = owing(a, b, c, last + (d - last) / HELD_MAX, per_unit, per_us) end
+    if now >= c + epoch then a, b = owing(a, b, c + epoch, last, per_unit, per_us) end
+    return owing(a, b, now, newer + older, per_unit, per_us)
   end
 
   local function step(a, b, c, d, cost, limit, window, per_unit, per_us, late)
-    if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
+    if d > 0 then
+      local held
+      a, b, held = full_but_for_held(a, b, c, d, window, per_unit, per_us)
+      if late > 0 then late = late + held + 1 end  -- what is held may be spent as late
+    end
     if per_us == 1 and cost >= 0 then  -- the most common: no ticks, and it fits
       local full, debt, price = limit * per_unit, max(0, a - now), cost * per_unit
       if debt + price <= full then
@@ -112,7 +126,8 @@ local function make_token_bucket()
     step = step,
     expiry = function(a, b, c, d, window)
       local full = b > 0 and a + 1 or a
-      return d > 0 and max(full, c + epoch_of(window)) or full
+      -- What is held is at most what the bucket gains in a window, and owed by the epoch's end.
+      return d > 0 and max(full, c + epoch_of(window) + window) or full
     end,
     write = function(a, b, c, d)
       if d > 0 then return pack('<I1i8i8i8i8', 84, a, b, c, d) end
@@ -137,9 +152,10 @@ local function make_token_bucket()
       return full_but_for_held(a, b, c, d, window, per_unit, per_us)
     end,
     -- How many more units long leases may hold.
-    room_to_hold = function(c, d, limit, window)
+    room_to_hold = function(c, d, limit, window, per_unit, per_us)
       local _, newer, older = held_now(c, d, window)
-      return min(floor(limit / HELD_PART), HELD_MAX - 1) - newer - older
+      local most = min(floor(limit / HELD_PART), (mul_div(window, per_us, 0, per_unit)))
+      return min(most, HELD_MAX - 1) - newer - older
     end,
     hold = function(c, d, units, window)
       local ends, newer, older = held_now(c, d, window)
