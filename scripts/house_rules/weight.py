@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 52_267),
-    ("laboratory", ("lab/", "bench/"), 10_487),
+    ("laboratory", ("lab/", "bench/"), 10_528),
     ("console", ("console/",), 5_400),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_456
-TESTS_MAX = 59_888
+TESTS_MAX = 60_516
 
 
 def weigh(tree):

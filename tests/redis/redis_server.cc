@@ -1,6 +1,7 @@
 #include "redis/redis_server.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,11 +19,20 @@ namespace weir::testing {
 namespace {
 
 [[noreturn]] void become_redis(const std::string& folder, const std::string& socket_path,
-                               int log_fd) {
+                               int log_fd, const RedisServerOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(log_fd, STDOUT_FILENO);
-  execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket_path.c_str(),
-         "--save", "", "--dir", folder.c_str(), nullptr);
+  if (options.clock != nullptr) {
+    setenv("WEIR_REDIS_CLOCK", options.clock->path().c_str(), 1);
+    setenv("LD_PRELOAD", getenv("WEIR_REDIS_CLOCK_LIBRARY"), 1);
+  }
+  std::vector<std::string> words = {"redis-server", "--port", "0",     "--unixsocket", socket_path,
+                                    "--save",       "",       "--dir", folder};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp("redis-server", pointers.data());
   _exit(127);
 }
 
@@ -39,7 +49,22 @@ void wait_until_ready(int log_fd) {
 
 }  // namespace
 
-RedisServer::RedisServer() {
+RedisClock::RedisClock()
+    : path_((std::filesystem::temp_directory_path() / "weir-clock-XXXXXX").string()) {
+  const int fd = mkstemp(path_.data());
+  WEIR_ASSERT(fd >= 0 && ftruncate(fd, sizeof(*now_us_)) == 0);
+  void* const page = mmap(nullptr, sizeof(*now_us_), PROT_WRITE, MAP_SHARED, fd, 0);
+  WEIR_ASSERT(page != MAP_FAILED);
+  close(fd);
+  now_us_ = static_cast<std::int64_t*>(page);
+}
+
+RedisClock::~RedisClock() {
+  munmap(const_cast<std::int64_t*>(now_us_), sizeof(*now_us_));
+  std::filesystem::remove(path_);
+}
+
+RedisServer::RedisServer(const RedisServerOptions& options) {
   std::string folder = (std::filesystem::temp_directory_path() / "weir-redis-XXXXXX").string();
   WEIR_ASSERT(mkdtemp(folder.data()) != nullptr);
   folder_ = folder;
@@ -48,7 +73,7 @@ RedisServer::RedisServer() {
   WEIR_ASSERT(pipe(log.data()) == 0);
   pid_ = fork();
   WEIR_ASSERT(pid_ >= 0);
-  if (pid_ == 0) become_redis(folder_, socket_path_, log[1]);
+  if (pid_ == 0) become_redis(folder_, socket_path_, log[1], options);
   close(log[1]);
   wait_until_ready(log[0]);
   // The other end stays open: a log that is not read would stop the server.

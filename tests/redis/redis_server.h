@@ -6,18 +6,41 @@
 
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "proto/resp/reply_reader.h"
+#include "weir/time.h"
 
 namespace weir::testing {
 
+// The time of a redis-server: what set() says, and nothing moves it on.
+class RedisClock {
+ public:
+  RedisClock();
+  ~RedisClock();
+  RedisClock(const RedisClock&) = delete;
+  RedisClock& operator=(const RedisClock&) = delete;
+
+  void set(Instant now) { *now_us_ = epoch_us(now); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  volatile std::int64_t* now_us_;
+};
+
+struct RedisServerOptions {
+  std::vector<std::string> arguments{};
+  const RedisClock* clock = nullptr;  // outlives the server; null: the machine's
+};
+
 class RedisServer {
  public:
-  RedisServer();
+  explicit RedisServer(const RedisServerOptions& options = {});
   ~RedisServer();
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
@@ -42,6 +65,8 @@ class RedisConnection {
   void flush();
   // Valid until the next call.
   const resp::Reply& read();
+  // The bytes of what was read last.
+  std::string_view bytes() const { return std::string_view(input_).substr(0, consumed_); }
 
   // All three for one command.
   const resp::Reply& call(const std::vector<std::string_view>& words);

@@ -95,6 +95,9 @@ const Command* find_command(std::string_view name);
 // A number as Redis reads one: no plus, no blanks, no zeros in front.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
+// As strtoull reads one, which takes a sign and zeros in front, but no end of a text within it.
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+
 bool equals_ignoring_case(std::string_view text, std::string_view small);
 std::string small_letters(std::string_view text);
 

@@ -40,8 +40,8 @@ bool take_hello_options(const ConnectionCall& call) {
   if (!call.options.password.empty() && !call.peer.is_logged_in) {
     call.reply.error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
-        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
-        "RESP protocol version at the same time");
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+        "protocol version at the same time");
     return false;
   }
   if (!name.empty()) call.peer.name = name;

@@ -43,6 +43,20 @@ Scan scan_of(const HashValue& hash, std::uint64_t cursor, std::int64_t count) {
   return {.first = first, .end = end, .next = end == size ? 0 : end};
 }
 
+// Nothing after an answer that it is wrong.
+std::optional<std::int64_t> read_count(CommandCall& call) {
+  std::int64_t count = 10;
+  for (std::size_t i = 3; i < call.words.size(); i += 2) {
+    const bool is_count = equals_ignoring_case(call.word(i), "count") && i + 1 < call.words.size();
+    if (!is_count) return call.reply.error("ERR syntax error"), std::nullopt;
+    const auto said = parse_integer(call.word(i + 1));
+    if (!said) return call.reply.error(kNotAnInteger), std::nullopt;
+    if (*said < 1) return call.reply.error("ERR syntax error"), std::nullopt;
+    count = *said;
+  }
+  return count;
+}
+
 }  // namespace
 
 void do_hget(CommandCall& call) {
@@ -90,21 +104,13 @@ void do_hstrlen(CommandCall& call) {
 }
 
 void do_hscan(CommandCall& call) {
-  const auto cursor = parse_integer(call.word(2));
-  if (!cursor || *cursor < 0) return call.reply.error("ERR invalid cursor");
+  const auto cursor = parse_unsigned(call.word(2));
+  if (!cursor) return call.reply.error("ERR invalid cursor");
   const auto hash = call.typed<HashValue>(call.word(1));
   if (!hash) return;
-  std::int64_t count = 10;
-  if (*hash != nullptr && call.words.size() > 3) {
-    const bool is_count = call.words.size() == 5 && equals_ignoring_case(call.word(3), "count");
-    if (!is_count) return call.reply.error("ERR syntax error");
-    const auto said = parse_integer(call.word(4));
-    if (!said) return call.reply.error(kNotAnInteger);
-    if (*said < 1) return call.reply.error("ERR syntax error");
-    count = *said;
-  }
-  const Scan scan =
-      *hash == nullptr ? Scan{} : scan_of(**hash, static_cast<std::uint64_t>(*cursor), count);
+  const auto count = *hash == nullptr ? std::optional<std::int64_t>(1) : read_count(call);
+  if (!count) return;
+  const Scan scan = *hash == nullptr ? Scan{} : scan_of(**hash, *cursor, *count);
   call.reply.array(2);
   call.reply.bulk(std::to_string(scan.next));
   call.reply.array(2 * (scan.end - scan.first));

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <limits>
 
 #include "simulate/redis/commands.h"
 
@@ -76,8 +79,9 @@ void expire_at(CommandCall& call, std::int64_t scale, From from) {
   }
   const auto length = parse_integer(call.word(2));
   if (!length) return call.reply.error(kNotAnInteger);
-  constexpr std::int64_t kMost = Keyspace::kNever;
-  if (*length > kMost / scale || *length < -kMost / scale) return fail();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  if (*length > kMost / scale || *length < kLeast / scale) return fail();
   const std::int64_t base = from == From::kNow ? call.now_ms() : 0;
   if (*length * scale > kMost - base) return fail();
   const std::int64_t when = *length * scale + base;
@@ -133,6 +137,15 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, number);
   if (!is_canonical || read.ec != std::errc() || read.ptr != end) return {};
+  return number;
+}
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t number = std::strtoull(copy.c_str(), &end, 10);
+  if (errno != 0 || copy.empty() || end != copy.c_str() + copy.size()) return {};
   return number;
 }
 

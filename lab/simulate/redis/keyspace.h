@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -42,14 +41,14 @@ struct HashField {
 
 // The fields of a hash, in the order in which they came.
 struct HashValue {
+  using Name = boost::multi_index::member<HashField, std::string, &HashField::name>;
   using Fields = boost::multi_index_container<
-      HashField,
-      boost::multi_index::indexed_by<boost::multi_index::sequenced<>,
-                                     boost::multi_index::hashed_unique<boost::multi_index::member<
-                                         HashField, std::string, &HashField::name>>>>;
+      HashField, boost::multi_index::indexed_by<
+                     boost::multi_index::sequenced<>,
+                     boost::multi_index::hashed_unique<Name, TextHash, std::equal_to<>>>>;
 
   const HashField* find(std::string_view name) const {
-    const auto found = fields.get<1>().find(name, TextHash{}, std::equal_to<>{});
+    const auto found = fields.get<1>().find(name);
     return found == fields.get<1>().end() ? nullptr : &*found;
   }
   // True if the field is new.
@@ -59,7 +58,7 @@ struct HashValue {
     return true;
   }
   bool erase(std::string_view name) {
-    const auto found = fields.get<1>().find(name, TextHash{}, std::equal_to<>{});
+    const auto found = fields.get<1>().find(name);
     if (found == fields.get<1>().end()) return false;
     fields.get<1>().erase(found);
     return true;
@@ -94,7 +93,7 @@ using Value = std::variant<std::string, HashValue, SortedSetValue, StreamValue>;
 
 class Keyspace {
  public:
-  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kNever = -1;
 
   struct Entry {
     Value value;
@@ -105,8 +104,8 @@ class Keyspace {
   Entry* find(std::string_view key, std::int64_t now_ms) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return nullptr;
-    if (found->second.expires_ms >= now_ms) [[likely]]
-      return &found->second;
+    const std::int64_t expires_ms = found->second.expires_ms;
+    if (expires_ms == kNever || expires_ms >= now_ms) return &found->second;
     gone_.push_back(found->first);
     entries_.erase(found);
     return nullptr;

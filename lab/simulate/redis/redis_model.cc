@@ -13,15 +13,18 @@
 namespace weir::lab {
 namespace {
 
-// With as much of the arguments as Redis repeats.
+// With as much of the arguments as Redis repeats, each as a text of C.
 std::string unknown_command(Words words) {
   constexpr std::size_t kRepeatedMax = 128;
+  const auto start_of = [](std::string_view word, std::size_t most) {
+    return std::string(word.substr(0, std::min(most, word.find('\0'))));
+  };
   std::string args;
   for (const std::string_view word : words.subspan(1)) {
     if (args.size() >= kRepeatedMax) break;
-    args.append("'").append(word.substr(0, kRepeatedMax - args.size())).append("' ");
+    args += "'" + start_of(word, kRepeatedMax - args.size()) + "' ";
   }
-  return "ERR unknown command '" + std::string(words[0].substr(0, kRepeatedMax)) +
+  return "ERR unknown command '" + start_of(words[0], kRepeatedMax) +
          "', with args beginning with: " + args;
 }
 
@@ -124,6 +127,7 @@ class RedisModel::Parts {
   int database_ = 0;
   Instant now_;
   bool has_written_ = false;
+  bool has_called_writer_ = false;  // a script has
   Write write_;
 
   std::deque<Write> writes_;                                    // the last is at `position`
@@ -278,17 +282,19 @@ void RedisModel::Parts::carry_for_script(Words words, OutputBuffer& out) {
   if ((command->flags & Command::kNotInScripts) != 0 || command->handler == nullptr) {
     return reply.error("ERR This Redis command is not allowed from script");
   }
-  if (!refuses_in_script(*command, reply)) carry(*command, words, reply);
+  if (refuses_in_script(*command, reply)) return;
+  has_called_writer_ = has_called_writer_ || (command->flags & Command::kWrites) != 0;
+  carry(*command, words, reply);
 }
 
-// Memory may be short in the middle of a script, which goes on.
+// A script that has begun to write is not stopped when memory gets short.
 bool RedisModel::Parts::refuses_in_script(const Command& command, RedisReply& reply) const {
   if (condition == Condition::kReadOnly && (command.flags & Command::kWrites) != 0) {
     reply.error("READONLY You can't write against a read only replica.");
     return true;
   }
   if (condition == Condition::kOutOfMemory && (command.flags & Command::kTakesMemory) != 0 &&
-      !has_written_) {
+      !has_called_writer_) {
     reply.error("OOM command not allowed when used memory > 'maxmemory'.");
     return true;
   }
@@ -308,6 +314,7 @@ void RedisModel::Parts::evaluate(const Command& command, Words words, RedisReply
       return reply.error("NOSCRIPT No matching script. Please use EVAL.");
     }
   }
+  has_called_writer_ = false;
   const Words rest = words.subspan(3);
   scripts_.run(sha, rest.first(count.keys), rest.subspan(count.keys), reply);
 }

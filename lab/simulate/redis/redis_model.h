@@ -13,7 +13,8 @@
 //
 // What it does not have: lists, sets, transactions, blocking commands, users.
 //
-// Thread rule: one thread. Tested by redis_model_test.cc.
+// Thread rule: one thread. Tested by redis_model_test.cc (what a simulation does to it),
+// and against a redis-server by tests/redis/redis_model_equality_test.cc.
 
 #pragma once
 

@@ -118,7 +118,7 @@ bool read_words(lua_State* lua, Call& call) {
 bool carry(lua_State* lua) {
   Call& call = call_of(lua);
   if (lua_gettop(lua) == 0) {
-    push_error(lua, "Please specify at least one argument for this redis.call() call");
+    push_error(lua, "Please specify at least one argument for this redis lib call");
     return true;
   }
   if (!read_words(lua, call)) {
@@ -177,6 +177,23 @@ int redis_sha1hex(lua_State* lua) {
   const char* const text = lua_tolstring(lua, 1, &size);
   push_text(lua, sha1_hex({text, size}));
   return 1;
+}
+
+// Lua's pcall, but that an error of a table with a text is that text.
+int pcall_with_texts(lua_State* lua) {
+  luaL_checkany(lua, 1);
+  const bool is_fine = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0) == 0;
+  if (!is_fine && lua_istable(lua, -1)) {
+    lua_getfield(lua, -1, "err");
+    if (lua_isstring(lua, -1) != 0) {
+      lua_replace(lua, -2);
+    } else {
+      lua_pop(lua, 1);
+    }
+  }
+  lua_pushboolean(lua, is_fine ? 1 : 0);
+  lua_insert(lua, 1);
+  return lua_gettop(lua);
 }
 
 int refuse_unknown_global(lua_State* lua) {
@@ -317,6 +334,8 @@ void open_lua_libraries(lua_State* lua) {
     lua_pushnil(lua);
     lua_setglobal(lua, name);
   }
+  lua_pushcfunction(lua, pcall_with_texts);
+  lua_setglobal(lua, "pcall");
   lua_getglobal(lua, "math");
   for (const char* const name : {"random", "randomseed"}) {
     lua_pushnil(lua);

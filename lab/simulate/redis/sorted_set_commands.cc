@@ -7,14 +7,19 @@
 namespace weir::lab {
 namespace {
 
-// As strtod reads it: all of the text, without blanks in front.
-std::optional<double> parse_score(std::string_view text) {
+// As strtod reads it, up to its end.
+std::optional<double> parse_double(std::string_view text) {
   const std::string copy(text);
   char* end = nullptr;
-  const double score = std::strtod(copy.c_str(), &end);
-  const bool is_all = !copy.empty() && end == copy.c_str() + copy.size();
-  if (!is_all || copy.front() == ' ' || std::isnan(score)) return {};
-  return score;
+  const double number = std::strtod(copy.c_str(), &end);
+  if (*end != '\0' || std::isnan(number)) return {};
+  return number;
+}
+
+// Redis is stricter with scores than with bounds.
+std::optional<double> parse_score(std::string_view text) {
+  if (text.empty() || text.front() == ' ' || text.find('\0') != std::string_view::npos) return {};
+  return parse_double(text);
 }
 
 struct Bound {
@@ -24,7 +29,7 @@ struct Bound {
 
 std::optional<Bound> parse_bound(std::string_view text) {
   const bool is_excluded = text.starts_with('(');
-  const auto score = parse_score(text.substr(is_excluded ? 1 : 0));
+  const auto score = parse_double(text.substr(is_excluded ? 1 : 0));
   if (!score) return {};
   return Bound{.score = *score, .is_excluded = is_excluded};
 }

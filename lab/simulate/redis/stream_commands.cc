@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "simulate/redis/commands.h"
@@ -9,27 +8,19 @@ namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 constexpr StreamId kLastOfAll{kMost, kMost};
-// What `MAXLEN ~` removes at once, as Redis does with its default nodes.
+// What `MAXLEN ~` removes at once: a node of entries that are small, as Redis makes them.
 constexpr std::size_t kNodeEntries = 100;
 
 std::string text_of(StreamId id) {
   return std::to_string(id.ms) + "-" + std::to_string(id.sequence);
 }
 
-std::optional<std::uint64_t> parse_part(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end || text.empty()) return {};
-  return number;
-}
-
 std::optional<StreamId> parse_id(std::string_view text, std::uint64_t missing_sequence) {
   const auto dash = text.find('-');
-  const auto ms = parse_part(text.substr(0, dash));
-  if (!ms) return {};
+  const auto ms = parse_unsigned(text.substr(0, dash));
+  if (!ms || text.starts_with('-')) return {};
   if (dash == std::string_view::npos) return StreamId{*ms, missing_sequence};
-  const auto sequence = parse_part(text.substr(dash + 1));
+  const auto sequence = parse_unsigned(text.substr(dash + 1));
   if (!sequence) return {};
   return StreamId{*ms, *sequence};
 }
@@ -82,7 +73,7 @@ void trim(StreamValue& stream, const Addition& addition) {
   const auto most = static_cast<std::size_t>(*addition.most);
   const std::size_t size = stream.entries.size();
   std::size_t gone = size > most ? size - most : 0;
-  if (addition.is_about) gone -= gone % kNodeEntries;
+  if (addition.is_about && most > 0) gone -= gone % kNodeEntries;
   stream.entries.erase(stream.entries.begin(),
                        stream.entries.begin() + static_cast<std::ptrdiff_t>(gone));
 }
@@ -115,14 +106,15 @@ std::optional<StreamId> read_end(CommandCall& call, std::string_view text, End e
 
 // How many entries at most; -1: all. Nothing after an answer that it is wrong.
 std::optional<std::int64_t> read_count(CommandCall& call) {
-  if (call.words.size() == 4) return -1;
-  const bool is_count = call.words.size() == 6 && equals_ignoring_case(call.word(4), "count");
-  if (!is_count) return call.reply.error("ERR syntax error"), std::nullopt;
-  const auto count = parse_integer(call.word(5));
-  if (!count) {
-    return call.reply.error(kNotAnInteger), std::nullopt;
+  std::int64_t count = -1;
+  for (std::size_t i = 4; i < call.words.size(); i += 2) {
+    const bool is_count = equals_ignoring_case(call.word(i), "count") && i + 1 < call.words.size();
+    if (!is_count) return call.reply.error("ERR syntax error"), std::nullopt;
+    const auto said = parse_integer(call.word(i + 1));
+    if (!said) return call.reply.error(kNotAnInteger), std::nullopt;
+    count = std::max<std::int64_t>(0, *said);
   }
-  return std::max<std::int64_t>(0, *count);
+  return count;
 }
 
 }  // namespace
@@ -138,6 +130,10 @@ void do_xadd(CommandCall& call) {
   const auto there = call.typed<StreamValue>(call.word(1));
   if (!there) return;
   const StreamId last = *there == nullptr ? StreamId{} : (*there)->last;
+  if (last == kLastOfAll) {
+    return call.reply.error(
+        "ERR The stream has exhausted the last possible ID, unable to add more items");
+  }
   if (!is_automatic && given <= last) {
     return call.reply.error(
         "ERR The ID specified in XADD is equal or smaller than the target stream top item");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "simulate/redis/commands.h"
 
@@ -42,8 +43,8 @@ bool read_set_options(const CommandCall& call, SetOptions& options) {
 
 // When the key is to end; nothing if that was answered to be wrong.
 std::optional<std::int64_t> end_of(CommandCall& call, const SetOptions& options) {
-  constexpr std::int64_t kMost = Keyspace::kNever;
-  if (options.unit.empty()) return kMost;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (options.unit.empty()) return Keyspace::kNever;
   const auto length = parse_integer(options.length);
   if (!length) return call.reply.error(kNotAnInteger), std::nullopt;
   const bool is_seconds = options.unit.front() == 'e';
