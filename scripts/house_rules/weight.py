@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_267),
+    ("server", ("src/", "include/"), 52_313),
     ("laboratory", ("lab/", "bench/"), 10_528),
-    ("console", ("console/",), 5_400),
+    ("console", ("console/",), 5_433),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_476),
 ]
 LUA_MAX = 1_456
-TESTS_MAX = 60_516
+TESTS_MAX = 60_604
 
 
 def weigh(tree):

@@ -79,7 +79,7 @@ class Truth(PageTest):
 
     def test_a_node_that_dies_stays_until_somebody_dismisses_it(self):
         page = self.page
-        with self.fleet() as (_, nodes):
+        with self.fleet() as (redis, nodes):
             page.go("overview")
             page.wait(lambda _: self.says_since_when_it_sums_up(nodes[0]), "not since its start")
             page.go("fleet")
@@ -99,9 +99,12 @@ class Truth(PageTest):
             page.open(nodes[0].url, "fleet")
             page.wait(lambda _: len(self.good_nodes()) == 2, "the others are there")
             self.assertEqual(page.all("#fleet .node.bad"), [])
-            nodes[1].process.terminate()  # says goodbye
-            page.wait(lambda _: len(page.all("#fleet .node")) == 1, "it leaves no card")
-            self.event("node", "badge", "has stopped")
+            nodes[1].stop()  # says goodbye, and at once another one comes
+            with Weir("--threads", "1", "--redis", redis.url, config=CONFIG):
+                page.find("#fleet .lead", "2 nodes")
+                self.event("node", "badge", "has stopped")
+                page.wait(lambda _: len(page.all("#fleet .node")) == 2, "it leaves no card")
+                self.assertEqual(page.all("#fleet .node.bad"), [])
 
     def test_a_redis_that_is_lost_and_comes_back(self):
         page = self.page
@@ -141,6 +144,27 @@ class Truth(PageTest):
             self.pictures("overview-with-redis-again")
             page.go("fleet")
             self.assertEqual(page.all("#fleet .node.bad"), [])
+
+    def test_what_a_dialog_says_stays_true_while_it_is_open(self):
+        page = self.page
+        alone = "on this node alone until Redis is back."
+        with self.fleet() as (redis, _):
+            page.go("keys")
+            page.type("#keys .fields > :nth-child(2) input", "x")
+            page.click("#block")
+            page.find("dialog p", "on this node, and on the others as Redis tells them.")
+            redis.kill()
+            page.find("dialog p", alone)
+            page.press("ESCAPE")
+            page.gone("dialog")
+            page.driver.get(page.driver.current_url.split("#")[0] + "#/rules?rule=demo")
+            page.find("#rule-page dd", "it is away, so each node admits its share alone")
+            page.click("#rule-page button", "Shadow")
+            page.find("dialog p", alone)
+            redis.start()
+            page.find("dialog p", "on 3 nodes (")
+            page.press("ESCAPE")
+            page.wait(lambda _: "it is away" not in page.text("#rule-page"), "it answers again")
 
     def test_a_server_that_dies_leaves_nothing_green(self):
         page = self.page

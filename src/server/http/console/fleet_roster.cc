@@ -9,7 +9,7 @@ using Scope = TrafficSnapshot::Scope;
 
 std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
                                                  std::span<const NodeAbout> abouts,
-                                                 std::int64_t alive) {
+                                                 std::span<const RuleHold::Node> alive) {
   std::vector<News> news;
   if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
@@ -63,11 +63,10 @@ bool FleetRoster::replaces(const Known& one, const Known& other) {
 }
 
 // The first second that is heard has nobody who joins.
-void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive,
+void FleetRoster::hear(const TrafficSnapshot& traffic, std::span<const RuleHold::Node> alive,
                        std::vector<News>& news) {
   const bool is_first = nodes_.empty();
   const Instant ended = Instant(std::chrono::seconds(traffic.newest + 1)) - traffic.lead;
-  const auto talking = std::ranges::count(traffic.nodes, 0, &NodeTraffic::silent_seconds);
   for (const NodeTraffic& one : traffic.nodes) {
     const auto [entry, is_new] = nodes_.try_emplace(one.name);
     Known& known = entry->second;
@@ -78,7 +77,10 @@ void FleetRoster::hear(const TrafficSnapshot& traffic, std::int64_t alive,
     known.is_gone = false;
     known.silent = one.silent_seconds;
     if (known.silent == 0) known.seen = ended;
-    if (known.silent <= 1 || is_new) known.has_left = known.silent > 0 && alive <= talking;
+    if (known.silent <= 1 || is_new) {
+      const bool is_alive = std::ranges::count(alive, one.name, &RuleHold::Node::name) > 0;
+      known.has_left = known.silent > 0 && !alive.empty() && !is_alive;
+    }
   }
 }
 

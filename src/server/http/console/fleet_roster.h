@@ -21,6 +21,7 @@
 
 #include "observe/node_about.h"
 #include "observe/recent_traffic.h"
+#include "observe/rule_hold.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -36,10 +37,11 @@ class FleetRoster {
     std::string node;
     std::string title{};  // empty: unknown
   };
-  // Takes in the fleet's last second, if it is a new one. `alive`: how many nodes Redis counts as
-  // alive; a node that has died is one of them for some seconds. `abouts`: what nodes say.
+  // Takes in the fleet's last second, if it is a new one. `alive`: the nodes that Redis counts as
+  // alive, empty: unknown; one that has died is among them for some seconds. `abouts`: what
+  // they say.
   std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> abouts,
-                         std::int64_t alive);
+                         std::span<const RuleHold::Node> alive);
 
   // One that the last seconds have nothing of.
   struct Absent {
@@ -59,7 +61,8 @@ class FleetRoster {
     bool is_heir = false;  // it has replaced one
   };
   static bool replaces(const Known& one, const Known& other);
-  void hear(const TrafficSnapshot& traffic, std::int64_t alive, std::vector<News>& news);
+  void hear(const TrafficSnapshot& traffic, std::span<const RuleHold::Node> alive,
+            std::vector<News>& news);
   void forget_some();
 
   std::int64_t newest_ = 0;

@@ -217,7 +217,10 @@ void LiveFeed::note_events(LivePicture& picture) {
     news.push_back(
         {.kind = "redis_emptied", .text = "Redis has lost what it had: its counters begin at 0"});
   }
-  const std::int64_t alive = figures.shared ? figures.shared->live_nodes : 1;
+  std::vector<RuleHold::Node> alive;
+  if (figures.shared && figures.shared->rules && figures.shared->rules->heard != Instant{}) {
+    alive = figures.shared->rules->nodes;
+  }
   auto abouts = figures.shared ? figures.shared->others : std::vector<NodeAbout>();
   abouts.push_back(figures.about);
   abouts.back().id = view_.info.node;
@@ -313,7 +316,7 @@ LiveEvent LiveFeed::event_of(const RuleVersion& version) const {
   std::string text = lines(version.changes);
   if (version.origin == RuleOrigin::kFile) return {.kind = "reload", .text = std::move(text)};
   if (people_ == People::kHidden) return {.kind = "rules", .text = "by request: " + text};
-  if (text.empty()) text = "what this node had already";
+  if (text.empty()) text = "nothing has changed";
   const RuleAuthor& author = version.author;
   return {.kind = "rules", .text = "by " + describe(author) + ": " + text + reason_of(author)};
 }
