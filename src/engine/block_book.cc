@@ -200,6 +200,7 @@ void BlockBook::remove(Entry& entry) {
 // lists, which cannot fail.
 void BlockBook::outlive(Entry& entry) noexcept {
   index_.end(entry.slot, entry.block, entry.blocked);
+  news_.unmark(BlockAudience::kPeople, entry.news);  // nobody has lifted it
   const End end(entry.block.until, entry.tag);
   const End later(entry.remembered, entry.tag);
   auto in_ends = ends_.extract(end);

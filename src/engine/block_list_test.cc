@@ -159,6 +159,17 @@ TEST_F(BlockListTest, AHandThatShortensABlockHasDoneSoWhenItsOwnHasEnded) {
   EXPECT_TRUE(list_.lifts(kNow + 48h).empty());
 }
 
+// A console said that a hand had lifted what ended while Redis was away.
+TEST_F(BlockListTest, PeopleHearOfNoLiftThatNobodyHasDone) {
+  const auto people = BlockList::Audience::kPeople;
+  list_.share(people);
+  list_.learn(by_hand("a", 20s), BlockList::Audience::kFleet, kNow + 21s);
+  EXPECT_TRUE(list_.take_news(people, 9).empty()) << "it was over when it came";
+  EXPECT_TRUE(list_.add(by_hand("b", 1h), kNow + 59min));
+  list_.expire(kNow + 1h);
+  EXPECT_TRUE(list_.take_news(people, 9).empty()) << "it was over before anybody asked";
+}
+
 // An attacker who has keys lifted must not drive out blocks.
 TEST_F(BlockListTest, LiftsTakeNoPlaceThatABlockNeeds) {
   for (int i = 0; i < 64; ++i) {
