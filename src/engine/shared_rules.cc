@@ -31,7 +31,9 @@ std::optional<SharedRules::Version> SharedRules::offer(std::string bytes, Durati
 std::optional<SharedRules::News> SharedRules::news() {
   const std::scoped_lock lock(mutex_);
   if (wanted().is(judged_)) return std::nullopt;
-  return News{.version = wanted(), .has_replaced = std::exchange(has_replaced_, false)};
+  return News{.version = wanted(),
+              .has_replaced = std::exchange(has_replaced_, false),
+              .has_skipped = wanted().number > judged_.number + 1};
 }
 
 SharedRules::Version SharedRules::current() const {

@@ -61,6 +61,7 @@ class SharedRules {
   struct News {
     Version version;
     bool has_replaced = false;  // an offer of this node that Redis had not heard of
+    bool has_skipped = false;   // versions between the one that was judged last and this one
   };
   std::optional<News> news();
   // The version that is to be in force here.

@@ -65,6 +65,7 @@ TEST_F(SharedRulesTest, AVersionOfOthersIsNewsUntilItIsJudged) {
   const auto news = rules_.news();
   ASSERT_TRUE(news);
   EXPECT_EQ(news->version.bytes, "theirs");
+  EXPECT_TRUE(news->has_skipped) << "six";
   rules_.judge(news->version, std::string(1'000, 'x'));
   beat();
   EXPECT_EQ(news_, 2);
@@ -78,6 +79,7 @@ TEST_F(SharedRulesTest, AnOfferOnAnOlderVersionLosesAndTheOtherIsNews) {
   EXPECT_EQ(there_.bytes, "theirs");
   EXPECT_EQ(rules_.news()->version.bytes, "theirs");
   EXPECT_FALSE(rules_.news()->has_replaced);
+  EXPECT_FALSE(rules_.news()->has_skipped);
   rules_.judge(rules_.current(), {});
   EXPECT_EQ(offer("mine")->number, 2u);
 }

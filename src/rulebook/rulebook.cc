@@ -199,9 +199,10 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
   return changes;
 }
 
-std::vector<std::string> Rulebook::follow(std::string_view by_hand, Instant now) {
+std::vector<std::string> Rulebook::follow(std::string_view by_hand, Authors authors, Instant now) {
   auto [file, all, rules, author] = rules_in(state_, by_hand);
   author.who += author.who.empty() ? "a node of the fleet" : ", at a node of the fleet";
+  if (authors == Authors::kSeveral) author = {.who = "several, the last " + describe(author)};
   return take_over(std::move(rules), state_.version + 1, std::move(author), now);
 }
 

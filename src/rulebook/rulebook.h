@@ -75,8 +75,10 @@ class Rulebook {
   std::vector<std::string> take_over(std::vector<RuleSource> rules, std::uint64_t version,
                                      RuleAuthor author, Instant now);
   // The same of rules that travelled (rules_by_hand.h): each is checked as one by request is.
-  // Throws a RuleRefusal if they cannot be in force here.
-  std::vector<std::string> follow(std::string_view by_hand, Instant now);
+  // Throws a RuleRefusal if they cannot be in force here. The bytes name who changed them last: of
+  // versions that this node has not seen that is one of several.
+  enum class Authors : std::uint8_t { kOne, kSeveral };
+  std::vector<std::string> follow(std::string_view by_hand, Authors authors, Instant now);
   // The number of the version that the next load makes.
   void number_from(std::uint64_t version) { state_.version = version - 1; }
 

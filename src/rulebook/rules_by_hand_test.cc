@@ -66,9 +66,10 @@ class Node {
     return by_hand;
   }
   // Empty: it runs them.
-  std::string follow(std::string_view by_hand) {
+  std::string follow(std::string_view by_hand,
+                     Rulebook::Authors authors = Rulebook::Authors::kOne) {
     try {
-      changes = book.follow(by_hand, kNow);
+      changes = book.follow(by_hand, authors, kNow);
       return {};
     } catch (const RuleRefusal& refusal) {
       return refusal.detail;
@@ -103,6 +104,11 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
                                      "per 1m"});
   EXPECT_EQ(second.book.history().back()->author,
             (RuleAuthor{.who = "192.0.2.1, at a node of the fleet", .by = "carol", .why = "bots"}));
+  Node late;
+  EXPECT_EQ(late.follow(first.put(kSix), Rulebook::Authors::kSeveral), "");
+  EXPECT_EQ(
+      late.book.history().back()->author,
+      (RuleAuthor{.who = "several, the last \"carol\" at 192.0.2.1, at a node of the fleet"}));
   Node other(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})");
   EXPECT_EQ(other.follow(first.put(kSix)), kOtherFile);
   EXPECT_EQ(other.limit(), 5);

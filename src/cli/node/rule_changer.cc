@@ -82,7 +82,8 @@ void RuleChanger::follow(Instant now) {
   }
   std::string why_not;
   try {
-    for (const auto& line : book_.follow(news->version.bytes, now)) {
+    const auto by = news->has_skipped ? Rulebook::Authors::kSeveral : Rulebook::Authors::kOne;
+    for (const auto& line : book_.follow(news->version.bytes, by, now)) {
       spdlog::info("by another node: {}", line);
     }
   } catch (const RuleRefusal& refusal) {
