@@ -46,7 +46,8 @@ void Rollouts::follow(const RulesView& view, Instant now) {
       continue;
     }
     watched_.emplace(rule.id, Watched{*rule.rollout, {.looked = now}, now});
-    tell(rule.id, text_of(*rule.rollout), now);
+    // One that had stopped before this node looked, or before it read its file again, is no news.
+    if (known || rule.rollout->stopped.empty()) tell(rule.id, text_of(*rule.rollout), now);
   }
   for (const auto& [id, one] : before) tell(id, "has ended", now);
 }

@@ -111,6 +111,10 @@ TEST_F(RolloutsTest, StopsAndSaysWhomItDenied) {
   EXPECT_EQ(desk_.view()->version, 2u);
   EXPECT_THAT(told_,
               Contains(HasSubstr("denies 0% of the keys again, and has stopped: it denied")));
+  const auto told = told_.size();
+  Rollouts started_later(world_);
+  look(started_later, 3);
+  EXPECT_EQ(told_.size(), told) << "it stops nothing now";
 }
 
 TEST_F(RolloutsTest, OfTwoNodesOneMoves) {
