@@ -128,6 +128,8 @@ class Explain(unittest.TestCase):
             self.assertRegex(said, r"  let pass in shadow 2 times in the last 10m on this node, "
                                    r"the last at 20.*: limit\n$")
             self.assertNotIn("  denied ", said)
+            self.assertIn("trial: allowed now, since the rule is in shadow, 0 of 1 left", said)
+            self.assertNotIn("at worst", said)
 
     def test_says_which_share_of_a_key_a_proportional_rule_denies(self):
         part = "  - {id: part, algorithm: fixed_window, limit: 2, window: 1h, " \
@@ -164,12 +166,16 @@ class Explain(unittest.TestCase):
             listed = command(weir, "explain", "mallory", "--rule", "evil").out
             self.assertIn("evil: denied now (deny_list), ", listed)
             self.assertIn("take the key off the rule's deny list", listed)
+            weir.check(key="bob", rule="api", cost=101)
             command(weir, "block", "bob", "--for", "5m", "--rule", "api")
+            for _ in range(2):
+                weir.check(key="bob", rule="api")
             said = command(weir, "explain", "bob").out
+            self.assertRegex(said, r"  denied 3 times in the last 10m on this node, the last at 20")
             self.assertIn("lift the block (weir unblock); what it has spent counts until", said)
             said = json.loads(command(weir, "explain", "alice", "--rule", "api", "--json").out)
             self.assertEqual(said[0]["explain"]["remaining"], 40)
-            self.assertEqual(said[0]["denials"], [])
+            self.assertEqual(said[0]["denials"]["groups"], [])
             self.assertEqual(command(weir, "explain", "alice", "--rule", "nosuch").code, 2)
 
 

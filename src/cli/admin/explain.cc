@@ -16,6 +16,7 @@
 #include "cli/check_options.h"
 #include "cli/commands.h"
 #include "config/yaml/yaml_text.h"
+#include "server/http/admin/shared_json.h"
 
 namespace weir {
 namespace {
@@ -33,10 +34,10 @@ struct ExplainOptions {
 
 struct Explanation {
   json::object counter;  // of /v1/explain
-  json::array denials;   // of /admin/denials, the latest first
+  json::object denials;  // of /admin/denials, by their causes
 
   bool says_something() const {
-    return !denials.empty() || counter.at("would").as_string() == "deny" ||
+    return !denials.at("groups").as_array().empty() || counter.at("would").as_string() == "deny" ||
            counter.at("remaining").to_number<std::int64_t>() <
                counter.at("limit").to_number<std::int64_t>();
   }
@@ -65,9 +66,8 @@ Explanation explanation(const ExplainOptions& options, std::string_view rule) {
   const auto query = "rule=" + escaped(rule) + "&key=" + escaped(options.key);
   const auto counter = ask(options.client, "/v1/explain?" + query);
   const auto denials =
-      ask(options.client, "/admin/denials?limit=100&since=" + options.since + "&" + query);
-  return {.counter = counter.at("applies").at(0).as_object(),
-          .denials = denials.at("denials").as_array()};
+      ask(options.client, "/admin/denials?by=cause&since=" + options.since + "&" + query);
+  return {.counter = counter.at("applies").at(0).as_object(), .denials = denials.as_object()};
 }
 
 // Names each limit and how much of it is left.
@@ -104,6 +104,11 @@ std::string counter_text(const json::object& counter) {
   if (decided_by != "counter") {
     text += " (" + std::string(decided_by) + (because ? ": " + text_of(*because) : "") + ")";
   }
+  const bool is_shadow = counter.at("shadow").as_bool();
+  if (is_shadow && counter.at("over").as_bool()) {
+    text += counter.contains("enforce_percent") ? ", since the rule spares this key"
+                                                : ", since the rule is in shadow";
+  }
   if (const auto* const choice = counter.if_contains("on_store_failure")) {
     text += ", Redis is away and on_store_failure is " + text_of(*choice);
   }
@@ -125,27 +130,33 @@ std::string counter_text(const json::object& counter) {
     text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
   }
   if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
-  if (const auto* const promise = counter.if_contains("promise")) {
+  const auto* const promise = counter.if_contains("promise");
+  if (promise != nullptr && decided_by == "counter" && !is_shadow) {
     text += "  at worst " + text_of(promise->at("over_max")) + " above the limit, or denied " +
             text_of(promise->at("under_max")) + " below it\n";
   }
   return text;
 }
 
-// Counts the requests that were denied, or those that passed in shadow.
-std::string denials_text(const json::array& denials, bool shadow, std::string_view since) {
+// Counts the requests that were denied, or those that passed in shadow. What the node has forgotten
+// may have been some of them.
+std::string denials_text(const json::object& denials, bool shadow, std::string_view since) {
   std::int64_t times = 0;
-  const json::value* last = nullptr;  // the first one in the list
-  for (const auto& denial : denials) {
-    if (denial.at("shadow").as_bool() != shadow) continue;
-    if (last == nullptr) last = &denial;
-    times += denial.at("times").to_number<std::int64_t>();
+  std::int64_t last = 0;
+  std::string cause;
+  for (const auto& group : denials.at("groups").as_array()) {
+    if (group.at("shadow").as_bool() != shadow) continue;
+    times += group.at("times").to_number<std::int64_t>();
+    const auto ended = group.at("last").to_number<std::int64_t>();
+    if (ended > last) cause = text_of(group.at("cause"));
+    last = std::max(last, ended);
   }
-  if (last == nullptr) return {};
-  return (shadow ? "  let pass in shadow " : "  denied ") + std::to_string(times) +
-         (times == 1 ? " time" : " times") + " in the last " + std::string(since) +
-         " on this node, the last at " + text_of(last->at("at")) + ": " +
-         text_of(last->at("cause")) + "\n";
+  if (times == 0) return {};
+  const bool is_all =
+      denials.at("forgotten").to_number<std::int64_t>() == 0 && !denials.contains("known_since");
+  return (shadow ? "  let pass in shadow " : "  denied ") + std::string(is_all ? "" : "at least ") +
+         std::to_string(times) + (times == 1 ? " time" : " times") + " in the last " +
+         std::string(since) + " on this node, the last at " + utc_text(last) + ": " + cause + "\n";
 }
 
 void print_json(const std::vector<Explanation>& explanations) {
@@ -159,8 +170,10 @@ void print_json(const std::vector<Explanation>& explanations) {
 void explain(const ExplainOptions& options) {
   const auto rules = rules_to_ask(options);
   std::vector<Explanation> explanations;
+  bool is_alone = false;  // Redis, which is away, may have counted the key
   for (const auto& rule : rules) {
     auto found = explanation(options, rule);
+    is_alone = is_alone || found.counter.contains("on_store_failure");
     if (!options.rule.empty() || found.says_something()) explanations.push_back(std::move(found));
   }
   if (options.client.json) return print_json(explanations);
@@ -170,6 +183,7 @@ void explain(const ExplainOptions& options) {
   }
   if (explanations.empty()) {
     std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
+              << (is_alone ? " here, but Redis is away and may know more" : "")
               << ", and none denied it in the last " << options.since << " on this node\n";
   }
 }

@@ -133,17 +133,20 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
   json.field("on_store_failure", kOnStoreFailureNames[choice]);
 }
 
-// Writes how far the limit may be off at worst.
-void write_promise(JsonWriter& json, const Quota& quota, Mode mode, const Engine& engine) {
-  const std::int64_t nodes = nodes_of(engine);
-  const Promise promise = promise_of(quota, mode, nodes);
+// Writes how far the limit may be off at worst. No mode: Redis is away, and nobody knows.
+void write_promise(JsonWriter& json, const Quota& quota, std::optional<Mode> mode,
+                   const Engine& engine) {
   if (quota.is_never_over()) json.field("bound", "never_over");
+  if (!mode) return;
+  const std::int64_t nodes = nodes_of(engine);
+  const Promise promise = promise_of(quota, *mode, nodes);
   json.key("promise").begin_object().field("over_max", promise.over);
   json.field("under_max", promise.under).field("nodes", nodes).end_object();
 }
 
 // Writes each of several limits. The other fields are about the limit that presses most.
-void write_limits(JsonWriter& json, const Asks::Limits& limits, Mode mode, const Engine& engine) {
+void write_limits(JsonWriter& json, const Asks::Limits& limits, std::optional<Mode> mode,
+                  const Engine& engine) {
   if (limits.quotas.empty()) return;
   json.key("limits").begin_array();
   for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
@@ -195,8 +198,8 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
-  // While Redis is away each node admits as much as one.
-  const Mode mode = answer.is_alone ? Mode::kLocal : with.engine.mode_for(ask.rule->mode);
+  std::optional<Mode> mode;
+  if (!answer.is_alone) mode = with.engine.mode_for(ask.rule->mode);
   if (ask.rule->effect == Rule::Effect::kLimit)
     write_promise(json, answer.quota, mode, with.engine);
   write_limits(json, asks.limits(index), mode, with.engine);
