@@ -27,6 +27,19 @@ TEST(HttpRules, AreShownWithTheirVersion) {
   EXPECT_EQ(door.ask(get("/admin/rules/login/x")).status, 404);
 }
 
+TEST(HttpRules, SayOfEachLimitHowFarItMayBeOff) {
+  const auto per_minute = [](std::int64_t limit) {
+    return *Quota::make({.limit = limit, .window = std::chrono::minutes(1)});
+  };
+  TestDoor door({.rules = {{.id = "login",
+                            .quota = per_minute(5),
+                            .limits = {per_minute(5), per_minute(30)},
+                            .tiers = {{"gold", {per_minute(50)}}}}}});
+  EXPECT_NE(door.ask(get(kPath))
+                .body.find("`gold`: 50 per 1m, off by 4, 29, 49 above or 5, 30, 50 below at worst"),
+            std::string::npos);
+}
+
 TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
   TestDoor door(
       {.rules = {{.id = "login",

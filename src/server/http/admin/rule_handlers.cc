@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,12 +123,22 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   }
 }
 
+// Limits in the order in which the words have them: the rule's own, then those of its tiers.
 void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine) {
   if (rule.effect == Rule::Effect::kLimit) {
     const Mode mode = engine.mode_for(rule.mode);
-    const auto [over, under] = promise_of(rule.quota, mode, nodes_of(engine));
-    words.limits += ", off by " + std::to_string(over) + " above or " + std::to_string(under) +
-                    " below at worst";
+    std::string above;
+    std::string below;
+    const auto add = [&](std::span<const Quota> limits) {
+      for (const Quota& limit : limits) {
+        const auto [over, under] = promise_of(limit, mode, nodes_of(engine));
+        above += (above.empty() ? "" : ", ") + std::to_string(over);
+        below += (below.empty() ? "" : ", ") + std::to_string(under);
+      }
+    };
+    add(rule.own_limits());
+    for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) add(limits);
+    words.limits += ", off by " + above + " above or " + below + " below at worst";
     if (mode != Mode::kLocal) words.limits += " while Redis answers";
   }
   json.begin_object().field("requests", words.requests).field("key", words.key);
