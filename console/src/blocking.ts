@@ -2,7 +2,7 @@
 
 import { ask } from "./api";
 import { keyText } from "./denials";
-import { field, h, option, say, tell } from "./dom";
+import { field, h, option, tell } from "./dom";
 import * as json from "./json";
 import { feed } from "./live";
 import { Author } from "./rule_change";
@@ -27,13 +27,10 @@ export async function block(
     option("", "All rules"));
   const author = new Author("", "The list of blocks says it.");
   author.element.prepend(field("Denied by", rules));
-  const says = h("span");
-  const showChosen = (): void => say(says, `${rules.value ? `The rule ${rules.value} denies`
-    : "All rules deny"} every request of this ${NETWORK.test(key) ? "network" : "key"} for ${
-    length}${reach(feed.last?.redis)}. ` +
-    "Allow lists and shadow still let it pass. The tab Keys lifts the block.");
-  rules.addEventListener("change", showChosen);
-  showChosen();
+  const says = (): string => `${rules.value ? `The rule ${rules.value} denies` : "All rules deny"
+  } every request of this ${NETWORK.test(key) ? "network" : "key"} for ${length}${
+    reach(feed.last?.redis)}. ` +
+    "Allow lists and shadow still let it pass. The tab Keys lifts the block.";
   const yes = await confirmed(`Block ${shown}?`, says, "Block", author.element);
   if (!yes) return;
   const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,

@@ -6,6 +6,7 @@ import { keyText, wholeKey, withoutKey } from "./denials";
 import { type Child, fill, h, verbatim } from "./dom";
 import { about, count, exact, share } from "./format";
 import * as json from "./json";
+import { feed } from "./live";
 
 const SHOWN = 10;
 
@@ -44,7 +45,9 @@ export class BusiestKeys {
     if (rule !== this.rule) return;
     const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
     this.table.show(reply.ok ? keys : undefined);
-    fill(this.note, secret(keys), trouble ? h("p", { class: "problem" }, trouble) : null);
+    fill(this.note, secret(keys), (feed.last?.nodeCount ?? 1) > 1
+      ? h("p", { class: "message" }, "What other nodes count comes up to 10 s late.") : null,
+    trouble ? h("p", { class: "problem" }, trouble) : null);
   }
 }
 

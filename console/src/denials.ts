@@ -1,7 +1,7 @@
 // Denials as pages tell them: which are asked for, and what is known of one. Pure.
 // Tested by test/denials.test.mjs.
 
-import { exact, visible } from "./format";
+import { exact, moment, visible } from "./format";
 import * as json from "./json";
 
 export const FILTERS = ["rule", "key", "path", "country", "door", "since", "until", "by"] as const;
@@ -18,9 +18,11 @@ export function filtersOf(parameters: URLSearchParams): Filters {
 }
 
 /** What a record of denials lacks. */
-export function lostText(forgotten: number): string {
-  return forgotten === 0 ? "" : `${exact(forgotten)} more of this time, of whatever rules, ` +
-    "denied or let pass in shadow, have no line: more came in a second than the record keeps. ";
+export function lostText(body: json.Fields, time = "this time"): string {
+  const [lost = 0, since] = [json.number(body.forgotten), json.number(body.known_since)];
+  const begin = since === undefined ? "" : `The record begins at ${moment(since)}. `;
+  return begin + (lost === 0 ? "" : `${exact(lost)} more of ${time}, of whatever rules, ` +
+    "denied or let pass in shadow, have no line: more came in a second than the record keeps. ");
 }
 
 /** One in its second. */

@@ -59,7 +59,7 @@ export class DenialsTab extends Tab {
   private readonly rows = new DataTable<json.Fields>({ caption: "Denials", id: nameOf,
     empty: nothing(), columns: [...DENIAL, { title: "Do", cell: (one) => this.actions(one) }] });
   private groups = this.groupTable();
-  private forgotten = 0;
+  private lost = "";
   private isRefused = false;  // asking the same again is in vain
   private filters: Filters = {};
 
@@ -135,7 +135,7 @@ export class DenialsTab extends Tab {
     const isGrouped = Boolean(this.filters.by);
     this.rows.element.hidden = isGrouped;
     this.groups.element.hidden = !isGrouped;
-    this.forgotten = json.number(reply.body.forgotten) ?? 0;
+    this.lost = lostText(reply.body);
     const found = json.objects(isGrouped ? reply.body.groups : reply.body.denials);
     (isGrouped ? this.groups : this.rows).show(reply.ok ? found : undefined);
     if (this.isRefused || !reply.ok) tell(this.message, "bad", reply.problem);
@@ -150,7 +150,7 @@ export class DenialsTab extends Tab {
     say(this.state, `${what}${part}, as of ${clock(Date.now() / 1000)}` +
       (this.live.checked ? "." : ". Not live."));
     const isHidden = found.some(({ hash, key }) => hash && key === undefined);
-    say(this.notes, lostText(this.forgotten) + (isHidden
+    say(this.notes, this.lost + (isHidden
       ? "With show_keys: true the node keeps keys, paths and clients, too." : ""));
   }
 
@@ -197,7 +197,7 @@ export class DenialsTab extends Tab {
       columns: [
         { title: "Group", cell: (group) => this.groupCell(group) },
         { title: "Denied", by: ({ times: amount }) => json.number(amount), figures: true,
-          cell: ({ times: amount }) => this.forgotten > 0 ? about(Number(amount))
+          cell: ({ times: amount }) => this.lost ? about(Number(amount))
             : exact(Number(amount)) },
         ...times,
         { title: "Do", cell: (group) => this.showButton(group) },
@@ -234,8 +234,8 @@ function choices(values: readonly (readonly [string, string])[]): HTMLSelectElem
 }
 
 function nothing(): HTMLElement {
-  return h("span", {}, "Nothing that fits was denied. Choose a longer time or fewer filters, or " +
-    "let the ", h("a", { href: address("simulator") }, "Simulator"), " send a burst.");
+  return h("span", {}, "This node has denied nothing that fits. Choose a longer time or fewer " +
+    "filters, or let the ", h("a", { href: address("simulator") }, "Simulator"), " send a burst.");
 }
 
 /** An end of a time: "10m ago", or a second of 1970. */

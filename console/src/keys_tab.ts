@@ -8,10 +8,11 @@ import { keyText } from "./denials";
 import { badge, button, field, h, offer, say, tell, verbatim } from "./dom";
 import { moment, span } from "./format";
 import * as json from "./json";
+import { feed } from "./live";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
-import { because, verdict } from "./words";
+import { because, reach, verdict } from "./words";
 import { ruleNames } from "./written";
 
 /** The busiest keys are counted by minutes, so that is often enough. */
@@ -128,7 +129,8 @@ export class KeysTab extends Tab {
 
   private async reset(chosen: Chosen): Promise<void> {
     const yes = await confirmed(`Reset ${keyText(chosen)}?`,
-      `The rule ${chosen.rule} forgets what it has spent. A reset cannot be undone.`, "Reset");
+      () => `The rule ${chosen.rule} forgets what it has spent${(feed.last?.nodeCount ?? 1) > 1
+        ? ", on this node alone if its mode is local" : ""}. A reset cannot be undone.`, "Reset");
     if (!yes) return;
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
     tell(this.state, ok ? "good" : "bad", ok ? `${keyText(chosen)} starts at 0.` : problem);
@@ -143,7 +145,7 @@ export class KeysTab extends Tab {
     const body = rule === undefined ? { key } : { rule, key };
     const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body });
     tell(this.state, ok ? "good" : "bad",
-      ok ? `The block of ${keyText({ key })} is lifted.` : problem);
+      ok ? `The block of ${keyText({ key })} is lifted${reach(feed.last?.redis)}.` : problem);
     await this.loadBlocks();
   }
 }

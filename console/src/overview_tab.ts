@@ -131,8 +131,9 @@ export class OverviewTab extends Tab {
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= HISTORY_S) this.drawCharts();
-    const asOf = this.chosen === MINUTE ? 0 : this.histories.get(this.chosen.name)?.asOf;
-    say(this.period, `in ${this.timeOf(this.chosen)}${asOf ? `, as of ${clock(asOf)}` : ""}`);
+    const told = this.histories.get(this.chosen.name);  // as old as its rows
+    const asOf = told && this.chosen !== MINUTE ? `, as of ${clock(told.asOf)}` : "";
+    say(this.period, `in ${this.timeOf(this.chosen, told?.points)}${asOf}`);
     window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
 
@@ -173,9 +174,9 @@ export class OverviewTab extends Tab {
   }
 
   /** Which time the sums of its rules are of. */
-  private timeOf(span: Span): string {
+  private timeOf(span: Span, points = this.points(span)): string {
     const begin = this.startWithin(span);
-    return timeOf(sumOf(this.points(span)),
+    return timeOf(sumOf(points),
       lastOf(span.seconds, span.words, begin && (feed.last?.fleetT ?? 0) - begin));
   }
 
@@ -275,7 +276,8 @@ export class OverviewTab extends Tab {
         this.timeOf(MINUTE)}, `, h("b", { class: "bad" }, share(denyRate)), when,
       ...whom ? [`; ${where}most of all `, keyOf(whom), where && `, ${
         this.keys.isPart ? "at least " : ""}${plural(Number(whom.times), "time")}`] : [], ". ",
-      h("a", { href: address("denials", { rule }) }, "Show them"));
+      h("a", { href: address("denials", { rule }) },
+        onThisNode() ? "Show this node's" : "Show them"));
   }
 
   /** By each cause, if another than the limit has denied; as far as this node has recorded it. */

@@ -37,7 +37,7 @@ export class Author {
 
 /** Who says yes to a change, and why; `why` is what the field begins with. */
 export async function agreed(
-  question: string, says: string, label: string, why = "",
+  question: string, says: () => string, label: string, why = "",
 ): Promise<Record<string, string> | undefined> {
   const author = new Author(why);
   return await confirmed(question, says, label, author.element) ? author.said() : undefined;

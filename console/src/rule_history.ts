@@ -70,7 +70,8 @@ export class RuleHistory {
 function whatOf(entry: json.Fields): string {
   const changes = json.list(entry.changes).map(String);
   const more = changes.length - CHANGES_SHOWN;
-  if (changes.length === 0) return "the rules as they were read";
+  const nothing = entry.origin === "file" ? "the rules as they were read" : "nothing has changed";
+  if (changes.length === 0) return nothing;
   return changes.slice(0, CHANGES_SHOWN).join("; ") + (more > 0 ? `; and ${more} more` : "");
 }
 

@@ -15,7 +15,7 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, lastsText,
+  STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, limitsNow,
   pastOf, patchOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot,
   wouldHold,
 } from "./rule_words";
@@ -146,7 +146,8 @@ export class RulePage {
     if (ok && this.message.classList.contains("warn")) this.sayWhere(body.fleet);
     this.editor.heard(this.version, () => ok ? json.object(body.rule) : undefined);
     const { following, ...rest } = body;
-    const told = JSON.stringify([status, rest, json.object(following).algorithm]);
+    const told = JSON.stringify([status, rest, json.object(following).algorithm,
+      isRedisAway()]);
     if (told === this.told) return;
     this.told = told;
     this.isGone = status === 404;
@@ -177,7 +178,8 @@ export class RulePage {
     const kind = json.text(rule.algorithm) ?? "sliding_window";
     fill(this.facts,
       ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
-      ...fact("Limits", coded(words.limits)), ...fact("On denial", coded(words.denial)),
+      ...fact("Limits", coded(limitsNow(json.text(words.limits) ?? "", rule, feed.last?.redis))),
+      ...fact("On denial", coded(words.denial)),
       ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
       ...fact("Algorithm", [kind, following ? `, now ${following}` : null]),
@@ -226,7 +228,7 @@ export class RulePage {
     const [newest, before = newest] = points.slice(-2).reverse();
     this.chart.standAt((newest && newest.seconds < step ? before : newest)?.t ?? 0);
     this.denials.show(json.objects(denials?.body.denials));
-    say(this.lost, lostText(json.number(denials?.body.forgotten) ?? 0));
+    say(this.lost, lostText(denials?.body ?? {}, "what this node remembers"));
   }
 
   private links(key: string): HTMLElement {
@@ -245,12 +247,15 @@ export class RulePage {
   }
 
   private async turn(to: Stance): Promise<void> {
-    const from = countedAs(stanceOf(this.rule!), to);
-    if (stanceOf(this.rule!) === to) return;
+    const rule = this.rule!;
+    const from = countedAs(stanceOf(rule), to);
+    if (stanceOf(rule) === to) return;
     const { label, question } = STANCES[to];
-    const says = switchSays(from, to, this.lately(from), this.fleet);
-    await this.propose(`${question}: ${this.id}?`, isRedisAway() ? `${says} ${AS_TOLD_LAST}` : says,
-      label, { method: "PATCH", body: patchOf(to, this.rule!) });
+    const says = (): string => switchSays(from, to, this.lately(from), this.fleet,
+      feed.last?.redis) + (to === "shadow" && stanceOf(rule) === "part"
+      ? ` Its ${shareOf(rule)} of the keys is not kept: Undo brings it back.` : "");
+    await this.propose(`${question}: ${this.id}?`, says, label,
+      { method: "PATCH", body: patchOf(to, rule) });
   }
 
   private async roll(): Promise<void> {
@@ -258,22 +263,22 @@ export class RulePage {
     const isOn = isRollingOut(rule);
     const body = isOn ? { rollout: null } : rolloutOf(rule);
     await this.propose(`${isOn ? "Stop the rollout of" : "Roll out"} ${this.id}?`,
-      isOn ? `The rule stays at ${shareOf(rule)} of the keys.`
+      () => isOn ? `The rule stays at ${shareOf(rule)} of the keys.`
         : `The rule denies ${rolloutText(body)}.`,
       isOn ? "Stop" : "Roll out", { method: "PATCH", body });
   }
 
   private async remove(): Promise<void> {
     const from = countedAs(stanceOf(this.rule!));
-    const says = [before(from, this.lately(from)), "It limits no request then, and checks by its " +
-      `name get an error, ${wouldHold(this.fleet)}.`, ...whereNot(this.fleet),
+    const says = (): string => [before(from, this.lately(from)), "It limits no request then, and " +
+      `checks by its name get an error, ${wouldHold(this.fleet, feed.last?.redis)}`,
     "The history brings it back."].join(" ");
     await this.propose(`Remove the rule ${this.id}?`, says, "Remove", { method: "DELETE" });
   }
 
   /** What people agree to is a change of what they have seen, so of this version. */
   private async propose(
-    question: string, says: string, label: string, how: Ask, why?: string,
+    question: string, says: () => string, label: string, how: Ask, why?: string,
   ): Promise<void> {
     const { version } = this;
     const said = await agreed(question, says, label, why);
@@ -284,8 +289,8 @@ export class RulePage {
     const isThere = json.isObject(rule);
     const back = `back to version ${String(version)}`;
     await this.propose(`Put ${this.id} ${back}?`,
-      `The rule is ${isThere ? "as it was then" : "gone, as it was then"}, ` +
-        [`${wouldHold(this.fleet)}, ${lastsText(this.fleet)}.`, ...whereNot(this.fleet)].join(" "),
+      () => `The rule is ${isThere ? "as it was then" : "gone, as it was then"}, ` +
+        wouldHold(this.fleet, feed.last?.redis),
       "Go back", isThere ? { method: "PUT", body: rule } : { method: "DELETE" }, back);
   }
 

@@ -3,9 +3,9 @@
 
 import { exact, plural, span, visible } from "./format";
 import * as json from "./json";
-import type { Second } from "./message";
+import type { Redis, Second } from "./message";
 import { sumOf, timeOf } from "./series";
-import { limitOf } from "./words";
+import { limitOf, reach } from "./words";
 
 export type Stance = "enforced" | "shadow" | "off";
 /** "part": enforced, for some of the keys. */
@@ -86,10 +86,28 @@ export function countedAs(from: State, to: Stance = "off"): State {
 }
 
 export function switchSays(
-  from: State, to: Stance, past: string | undefined, fleet: unknown,
+  from: State, to: Stance, past: string | undefined, fleet: unknown, redis?: Redis,
 ): string {
-  const then = `${STANCES[to].then}, ${wouldHold(fleet)}, ${lastsText(fleet)}.`;
-  return [before(from, past), then, ...whereNot(fleet)].join(" ");
+  return [before(from, past), `${STANCES[to].then}, ${wouldHold(fleet, redis)}`].join(" ");
+}
+
+/**
+ * Where a change would hold, until when, and where not. Before the first one nodes do not tell each
+ * other of their files.
+ */
+export function wouldHold(fleet: unknown, redis: Redis | undefined): string {
+  if (redis?.state === "down") return `${reach(redis).replace(", ", "")}.`;
+  const { version, nodes } = json.object(fleet);
+  const isKnown = version !== 0 || json.list(nodes).length < 2;
+  const where = whereText(fleet) + (isKnown ? "" : ", on each whose file has the same rules");
+  return [`${where}, ${lastsText(fleet)}.`, ...whereNot(fleet)].join(" ");
+}
+
+/** The server's words, and what holds in their place while Redis is away. */
+export function limitsNow(words: string, rule: json.Fields, redis: Redis | undefined): string {
+  if (redis?.state !== "down" || !words.includes("while Redis answers")) return words;
+  const now = { allow: "all pass", deny: "all are denied" }[String(rule.on_store_failure)];
+  return `${words}; it is away, so ${now ?? "each node admits its share alone"}`;
 }
 
 /** What the rule did to requests lately: what people should know before they change it. */
@@ -117,13 +135,6 @@ export function whereText(fleet: unknown): string {
   const names = runs.length > NAMED_MAX ? "" : ` (${runs.map(({ node }) => node).join(", ")})`;
   const all = runs.length === nodes.length ? "" : `${runs.length} of `;
   return `on ${all}${plural(nodes.length, "node")}${names}`;
-}
-
-/** Where a change would hold: before the first one nodes do not tell each other of their files. */
-export function wouldHold(fleet: unknown): string {
-  const { version, nodes } = json.object(fleet);
-  const isKnown = version !== 0 || json.list(nodes).length < 2;
-  return whereText(fleet) + (isKnown ? "" : ", on each whose file has the same rules");
 }
 
 /** Where a rule runs: one of the file also where changes do not reach. */

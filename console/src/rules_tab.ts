@@ -6,13 +6,15 @@ import { nameOf } from "./fleet_tab";
 import * as json from "./json";
 import { feed, historyOf } from "./live";
 import type { History } from "./message";
-import { agreed } from "./rule_change";
+import { agreed, titled } from "./rule_change";
 import { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { RulePage } from "./rule_page";
 import { RuleTable } from "./rule_table";
+import { holdText } from "./rule_words";
 import { lastOf, sumOf, timeOf } from "./series";
 import { Tab } from "./tab";
+import { reach } from "./words";
 import { written } from "./written";
 
 /** Busiest keys are counted by minutes, and a chart of an hour has steps of ten seconds. */
@@ -98,11 +100,13 @@ export class RulesTab extends Tab {
     const { version: seen } = written;
     const back = `back to version ${String(version)}`;
     const said = await agreed(`Put all rules ${back}?`,
-      "They are as they were then, until a reload.", "Go back", back);
+      () => `They are as they were then, until a reload${reach(feed.last?.redis)}.`, "Go back",
+      back);
     if (!said) return;
     const reply = await ask(query("/admin/history", said),
       { body: { back_to: version }, headers: { "If-Match": `"${seen}"` } });
     if (reply.ok) await this.load();
-    say(this.message, reply.ok ? `Version ${String(version)} is in force again.` : reply.problem);
+    say(this.message, reply.ok ? `Version ${String(version)} is in force again. ${
+      holdText(titled(reply).body.fleet)}` : reply.problem);
   }
 }

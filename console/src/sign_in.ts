@@ -1,6 +1,7 @@
 // The dialogs: signing in, and asking before what cannot be undone at once.
 
 import { type Child, button, field, h, say, unique } from "./dom";
+import { feed } from "./live";
 import { session } from "./session";
 
 let signIn: HTMLDialogElement | undefined;
@@ -28,16 +29,23 @@ export function openSignIn(then: () => void): void {
   token.focus();
 }
 
-/** Whether somebody says yes. */
+/** Whether somebody says yes. `says`: asked again each second, since Redis may go meanwhile. */
 export function confirmed(
-  question: string, details: Child, yes: string, more?: HTMLElement,
+  question: string, says: () => string, yes: string, more?: HTMLElement,
 ): Promise<boolean> {
-  const dialog = opened(question, h("p", {}, details), more,
+  const details = h("p");
+  const show = (): void => say(details, says());
+  show();
+  feed.addEventListener("message", show);
+  more?.addEventListener("change", show);
+  const dialog = opened(question, details, more,
     h("form", { method: "dialog", class: "actions" },
       h("button", { class: "quiet", autofocus: true }, "Cancel"),
       h("button", { class: "danger", value: "yes" }, yes)));
-  return new Promise((resolve) =>
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes")));
+  return new Promise((resolve) => dialog.addEventListener("close", () => {
+    feed.removeEventListener("message", show);
+    resolve(dialog.returnValue === "yes");
+  }));
 }
 
 /** One that is gone when somebody closes it. */

@@ -3,7 +3,7 @@
 
 import { UNASKED, ask, query } from "./api";
 import { DataTable } from "./data_table";
-import { keyText, wholeKey } from "./denials";
+import { keyText, lostText, wholeKey } from "./denials";
 import { type Child, h, say, verbatim } from "./dom";
 import { count, moment } from "./format";
 import * as json from "./json";
@@ -25,8 +25,8 @@ export async function deniedBy(
 }
 
 /** isPart: there were more, of which nothing is kept. */
-export function readDenied(by: By | "cause", { groups, forgotten }: json.Fields) {
-  return { isPart: (json.number(forgotten) ?? 0) > 0, groups: json.objects(groups)
+export function readDenied(by: By | "cause", body: json.Fields) {
+  return { isPart: lostText(body) !== "", groups: json.objects(body.groups)
     .filter((group) => group.shadow !== true && json.text(group[by === "key" ? "hash" : by])) };
 }
 

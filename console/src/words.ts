@@ -55,7 +55,7 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
 
 /** Where a block holds; nothing to say where there is no fleet. */
 export function reach(redis: Redis | undefined): string {
-  return redis?.state === "up" ? ", on all nodes of the fleet"
+  return redis?.state === "up" ? ", on this node, and on the others as Redis tells them"
     : redis?.state === "down" ? ", on this node alone until Redis is back" : "";
 }
 
@@ -116,7 +116,10 @@ export function because(rule: json.Fields): string[] {
 function scope(rule: json.Fields): string[] {
   if (rule.scope === undefined) return [];
   const mode = String(rule.mode);
-  if (rule.scope === "fleet") return [`The fleet shares the counter, in mode ${mode}.`];
+  if (rule.scope === "fleet") {
+    const ahead = mode === "leased" ? " What nodes hold ahead of need counts as spent." : "";
+    return [`The fleet shares the counter, in mode ${mode}.${ahead}`];
+  }
   return [rule.on_store_failure === undefined
     ? "This node alone counts here: each node of the fleet has a counter of its own."
     : "Redis is away, so this node counts alone, by its share of the limit " +

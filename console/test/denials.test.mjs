@@ -41,8 +41,9 @@ test("a key that may have been cut is nobody's to act on", () => {
 });
 
 test("what a record lacks is said where it lacks any", () => {
-  assert.equal(lostText(0), "");
-  assert.match(lostText(1200), /^1,200 more of this time, .* have no line/);
+  assert.equal(lostText({ forgotten: 0 }), "");
+  assert.match(lostText({ known_since: 1e9 }), /^The record begins at .*\d\. $/);
+  assert.match(lostText({ forgotten: 1200 }), /^1,200 more of this time, .* have no line/);
 });
 
 test("a key whose spaces a page would swallow stands between quotes", () => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, pastOf, patchOf, rolloutOf, rolloutText, runsText, stanceOf,
-  switchSays, whereText,
+  authorOf, elseOf, holdText, limitsNow, pastOf, patchOf, rolloutOf, rolloutText, runsText,
+  stanceOf, switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -21,9 +21,20 @@ test("a switch says what it does before it does it", () => {
   const unheard = { version: 0, nodes: ["a", "b"].map((node) => ({ node, runs: true })) };
   assert.match(switchSays("off", "enforced", PAST, unheard),
     /from now on, on 2 nodes \(a, b\), on each whose file has the same rules, until a reload/);
+  assert.match(switchSays("off", "shadow", PAST, FLEET, { state: "down" }),
+    /from now on, and are still counted, on this node alone until Redis is back\.$/);
   assert.match(switchSays("off", "shadow", PAST, FLEET), /^It counts nothing now/);
   assert.match(switchSays("shadow", "off", undefined, FLEET), /not known yet/);
   assert.match(switchSays("part", "enforced", PAST, FLEET), /the last 1 h were over its limit\./);
+});
+
+test("what limits promise while Redis answers is not said while it is away", () => {
+  const words = "5 per 1m, off by 4 above or 5 below at worst while Redis answers";
+  assert.equal(limitsNow(words, {}, { state: "up" }), words);
+  const away = (rule) => limitsNow(words, rule, { state: "down" }).replace(words, "");
+  assert.equal(away({}), "; it is away, so each node admits its share alone");
+  assert.equal(away({ on_store_failure: "deny" }), "; it is away, so all are denied");
+  assert.equal(limitsNow("5 per 1m", {}, { state: "down" }), "5 per 1m");
 });
 
 test("a rule does one thing of three, or one of them in part", () => {

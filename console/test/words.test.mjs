@@ -140,7 +140,7 @@ test("what a node says of its console becomes a link only where that leads there
 });
 
 test("a block says where it holds", () => {
-  assert.equal(reach({ state: "up" }), ", on all nodes of the fleet");
+  assert.equal(reach({ state: "up" }), ", on this node, and on the others as Redis tells them");
   assert.match(reach({ state: "down" }), /on this node alone until Redis is back/);
   assert.deepEqual([reach({ state: "disabled" }), reach(undefined)], ["", ""]);
 });

@@ -111,7 +111,7 @@ class Denials(PageTest):
         page.find("#denials .message.bad", "There is no rule")
         self.wait_for_rows(0)
         page.open(self.server.url, "denials", "?since=1000000000&until=1000000060")
-        page.find("#denials .empty", "Nothing that fits")
+        page.find("#denials .empty", "denied nothing that fits")
 
     def test_groups_lead_to_their_denials(self):
         page = self.page

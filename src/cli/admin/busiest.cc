@@ -31,6 +31,9 @@ std::string table_of(const json::value& said) {
     table += right(count, 11) + right(share, 5) + " %  ";
     table += key_in(key) + '\n';
   }
+  if (said.at("nodes").as_array().size() > 1) {
+    table += "what other nodes count comes up to 10 s late\n";
+  }
   if (const json::value* const trouble = said.as_object().if_contains("trouble")) {
     table += "of this node only: " + text_of(*trouble) + '\n';
   }
