@@ -14,5 +14,7 @@ namespace weir::lab {
 void add_replay_command(CLI::App& app);
 void add_suggest_command(CLI::App& app);
 void add_accuracy_command(CLI::App& app);
+void add_simulate_command(CLI::App& app);
+void add_swarm_command(CLI::App& app);
 
 }  // namespace weir::lab

@@ -14,5 +14,7 @@ int main(int argc, char** argv) {
   weir::lab::add_replay_command(app);
   weir::lab::add_suggest_command(app);
   weir::lab::add_accuracy_command(app);
+  weir::lab::add_simulate_command(app);
+  weir::lab::add_swarm_command(app);
   return weir::run_command_line(app, argc, argv);
 }

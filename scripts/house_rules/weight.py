@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_313),
-    ("laboratory", ("lab/", "bench/"), 10_528),
+    ("server", ("src/", "include/"), 52_336),
+    ("laboratory", ("lab/", "bench/"), 13_932),
     ("console", ("console/",), 5_433),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
-    ("scripts", ("scripts/", "dev"), 1_476),
+    ("scripts", ("scripts/", "dev"), 1_492),
 ]
 LUA_MAX = 1_456
-TESTS_MAX = 60_604
+TESTS_MAX = 60_754
 
 
 def weigh(tree):

@@ -1,4 +1,4 @@
-// weir replay, weir suggest: start weir-lab, a program of its own, which stands next to this one.
+// weir replay, suggest, simulate: start weir-lab, a program of its own, next to this one.
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -32,7 +32,8 @@ namespace {
 void add_lab_commands(CLI::App& app) {
   for (auto* const command :
        {app.add_subcommand("replay", "Say what rules would have done to an access log"),
-        app.add_subcommand("suggest", "Write limits that the clients of an access log keep")}) {
+        app.add_subcommand("suggest", "Write limits that the clients of an access log keep"),
+        app.add_subcommand("simulate", "Try rules on a fleet whose parts fail, in virtual time")}) {
     command->prefix_command()->set_help_flag();
     command->callback([command] { become_lab(*command); });
   }

@@ -42,6 +42,10 @@ class Fleet {
   // The same for all limits of a key that has no common name yet (Engine::await_hasher).
   virtual void admitted_early(const KeyName&, std::span<const Quota> /*limits*/,
                               std::int64_t /*cost*/, Instant /*now*/) {}
+  // The same of a key that only this node counts: its own counters are charged, under the name that
+  // the key gets.
+  virtual void counted_early(const KeyName&, std::span<const Quota> /*limits*/,
+                             std::int64_t /*cost*/, Instant /*now*/) {}
 
  protected:
   ~Fleet() = default;

@@ -244,13 +244,16 @@ bool Conclusion::has_charged() const {
       round_.items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
 }
 
-// Tells the fleet what this node's counters have counted while its store failed.
+// Tells the fleet what this node's counters have counted while its store failed, or under names
+// that keys are about to lose.
 void Conclusion::report_counted_alone() {
   if (!spends(operation_)) return;
   const bool others_count = has_charged();
   for (const auto& each : round_.items()) {
     const Item& item = *each;
-    const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
+    const bool is_early = engine_.awaits_hasher() && item.mode == Mode::kLocal;
+    const bool alone =
+        (item.answer.is_alone || is_early) && item.answer.cause == Answer::Cause::kCounted;
     const bool is_owed = item.own == Operation::kCharge || operation_ == Operation::kCharge;
     const bool is_kept = item.own != Operation::kLook && (others_count || item.is_apart());
     const bool counts = is_owed || (is_kept && !item.answer.over);
@@ -264,7 +267,8 @@ void Conclusion::report(const Item& item) {
   if (engine_.awaits_hasher()) {
     const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
     const KeyName name{.rule = rule, .bucket = item.bucket, .key = item.key};
-    return fleet.admitted_early(name, item.limits, ask.cost, now_);
+    return item.mode == Mode::kLocal ? fleet.counted_early(name, item.limits, ask.cost, now_)
+                                     : fleet.admitted_early(name, item.limits, ask.cost, now_);
   }
   for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
     fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now_);

@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "engine/engine.h"
 #include "store/redis/strict/split_store.h"
 
 namespace weir {
 namespace {
 
 constexpr Duration kPublishEvery = std::chrono::milliseconds(500);
+
+KeyHash hash_of_nothing(const KeyHasher& hasher) { return hasher.hash({}, Quota()); }
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
 
@@ -95,6 +98,11 @@ void RedisFleet::admitted_early(const KeyName& name, std::span<const Quota> limi
   early_.note(name, limits, cost, now);
 }
 
+void RedisFleet::counted_early(const KeyName& name, std::span<const Quota> limits,
+                               std::int64_t cost, Instant now) {
+  early_here_.note(name, limits, cost, now);
+}
+
 void RedisFleet::owe(const Charge& charge, std::int64_t entered, Instant now) {
   if (has_secret_) async_->owe(charge, entered, now);
 }
@@ -142,9 +150,18 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
 
 void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
   has_secret_ = true;
+  // If the fleet has taken this node's own secret, its counters know the keys already.
+  const bool are_renamed = hash_of_nothing(KeyHasher(options_.secret)) != hash_of_nothing(hasher);
   early_.tell(hasher, now, [&](const Charge& charge) {
-    own_counters_.enter(charge, now);  // which knows it by another name
+    if (are_renamed) own_counters_.enter(charge, now);
     async_->note_admitted(charge, now);
+  });
+  early_here_.tell(hasher, now, [&](const Charge& charge) {
+    if (!are_renamed) return;
+    ImmediateCheck check;
+    check.begin(Operation::kCharge);
+    check.add(charge.key, *charge.quota, charge.cost, charge.tag);
+    check.decide(core_.own_counters, now);
   });
   report(now);
 }

@@ -73,6 +73,8 @@ class RedisFleet final : public Fleet, RedisListener {
   void admitted_alone(const Charge& charge, Instant now) override;
   void admitted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
                       Instant now) override;
+  void counted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
+                     Instant now) override;
   // AsyncStore::owe(), of another process of this node.
   void owe(const Charge& charge, std::int64_t entered, Instant now);
 
@@ -121,6 +123,7 @@ class RedisFleet final : public Fleet, RedisListener {
   bool has_secret_ = false;
   OwnCounters own_counters_;
   EarlyCharges early_;
+  EarlyCharges early_here_;   // of keys that only this node counts
   std::string last_failure_;  // of decisions, in words
   std::unique_ptr<RedisClient> client_;
   std::optional<RedisSender> sender_;

@@ -35,6 +35,14 @@ class RedisFleetTest : public ::testing::Test {
     return options;
   }
 
+  // Another secret than that of the hasher.
+  RedisFleetOptions with_other_secret() {
+    RedisFleetOptions other = options();
+    unsigned next = 0;
+    for (std::byte& byte : other.secret.bytes) byte = static_cast<std::byte>(next++);
+    return other;
+  }
+
   void make_fleet() { make_fleet(options()); }
   void make_fleet(const RedisFleetOptions& options) {
     fleet_.emplace(
@@ -158,7 +166,7 @@ TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
 
 // A node that had just started forgot what it had admitted until then, debts included.
 TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
-  make_fleet();
+  make_fleet(with_other_secret());
   const KeyName name{.rule = "r", .bucket = "", .key = "k"};
   fleet_->admitted_early(name, {&quota_, 1}, 7, reactor_.now());
   connect();
@@ -179,6 +187,21 @@ TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
   batch_.on_done = [](Batch&) noexcept {};
   memory_->decide(batch_, reactor_.now());
   EXPECT_FALSE(decision_.allowed()) << "this node's own counters know it by the new name, too";
+}
+
+// A limit of mode local was admitted twice by a node that had just joined: once under each name.
+TEST_F(RedisFleetTest, CountsLocalKeysUnderTheirNewNames) {
+  const KeyName name{.rule = "r", .bucket = "", .key = "k"};
+  for (const bool is_own_secret : {false, true}) {
+    make_fleet(is_own_secret ? options() : with_other_secret());
+    fleet_->counted_early(name, {&quota_, 1}, 1, reactor_.now());
+    fleet_->use_secret(hasher_, reactor_.now());
+    const Charge charge{.key = hasher_.hash(name, quota_), .quota = &quota_};
+    Decision look = memory_->decide_one(Operation::kLook, charge, reactor_.now());
+    EXPECT_EQ(look.remaining, is_own_secret ? 1 : 0) << "its counters know it if that is its own";
+    memory_->decide_one(Operation::kReset, charge, reactor_.now());
+    fleet_.reset();
+  }
 }
 
 TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {

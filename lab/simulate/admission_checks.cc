@@ -1,0 +1,407 @@
+// The promises about how much is admitted.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rules/promise.h"
+#include "simulate/ledger.h"
+#include "simulate/promises.h"
+#include "simulate/world.h"
+#include "store/redis/leased/leased_key.h"
+
+namespace weir::sim {
+namespace {
+
+std::string about(World& world, const Part& part) {
+  return world.rules()[part.rule].id + " " + world.key_text(part.key);
+}
+
+// Something for each key of each rule, at each of some places.
+template <typename Value>
+class ByKey {
+ public:
+  Value& at(std::uint32_t rule, std::size_t place, std::uint32_t key) {
+    auto& keys = of(rule, place);
+    if (keys.size() <= key) keys.resize(key + 1);
+    return keys[key];
+  }
+  void forget(std::size_t place) {
+    for (auto& places : rules_) {
+      if (places.size() > place) places[place].clear();
+    }
+  }
+  void forget(std::uint32_t rule, std::size_t place) {
+    if (rules_.size() > rule && rules_[rule].size() > place) rules_[rule][place].clear();
+  }
+  void forget_all(std::uint32_t rule) {
+    if (rules_.size() > rule) rules_[rule].clear();
+  }
+
+ private:
+  std::vector<Value>& of(std::uint32_t rule, std::size_t place) {
+    if (rules_.size() <= rule) rules_.resize(rule + 1);
+    if (rules_[rule].size() <= place) rules_[rule].resize(place + 1);
+    return rules_[rule][place];
+  }
+  std::vector<std::vector<std::vector<Value>>> rules_;
+};
+
+// Whether the part was counted, by the counters that its mode names.
+bool is_charged(const Answered& answered, std::size_t index) {
+  const Answer& answer = answered.answers[index];
+  if (answered.is_unavailable || answer.is_alone) return false;
+  if (answer.cause != Answer::Cause::kCounted) return false;
+  const Verb verb = answered.asked.parts[index].verb;
+  if (verb == Verb::kLook) return false;
+  return verb == Verb::kCharge || answered.is_allowed();
+}
+
+std::int64_t units_of(const Part& part) {
+  return part.verb == Verb::kRefund ? -part.cost : part.cost;
+}
+
+bool is_plain(const Rule& rule) {
+  return rule.limits.empty() && rule.overrides.empty() && !rule.is_proportional && !rule.shadow &&
+         rule.enforced_percent == 100 && rule.overdraft == Rule::Overdraft::kNone &&
+         rule.surge_percent == 100 && rule.denial.delay_max == Duration(0);
+}
+
+class NeverOver final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "never over"; }
+
+  // What is given back may be so as soon as somebody asks, whatever the answer is.
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) {
+      const Rule& rule = world_.rules()[part.rule];
+      if (part.verb != Verb::kRefund || !is_plain(rule)) continue;
+      const bool is_local = world_.mode_of(part.rule) == Mode::kLocal;
+      const Instant at = is_local ? asked.at_node : asked.at_redis;
+      const Admission refund{.from = at, .to = at + world_.patience(), .units = -part.cost};
+      std::visit([&](auto& counted) { add(counted, rule.quota, refund, 0); },
+                 key_of(part, asked.node));
+    }
+  }
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Rule& rule = world_.rules()[part.rule];
+      if (!is_charged(answered, i) || !is_plain(rule)) continue;
+      const Mode mode = world_.mode_of(part.rule);
+      if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
+      if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
+      const bool is_local = mode == Mode::kLocal;
+      if (part.verb == Verb::kRefund) continue;
+      Admission admission = admission_of(answered, part.cost, mode);
+      Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
+      if (part.verb == Verb::kCharge) {
+        admission.is_always = true;
+        charges.push_back(admission);
+        continue;
+      }
+      Key& key = key_of(part, answered.asked.node);
+      count_charges(charges, key, rule.quota, admission.from);
+      std::int64_t forgiven = 0;
+      if (!is_local) forgiven = lost_.at(part.rule, 0, part.key).at(world_.now());
+      const bool is_over = std::visit(
+          [&](auto& counted) { return add(counted, rule.quota, admission, forgiven); }, key);
+      if (!is_over) continue;
+      if (is_local && is_excused(answered, rule, admission)) continue;
+      fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) + " admitted " +
+           std::to_string(admission.units) + " more: " +
+           std::visit([&](auto& counted) { return text_of(counted, rule.quota, admission); }, key) +
+           " of " + std::to_string(rule.quota.limit()) + ", mode " + std::string(mode_name(mode)));
+    }
+  }
+  void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
+    const Quota& quota = world_.rules()[rule].quota;
+    lost_.at(rule, 0, key).add(units, world_.now() + quota.window() + LeasedKey::kLongMax);
+    if (auto* level = std::get_if<BucketLevel>(&keys_.at(rule, 0, key))) level->forgive(units);
+  }
+  void restarted(std::size_t node) override {
+    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
+      if (world_.mode_of(rule) != Mode::kLocal) continue;
+      keys_.forget(rule, node);
+      charges_.forget(rule, node);
+    }
+  }
+  // What was counted on a clock that has stepped says nothing of the windows to come; nor do
+  // leases that are out.
+  void faulted(const Fault& fault) override {
+    if (fault.kind != Fault::Kind::kClock && fault.kind != Fault::Kind::kClockBack) return;
+    suspended_until_ = world_.now() + LeasedKey::kLongMax;
+    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
+      if (world_.mode_of(rule) == Mode::kLocal) continue;
+      keys_.forget_all(rule);
+      charges_.forget_all(rule);
+    }
+  }
+
+ private:
+  struct Sum : SpanSum {
+    std::int64_t most = 0;
+  };
+  using Charges = std::vector<Admission>;
+  using Key = std::variant<std::monostate, WindowCount, Sum, BucketLevel>;
+  // Those that were certainly there before.
+  static void count_charges(Charges& charges, Key& key, const Quota& quota, Instant before) {
+    std::erase_if(charges, [&](const Admission& charge) {
+      if (charge.to > before) return false;
+      std::visit([&](auto& counted) { add(counted, quota, charge, 0); }, key);
+      return true;
+    });
+  }
+  Key& key_of(const Part& part, std::size_t node) {
+    const Mode mode = world_.mode_of(part.rule);
+    Key& key = keys_.at(part.rule, mode == Mode::kLocal ? node : 0, part.key);
+    if (key.index() == 0) key = fresh(world_.rules()[part.rule].quota, mode);
+    return key;
+  }
+  static bool is_copied(const Quota& quota) {
+    return quota.algorithm() != Algorithm::kSlidingLog &&
+           quota.algorithm() != Algorithm::kExponentialBackoff;
+  }
+  static Key fresh(const Quota& quota, Mode mode) {
+    if (quota.algorithm() == Algorithm::kFixedWindow) return WindowCount();
+    if (quota.algorithm() == Algorithm::kTokenBucket && mode != Mode::kLeased) return BucketLevel();
+    Sum sum;
+    sum.most = quota.limit() + promise_of(quota, mode, 1).over;
+    return sum;
+  }
+  // When it was decided, on the clock that did it.
+  Admission admission_of(const Answered& answered, std::int64_t units, Mode mode) const {
+    if (mode == Mode::kLocal) {
+      return {.from = answered.asked.at_node,
+              .to = world_.machine(answered.asked.node).clock.at(answered.at),
+              .units = units};
+    }
+    const Instant from = answered.asked.at_redis;
+    const Instant to = world_.redis()->machine().clock.at(answered.at);
+    // A lease ends on the clock of its node.
+    const Duration drift =
+        mode == Mode::kLeased
+            ? Duration(2 * world_.scenario().drift * LeasedKey::kLongMax.count() / 1'000'000)
+            : Duration(0);
+    return {.from = std::min(from, to) - drift, .to = std::max(from, to) + drift, .units = units};
+  }
+
+  static bool add(std::monostate, const Quota&, const Admission&, std::int64_t) { return false; }
+  static bool add(WindowCount& count, const Quota& quota, const Admission& admission,
+                  std::int64_t forgiven) {
+    count.add(quota, admission);
+    return count.admitted(quota, admission.to) > quota.limit() + forgiven;
+  }
+  static bool add(Sum& sum, const Quota& quota, const Admission& admission, std::int64_t forgiven) {
+    sum.add(quota, admission);
+    return sum.admitted() > sum.most + forgiven;
+  }
+  static bool add(BucketLevel& level, const Quota& quota, const Admission& admission,
+                  std::int64_t) {
+    level.add(quota, admission);
+    return level.is_over(quota);
+  }
+  static std::string text_of(std::monostate, const Quota&, const Admission&) { return {}; }
+  static std::string text_of(const WindowCount& count, const Quota& quota, const Admission& last) {
+    return std::to_string(count.admitted(quota, last.to)) + " in a window";
+  }
+  static std::string text_of(const Sum& sum, const Quota&, const Admission&) {
+    return std::to_string(sum.admitted()) + " within a window's length, at most " +
+           std::to_string(sum.most);
+  }
+  static std::string text_of(const BucketLevel& level, const Quota&, const Admission&) {
+    return std::to_string(level.level()) + " in the bucket";
+  }
+
+  // A node that had no memory for all keys has forgotten some. One that had nothing left goes last.
+  bool is_excused(const Answered& answered, const Rule&, const Admission&) const {
+    SimNode* const node = world_.node(answered.asked.node);
+    return node != nullptr && node->memory().stats().evictions > 0;
+  }
+
+  ByKey<Key> keys_;
+  ByKey<Charges> charges_;
+  ByKey<Forgiven> lost_;
+  Instant suspended_until_{};
+};
+
+class CountsExactly final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "counts exactly"; }
+
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Rule& rule = world_.rules()[part.rule];
+      const Answer& answer = answered.answers[i];
+      if (world_.mode_of(part.rule) != Mode::kLocal || !is_plain(rule)) continue;
+      if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
+      Key& key = keys_.at(part.rule, answered.asked.node, part.key);
+      const bool is_counted = answer.cause == Answer::Cause::kCounted && !answered.is_unavailable;
+      if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
+      if (key.is_unclear || !is_counted) continue;
+      if (answered.at != answered.asked.at) {
+        key.is_unclear = true;  // other parts have waited
+        continue;
+      }
+      const Instant at = answered.asked.at_node;
+      const std::int64_t left = rule.quota.limit() - key.count.admitted(rule.quota, at);
+      const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
+      key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
+      const bool is_right =
+          answer.decision.remaining == left - charged && answer.allowed() == (part.cost <= left);
+      if (is_right || is_short_of_memory(answered)) continue;
+      fail(about(world_, part) + ": " + std::to_string(left) + " were left, it asked for " +
+           std::to_string(part.cost) + " and was " + (answer.allowed() ? "allowed" : "denied") +
+           " with " + std::to_string(answer.decision.remaining) + " left");
+    }
+  }
+  void restarted(std::size_t node) override { keys_.forget(node); }
+
+ private:
+  struct Key {
+    WindowCount count;
+    bool is_unclear = false;
+  };
+  bool is_short_of_memory(const Answered& answered) const {
+    SimNode* const node = world_.node(answered.asked.node);
+    return node == nullptr || node->memory().stats().evictions > 0;
+  }
+
+  ByKey<Key> keys_;
+};
+
+// Of fixed windows: what a node admits while it is alone, and what it had admitted before in the
+// same window, are its share.
+class AloneWithinShare final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "alone within its share"; }
+
+  void answered(const Answered& answered) override {
+    if (!answered.is_allowed()) return;
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Rule& rule = world_.rules()[part.rule];
+      const Answer& answer = answered.answers[i];
+      if (part.verb != Verb::kHit || !is_plain(rule) || !answer.is_alone) continue;
+      if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
+      if (rule.on_store_failure != OnStoreFailure::kLocal) continue;
+      SimNode* const node = world_.node(answered.asked.node);
+      if (node == nullptr) continue;
+      WindowCount& count = keys_.at(part.rule, answered.asked.node, part.key);
+      const Instant at = world_.machine(answered.asked.node).clock.at(answered.at);
+      count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = part.cost});
+      // As many as it knows of: at least itself.
+      const std::int64_t share = rule.quota.limit();
+      if (count.admitted(rule.quota, at) <= share || node->memory().stats().evictions > 0) continue;
+      fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
+           " admitted by itself " + std::to_string(count.admitted(rule.quota, at)) + " of " +
+           std::to_string(share));
+    }
+  }
+  void restarted(std::size_t node) override { keys_.forget(node); }
+
+ private:
+  ByKey<WindowCount> keys_;
+};
+
+// Of fixed windows whose nodes' clocks agree.
+class AsyncStops final : public Check {
+ public:
+  explicit AsyncStops(World& world) : Check(world) {
+    const Scenario& scenario = world.scenario();
+    is_exact_ = scenario.skew == Duration(0) && scenario.drift == 0 && scenario.loss <= 0;
+    trip_ = 2 * (scenario.latency + scenario.jitter) + std::chrono::milliseconds(25);
+  }
+  std::string_view promise() const override { return "async stops"; }
+
+  void answered(const Answered& answered) override {
+    if (!is_exact_ || !answered.is_allowed()) return;
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Rule& rule = world_.rules()[part.rule];
+      if (world_.mode_of(part.rule) != Mode::kAsync || part.verb == Verb::kLook) continue;
+      if (!is_plain(rule) || rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
+      if (answered.answers[i].cause != Answer::Cause::kCounted) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      const std::int64_t window = epoch_us(answered.asked.at) / rule.quota.window().count();
+      if (window != key.window) key = {.window = window};
+      key.admitted += units_of(part);
+      if (part.verb != Verb::kHit) key.is_unclear = true;
+      if (key.admitted >= rule.quota.limit() && key.full_since == Instant{}) {
+        key.full_since = answered.at;
+        continue;
+      }
+      const Duration late = answered.asked.at - key.full_since;
+      if (key.full_since == Instant{} || key.is_unclear || late <= bound()) continue;
+      if (!world_.is_whole_for(rule.quota.window() + std::chrono::seconds(10))) continue;
+      fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
+           " admitted more " + format_duration(late) + " after all had admitted " +
+           std::to_string(rule.quota.limit()));
+    }
+  }
+
+ private:
+  struct Key {
+    std::int64_t window = -1;
+    std::int64_t admitted = 0;
+    Instant full_since{};
+    bool is_unclear = false;
+  };
+  Duration bound() const { return world_.sync_interval() + 2 * trip_; }
+
+  bool is_exact_;
+  Duration trip_;
+  ByKey<Key> keys_;
+};
+
+// Counts exactly, in windows as fixed ones have, all that the nodes admit together.
+class Misjudged final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "misjudged"; }
+
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Answer& answer = answered.answers[i];
+      const Rule& rule = world_.rules()[part.rule];
+      if (answer.cause != Answer::Cause::kCounted && !answer.is_alone) continue;
+      if (part.verb != Verb::kHit || answered.is_unavailable) continue;
+      WindowCount& count = keys_.at(part.rule, 0, part.key);
+      const std::int64_t before = count.admitted(rule.quota, answered.asked.at);
+      if (!answer.allowed()) {
+        world_.note_misjudged(part.rule, 0, before + part.cost <= rule.quota.limit() ? 1 : 0);
+      } else if (answered.is_allowed()) {
+        count.add(rule.quota,
+                  {.from = answered.asked.at, .to = answered.asked.at, .units = part.cost});
+        const std::int64_t over = before + part.cost - std::max(before, rule.quota.limit());
+        world_.note_misjudged(part.rule, std::max<std::int64_t>(0, over), 0);
+      }
+    }
+  }
+
+ private:
+  ByKey<WindowCount> keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<Check> make_never_over(World& world) { return std::make_unique<NeverOver>(world); }
+std::unique_ptr<Check> make_counts_exactly(World& world) {
+  return std::make_unique<CountsExactly>(world);
+}
+std::unique_ptr<Check> make_alone_within_share(World& world) {
+  return std::make_unique<AloneWithinShare>(world);
+}
+std::unique_ptr<Check> make_async_stops(World& world) {
+  return std::make_unique<AsyncStops>(world);
+}
+std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
+
+}  // namespace weir::sim

@@ -1,0 +1,87 @@
+// Checks: the promises of Weir, each a class that watches a simulation and says when it is broken.
+//
+// A check hears of each request when it is asked and when it is answered, of faults, and looks
+// around now and then. The first that fails ends the simulation.
+//
+// Thread rule: one thread. Tested by simulate_test.cc; that each can fail is shown by mutants.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/ask.h"
+#include "simulate/scenario.h"
+
+namespace weir::sim {
+
+class World;
+
+enum class Verb : std::uint8_t { kHit, kLook, kCharge, kRefund };
+
+// One rule and key of a request.
+struct Part {
+  std::uint32_t rule = 0;  // its place among the rules
+  std::uint32_t key = 0;
+  std::int64_t cost = 1;
+  Verb verb = Verb::kHit;
+};
+
+// A request, all its parts or none. Times are true.
+struct Asked {
+  std::size_t node = 0;
+  std::size_t life = 0;
+  std::size_t source = 0;  // of traffic; kNoSource: a step
+  std::vector<Part> parts;
+  Instant at{};
+  Instant at_node{};   // on the node's clock
+  Instant at_redis{};  // on that of Redis
+  std::uint64_t number = 0;
+
+  static constexpr std::size_t kNoSource = SIZE_MAX;
+};
+
+struct Answered {
+  const Asked& asked;
+  Instant at{};
+  bool is_unavailable = false;
+  const std::vector<Answer>& answers;  // parallel to the parts
+
+  bool is_allowed() const {
+    for (const Answer& answer : answers) {
+      if (!answer.allowed()) return false;
+    }
+    return !is_unavailable;
+  }
+};
+
+class Check {
+ public:
+  explicit Check(World& world) : world_(world) {}
+  virtual ~Check() = default;
+
+  virtual std::string_view promise() const = 0;
+  virtual void asked(const Asked&) {}
+  virtual void answered(const Answered&) {}
+  // Of a key so many units are charged in Redis no more, though it had confirmed them.
+  virtual void lost(std::uint32_t /*rule*/, std::uint32_t /*key*/, std::int64_t /*units*/) {}
+  // A node has started again.
+  virtual void restarted(std::size_t /*node*/) {}
+  virtual void faulted(const Fault&) {}
+  // Every quarter of a second, and at the end.
+  virtual void look() {}
+  virtual void end() {}
+
+ protected:
+  void fail(const std::string& what);
+  World& world_;
+};
+
+// All of them.
+std::vector<std::unique_ptr<Check>> make_checks(World& world);
+
+}  // namespace weir::sim

@@ -1,0 +1,159 @@
+// Scenarios of chance. Each feature is in some of them: what many have in common hides nothing.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/duration_text.h"
+#include "base/prng.h"
+#include "simulate/scenario.h"
+
+namespace weir::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kQuiet = seconds(13);  // in which the fleet recovers
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : chance_(seed) {}
+
+  Scenario scenario() {
+    Scenario drawn;
+    is_shared_ = one_in(5) ? false : true;
+    has_faults_ = is_shared_ ? !one_in(4) : one_in(2);
+    drawn.nodes = is_shared_ ? between(1, 4) : 1;
+    busy_ = seconds(between(3, 12));
+    drawn.length = busy_ + (has_faults_ ? kQuiet : Duration(seconds(1)));
+    if (one_in(3)) drawn.latency = Duration(between(50, 4'000));
+    if (one_in(3)) drawn.jitter = Duration(between(0, 4'000));
+    drawn.settings = settings(drawn);
+    for (std::int64_t i = between(1, 3); i > 0; --i) drawn.rules.push_back(rule(drawn));
+    if (one_in(6)) drawn.loss = static_cast<double>(between(1, 30)) / 10;
+    if (one_in(3)) drawn.skew = milliseconds(between(1, 5'000));
+    if (one_in(3)) drawn.drift = between(1, 300);
+    for (std::int64_t i = between(1, 3); i > 0; --i) drawn.traffic.push_back(source(drawn));
+    for (std::int64_t i = has_faults_ ? between(1, 5) : 0; i > 0; --i) {
+      drawn.faults.push_back(fault(drawn));
+    }
+    std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
+    return drawn;
+  }
+
+ private:
+  bool one_in(std::uint32_t many) { return chance_.below(many) == 0; }
+  std::int64_t between(std::int64_t least, std::int64_t most) {
+    return least + chance_.below(static_cast<std::uint32_t>(most - least + 1));
+  }
+  template <typename Value, std::size_t kSize>
+  const Value& any_of(const std::array<Value, kSize>& values) {
+    return values[chance_.below(kSize)];
+  }
+  // Small ones as likely as large ones.
+  std::int64_t size(std::int64_t most) {
+    std::int64_t value = between(1, most);
+    while (value > 1 && one_in(2)) value = (value + 1) / 2;
+    return value;
+  }
+
+  // A deadline that Redis can keep.
+  std::string settings(const Scenario& drawn) {
+    const Duration trip = 2 * (drawn.latency + drawn.jitter);
+    constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "leased"};
+    std::string text = "{\"max_keys\":" + std::to_string(one_in(4) ? 1024 : 16384);
+    if (is_shared_) {
+      text += R"(,"store":{"redis":"redis://redis","mode":")" + std::string(any_of(kModes)) +
+              "\",\"deadline\":\"" + format_duration(trip + milliseconds(between(5, 60))) +
+              "\",\"sync_interval\":\"" + format_duration(milliseconds(any_of(kIntervals))) + "\"}";
+    }
+    return text + "}";
+  }
+
+  std::string rule(const Scenario& drawn) {
+    constexpr std::array<std::string_view, 6> kAlgorithms = {"fixed_window", "fixed_window",
+                                                             "token_bucket", "sliding_window",
+                                                             "sliding_log",  "fixed_window"};
+    constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "local"};
+    constexpr std::array<std::int64_t, 6> kWindows = {1, 1, 2, 5, 10, 60};
+    constexpr std::array<std::string_view, 4> kFailures = {"local", "local", "allow", "deny"};
+    const auto algorithm = any_of(kAlgorithms);
+    const std::int64_t limit = size(300);
+    std::string text = "{\"id\":\"r" + std::to_string(drawn.rules.size()) + "\",\"algorithm\":\"" +
+                       std::string(algorithm) + "\",\"limit\":" + std::to_string(limit) +
+                       ",\"window\":\"" + std::to_string(any_of(kWindows)) + "s\"";
+    if (algorithm == "token_bucket" && one_in(2)) {
+      text += ",\"burst\":" + std::to_string(size(2 * limit));
+    }
+    if (is_shared_ && one_in(3)) text += ",\"mode\":\"" + std::string(any_of(kModes)) + "\"";
+    if (is_shared_ && one_in(2)) {
+      text += ",\"on_store_failure\":\"" + std::string(any_of(kFailures)) + "\"";
+    }
+    if (one_in(6)) text += ",\"on_deny\":{\"block\":\"" + std::to_string(between(2, 20)) + "s\"}";
+    return text + "}";
+  }
+
+  TrafficSource source(const Scenario& drawn) {
+    using Kind = TrafficSource::Kind;
+    constexpr std::array kKinds = {Kind::kSteady, Kind::kSteady,  Kind::kBursts, Kind::kCron,
+                                   Kind::kAttack, Kind::kPatient, Kind::kHasty};
+    TrafficSource source{.kind = any_of(kKinds)};
+    source.keys = source.kind == Kind::kAttack ? 20'000 : size(20);
+    source.rate = static_cast<double>(size(source.kind == Kind::kCron ? 20 : 200));
+    if (source.kind == Kind::kCron) source.keys = size(8);
+    if (source.kind == Kind::kPatient || source.kind == Kind::kHasty) {
+      source.rate = static_cast<double>(size(20));
+      source.keys = size(8);
+    }
+    const auto rules = static_cast<std::int64_t>(drawn.rules.size());
+    const std::int64_t first = between(0, rules - 1);
+    source.rules = {"r" + std::to_string(first)};
+    if (rules > 1 && one_in(4)) source.rules.push_back("r" + std::to_string((first + 1) % rules));
+    if (one_in(4)) source.cost = size(8);
+    if (one_in(4)) source.node = between(0, drawn.nodes - 1);
+    if (one_in(5)) source.looks = between(1, 40);
+    if (one_in(6)) source.refunds = between(1, 20);
+    if (one_in(6)) source.charges = between(1, 10);
+    if (one_in(4)) source.from = Duration(chance_.below(2'000'000));
+    source.until = has_faults_ ? std::optional(busy_ + seconds(between(0, 12))) : std::nullopt;
+    return source;
+  }
+
+  Fault fault(const Scenario& drawn) {
+    const auto first = is_shared_ ? Fault::Kind::kCut : Fault::Kind::kKill;
+    const auto kinds = static_cast<std::int64_t>(Fault::Kind::kLift) + 1;
+    Fault fault{.kind =
+                    static_cast<Fault::Kind>(between(static_cast<std::int64_t>(first), kinds - 1))};
+    fault.at = Duration(chance_.below(static_cast<std::uint32_t>(busy_.count() * 3 / 4)));
+    const Duration left = busy_ - fault.at;
+    fault.length = std::min<Duration>(left, milliseconds(between(1, one_in(2) ? 300 : 4'000)));
+    if (drawn.nodes > 1 && !one_in(3)) fault.node = between(0, drawn.nodes - 1);
+    if (fault.kind == Fault::Kind::kFailover) fault.length = milliseconds(between(0, 200));
+    if (fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift) {
+      fault.rule = one_in(2) ? "" : "r0";
+      fault.key = "k" + std::to_string(between(0, 3));
+      fault.node = between(0, drawn.nodes - 1);
+      if (fault.kind == Fault::Kind::kBlock) fault.length = seconds(between(2, 40));
+    }
+    return fault;
+  }
+
+  static constexpr std::array<std::int64_t, 5> kIntervals = {50, 100, 250, 500, 1000};
+
+  Prng chance_;
+  bool is_shared_ = false;
+  bool has_faults_ = false;
+  Duration busy_{};
+};
+
+}  // namespace
+
+Scenario draw_scenario(std::uint64_t seed) {
+  Scenario scenario = Draw(seed).scenario();
+  scenario.name = "drawn from seed " + std::to_string(seed);
+  return scenario;
+}
+
+}  // namespace weir::sim

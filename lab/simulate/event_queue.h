@@ -1,0 +1,103 @@
+// EventQueue: what happens in a simulation, in the order of its times. Two things at one time
+// happen in the order in which they were set.
+//
+//   class Tick final : public Happening {
+//     void happen(Instant now) override { ...; set(now + 1s); }
+//   };
+//
+// Time is true time, which no machine of the simulation knows (machine.h).
+//
+// Thread rule: one thread. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "weir/time.h"
+
+namespace weir::sim {
+
+class Happening;
+
+class EventQueue {
+ public:
+  explicit EventQueue(Instant start) : now_(start) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  Instant now() const { return now_; }
+  std::uint64_t happened() const { return happened_; }
+
+  // The next thing happens, if it is due by `end`. False: nothing is, and it is `end`.
+  bool step(Instant end);
+
+ private:
+  friend class Happening;
+
+  struct Entry {
+    Instant when;
+    std::uint64_t order;
+    std::uint32_t place;
+
+    bool operator>(const Entry& other) const {
+      return when != other.when ? when > other.when : order > other.order;
+    }
+  };
+  // One for each happening. It has one entry at most that counts, which may be earlier than what
+  // was set last: then it is set again when it comes up.
+  struct Place {
+    Happening* what = nullptr;
+    Instant when = Instant::max();
+    Instant entry_when = Instant::max();
+    std::uint64_t entry = 0;
+  };
+
+  std::uint32_t add(Happening& what);
+  void remove(std::uint32_t place);
+  void set(std::uint32_t place, Instant when);
+  void push(std::uint32_t place);
+
+  Instant now_;
+  std::uint64_t orders_ = 0;
+  std::uint64_t happened_ = 0;
+  std::vector<Entry> entries_;  // a heap
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+};
+
+// Something that happens once at the time that was set last, and may set itself again.
+class Happening {
+ public:
+  explicit Happening(EventQueue& queue) : queue_(queue), place_(queue.add(*this)) {}
+  virtual ~Happening() { queue_.remove(place_); }
+  Happening(const Happening&) = delete;
+  Happening& operator=(const Happening&) = delete;
+
+  // Instant::max(): never. A time that has passed: as soon as it is its turn.
+  void set(Instant when) { queue_.set(place_, when); }
+  EventQueue& queue() { return queue_; }
+
+  // It may destroy itself.
+  virtual void happen(Instant now) = 0;
+
+ private:
+  EventQueue& queue_;
+  const std::uint32_t place_;
+};
+
+// The same for a function.
+class Task final : public Happening {
+ public:
+  Task(EventQueue& queue, std::function<void(Instant now)> act)
+      : Happening(queue), act_(std::move(act)) {}
+  void happen(Instant now) override { act_(now); }
+
+ private:
+  std::function<void(Instant)> act_;
+};
+
+}  // namespace weir::sim

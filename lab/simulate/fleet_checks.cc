@@ -1,0 +1,211 @@
+// The promises about answers, blocks, memory and the fleet.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulate/promises.h"
+#include "simulate/world.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr Duration kSecond = std::chrono::seconds(1);
+
+class AnsweredInTime final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "answered in time"; }
+
+  void answered(const Answered& answered) override { judge(answered.asked, answered.at); }
+  void look() override {
+    world_.each_waiting([this](const Asked& asked) { judge(asked, world_.now()); });
+  }
+
+ private:
+  void judge(const Asked& asked, Instant at) {
+    if (at - asked.at <= world_.patience() + kSlack) return;
+    const Machine& machine = world_.machine(asked.node);
+    if (machine.frozen_until >= asked.at) return;
+    fail("request " + std::to_string(asked.number) + " at node " + std::to_string(asked.node) +
+         " waits for " + format_duration(at - asked.at));
+  }
+  static constexpr Duration kSlack = std::chrono::milliseconds(1);
+};
+
+class RetryTruthful final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "retry_after is true"; }
+
+  void answered(const Answered& answered) override {
+    const Asked& asked = answered.asked;
+    if (asked.source == Asked::kNoSource || asked.parts.size() != 1) return;
+    const TrafficSource& source = world_.scenario().traffic[asked.source];
+    const Part& part = asked.parts.front();
+    const bool is_simple = source.kind == TrafficSource::Kind::kPatient && source.cost == 1 &&
+                           source.looks + source.refunds + source.charges == 0;
+    if (!is_simple || !is_decided_at_one_place(source, part.rule)) return;
+    const Answer& answer = answered.answers.front();
+    const auto key = std::pair(part.rule, part.key);
+    const auto told = told_.find(key);
+    const bool is_whole = told != told_.end() && !answer.is_alone && !answered.is_unavailable &&
+                          world_.is_whole_for(world_.now() - told->second.at + kSecond);
+    if (is_whole && !answer.allowed() && asked.at >= told->second.retry) {
+      return fail(world_.rules()[part.rule].id + " " + world_.key_text(part.key) +
+                  " came back when it was told to, " + format_duration(asked.at - told->second.at) +
+                  " later, and is to wait for " + format_duration(answer.decision.retry_after));
+    }
+    told_.erase(key);
+    const bool is_told = !answer.allowed() && answer.decision.verdict == Verdict::kDenied &&
+                         !answer.is_alone && !answer.decision.is_store_full;
+    if (is_told) {
+      told_[key] = {.at = answered.at, .retry = answered.at + answer.decision.retry_after};
+    }
+  }
+  void restarted(std::size_t) override { told_.clear(); }
+
+ private:
+  struct Told {
+    Instant at;
+    Instant retry;
+  };
+  bool is_decided_at_one_place(const TrafficSource& source, std::uint32_t rule) const {
+    const Mode mode = world_.mode_of(rule);
+    if (world_.rules()[rule].enforced_percent < 100 || world_.scenario().drift > 0) return false;
+    if (mode == Mode::kStrict) return true;
+    return mode == Mode::kLocal && (source.node || world_.nodes() == 1);
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Told> told_;
+};
+
+class BlocksReachAll final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "blocks reach all"; }
+
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const bool may_block = !world_.rules()[part.rule].denial.blocks.empty();
+      if (may_block && !answered.answers[i].allowed()) {
+        acts_[{world_.rules()[part.rule].id, world_.key_text(part.key)}] = world_.now();
+      }
+    }
+  }
+  void faulted(const Fault& fault) override {
+    const bool is_act = fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift;
+    if (is_act) acts_[{fault.rule, fault.key}] = world_.now();
+  }
+  void look() override {
+    if (!world_.is_whole_for(kBound)) return;
+    for (const auto& [name, at] : acts_) {
+      if (world_.now() - at >= kBound) compare(name.first, name.second);
+    }
+  }
+
+ private:
+  // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
+  static constexpr Duration kBound = 8 * kSecond;
+
+  void compare(const std::string& rule, const std::string& key) {
+    const SimNode* first = nullptr;
+    std::optional<Duration> left;
+    std::size_t first_number = 0;
+    for (std::size_t number = 0; number < world_.nodes(); ++number) {
+      SimNode* const node = world_.node(number);
+      if (node == nullptr || !node->is_sharing()) continue;
+      std::optional<Duration> here;
+      if (const auto until = node->blocks().until(rule, key, node->now())) {
+        here = *until - node->now();
+      }
+      const bool ends_soon = here.value_or(left.value_or(Duration(0))) < kSecond;
+      if (first != nullptr && here.has_value() != left.has_value() && !ends_soon) {
+        return fail("rule '" + rule + "', key '" + key + "': blocked at node " +
+                    std::to_string(here ? number : first_number) + ", not at node " +
+                    std::to_string(here ? first_number : number));
+      }
+      if (first == nullptr) {
+        first = node;
+        left = here;
+        first_number = number;
+      }
+    }
+  }
+  std::map<std::pair<std::string, std::string>, Instant> acts_;
+};
+
+class MemoryBounded final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "memory is bounded"; }
+
+  void look() override {
+    sizes_.resize(world_.nodes());
+    for (std::size_t number = 0; number < world_.nodes(); ++number) {
+      SimNode* const node = world_.node(number);
+      if (node == nullptr) continue;
+      const MemoryStoreStats stats = node->memory().stats();
+      if (sizes_[number] == 0) sizes_[number] = stats.bytes;
+      if (stats.bytes != sizes_[number] || stats.log_entries > 4 * stats.capacity) {
+        fail("node " + std::to_string(number) + " holds " + std::to_string(stats.bytes) +
+             " bytes and " + std::to_string(stats.log_entries) + " times of logs");
+      }
+      if (node->blocks().size() > BlockList::kBlocksMax) fail("too many blocks");
+    }
+  }
+
+ private:
+  std::vector<std::uint64_t> sizes_;
+};
+
+class Recovers final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "recovers"; }
+
+  void end() override {
+    const Scenario& scenario = world_.scenario();
+    const Duration trip = 2 * (scenario.latency + scenario.jitter) + std::chrono::milliseconds(2);
+    if (trip >= world_.patience() || scenario.loss > 0) return;  // it may fail at any time
+    if (world_.redis() == nullptr || !world_.is_whole_for(kBound)) return;
+    std::int64_t alive = 0;
+    for (std::size_t i = 0; i < world_.nodes(); ++i) alive += world_.node(i) != nullptr;
+    for (std::size_t i = 0; i < world_.nodes(); ++i) {
+      if (world_.node(i) == nullptr) continue;
+      FleetState& state = world_.node(i)->fleet()->state();
+      const FleetHealth health = state.health();
+      if (!health.is_healthy) {
+        return fail("node " + std::to_string(i) + " does not share: " + health.reason);
+      }
+      if (state.live_nodes() != alive) {
+        return fail("node " + std::to_string(i) + " knows of " +
+                    std::to_string(state.live_nodes()) + " nodes of " + std::to_string(alive));
+      }
+    }
+  }
+
+ private:
+  // The longest wait of a link, a beat, and until a node that is silent counts no more.
+  static constexpr Duration kBound = 12 * kSecond;
+};
+
+}  // namespace
+
+std::unique_ptr<Check> make_answered_in_time(World& world) {
+  return std::make_unique<AnsweredInTime>(world);
+}
+std::unique_ptr<Check> make_retry_truthful(World& world) {
+  return std::make_unique<RetryTruthful>(world);
+}
+std::unique_ptr<Check> make_blocks_reach_all(World& world) {
+  return std::make_unique<BlocksReachAll>(world);
+}
+std::unique_ptr<Check> make_memory_bounded(World& world) {
+  return std::make_unique<MemoryBounded>(world);
+}
+std::unique_ptr<Check> make_recovers(World& world) { return std::make_unique<Recovers>(world); }
+
+}  // namespace weir::sim

@@ -1,0 +1,160 @@
+// What a key was admitted, counted again by the plainest means, and whether that is too much.
+//
+// An admission has an interval: it was decided some time between the two instants, on the clock
+// that decides. So only what is over whatever happened in between is called over. Units that a
+// Redis has confirmed and then lost come on top, for as long as they would have counted.
+//
+// Thread rule: values. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir::sim {
+
+struct Admission {
+  Instant from;  // not decided before
+  Instant to;    // nor after
+  std::int64_t units = 0;
+  bool is_always = false;  // it counts whether or not it fits: up to what a key may owe
+};
+
+// Of a charge that always counts what a key can still owe counts, when it can owe so much more.
+inline std::int64_t capped(const Admission& admission, std::int64_t room) {
+  if (!admission.is_always) return admission.units;
+  return std::clamp<std::int64_t>(room, 0, admission.units);
+}
+
+// Units of each window that begins at a multiple of its length, certainly admitted in it.
+class WindowCount {
+ public:
+  void add(const Quota& quota, const Admission& admission) {
+    const std::int64_t window = number(quota, admission.from);
+    const bool is_in_one = window == number(quota, admission.to);
+    if (is_in_one) {
+      std::int64_t& units = count(window);
+      units += capped(admission, quota.debt_max() - units);
+    } else if (admission.units < 0) {  // given back in either
+      count(window) += admission.units;
+      count(window + 1) += admission.units;
+    }
+  }
+  std::int64_t admitted(const Quota& quota, Instant at) const {
+    const std::int64_t window = number(quota, at);
+    const Count& found = counts_[static_cast<std::size_t>(window) % counts_.size()];
+    return found.window == window ? found.units : 0;
+  }
+  void forget() { counts_ = {}; }
+
+ private:
+  struct Count {
+    std::int64_t window = -1;
+    std::int64_t units = 0;
+  };
+  static std::int64_t number(const Quota& quota, Instant at) {
+    return epoch_us(at) / quota.window().count();
+  }
+  std::int64_t& count(std::int64_t window) {
+    Count& found = counts_[static_cast<std::size_t>(window) % counts_.size()];
+    if (found.window != window) found = {.window = window};
+    return found.units;
+  }
+  std::array<Count, 4> counts_{};
+};
+
+// Units that were certainly admitted within one span of a window's length up to now.
+class SpanSum {
+ public:
+  void add(const Quota& quota, const Admission& admission) {
+    newest_ = std::max(newest_, admission.to);
+    Admission counted = admission;
+    counted.units = capped(admission, quota.debt_max() - sum_);
+    sum_ += counted.units;
+    auto at = admissions_.end();
+    while (at != admissions_.begin() && std::prev(at)->from > admission.from) --at;
+    admissions_.insert(at, counted);
+    while (!admissions_.empty() && admissions_.front().from <= newest_ - quota.window()) {
+      sum_ -= admissions_.front().units;
+      admissions_.pop_front();
+    }
+  }
+  std::int64_t admitted() const { return sum_; }
+  void forget() { *this = {}; }
+
+ private:
+  std::deque<Admission> admissions_;
+  std::int64_t sum_ = 0;
+  Instant newest_{};
+};
+
+// The level of a bucket that each admission fills, as late as it may have been, and that drains
+// meanwhile. What the interval leaves open is what drains within it.
+class BucketLevel {
+ public:
+  void add(const Quota& quota, const Admission& admission) {
+    drain(quota, admission.to);
+    const auto room = quota.debt_max() - static_cast<std::int64_t>(std::floor(level_));
+    const auto units = static_cast<double>(capped(admission, room));
+    // What is given back fills no bucket above its brim.
+    level_ = units < 0 ? std::max(std::min(level_, 0.0), level_ + units) : level_ + units;
+    slack_ = std::max(slack_,
+                      per_us(quota) * static_cast<double>((admission.to - admission.from).count()));
+  }
+  // Above the burst.
+  bool is_over(const Quota& quota) const {
+    return level_ > static_cast<double>(quota.capacity()) + slack_ + kRounding;
+  }
+  double level() const { return level_; }
+  // As if so many had not been admitted.
+  void forgive(std::int64_t units) { level_ -= static_cast<double>(units); }
+  void forget() { *this = {}; }
+
+ private:
+  static constexpr double kRounding = 1e-6;  // of sums of doubles
+
+  static double per_us(const Quota& quota) {
+    return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
+  }
+  void drain(const Quota& quota, Instant now) {
+    if (now <= at_) return;
+    const double drained = per_us(quota) * static_cast<double>((now - at_).count());
+    level_ = at_ == Instant{} ? 0 : level_ > 0 ? std::max(0.0, level_ - drained) : level_;
+    at_ = now;
+  }
+
+  double level_ = 0;
+  double slack_ = 0;
+  Instant at_{};
+};
+
+// Units that were lost, and until when they would have counted.
+class Forgiven {
+ public:
+  void add(std::int64_t units, Instant until) {
+    if (units > 0) lost_.push_back({.units = units, .until = until});
+  }
+  std::int64_t at(Instant now) {
+    std::erase_if(lost_, [&](const Lost& lost) { return lost.until < now; });
+    std::int64_t units = 0;
+    for (const Lost& lost : lost_) units += lost.units;
+    return units;
+  }
+  bool empty() const { return lost_.empty(); }
+
+ private:
+  struct Lost {
+    std::int64_t units;
+    Instant until;
+  };
+  std::vector<Lost> lost_;
+};
+
+}  // namespace weir::sim

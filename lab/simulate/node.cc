@@ -1,0 +1,89 @@
+#include "simulate/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/prng.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
+
+HashSecret secret_of(std::uint64_t seed) {
+  HashSecret secret;
+  Prng chance(seed);
+  for (std::byte& byte : secret.bytes) byte = static_cast<std::byte>(chance.next() >> 56);
+  return secret;
+}
+
+MemoryStoreOptions memory_of(const ServerSettings& settings) {
+  return {.max_keys = settings.max_keys, .precise_keys = settings.precise_keys};
+}
+
+}  // namespace
+
+SimNode::SimNode(Place place)
+    : place_(std::move(place)),
+      secret_(secret_of(place_.seed)),
+      name_("node" + std::to_string(place_.number) + "-" + std::to_string(place_.life)),
+      memory_(make_memory_store(memory_of(*place_.means.settings), now())),
+      hasher_(secret_),
+      blocks_(hasher_),
+      recent_(traffic_, now()),
+      switches_(place_.means.settings->switching, active_, [](const RuleSwitches::Change&) {}),
+      engine_(*memory_, hasher_, traffic_.add_core()),
+      pool_(engine_, blocks_, compiled(), DenialDoor::kHttp),
+      reactor_(place_.machine),
+      dialer_(place_.network, place_.machine, place_.number),
+      posts_(reactor_.make_alarm([this](Instant) {
+        for (auto& action : std::exchange(posted_, {})) action();
+      })),
+      seconds_(reactor_.make_alarm([this](Instant at) { follow_seconds(at); })) {
+  engine_.follow(active_);
+  seconds_->set(recent_.next_tick());
+  join();
+}
+
+SimNode::~SimNode() {
+  if (fleet_) fleet_->end(0);
+}
+
+RuleSetPtr SimNode::compiled() {
+  std::vector<Rule> rules = place_.means.rules;
+  number_rules(rules, traffic_.rules());
+  return std::make_shared<const RuleSet>(std::move(rules), place_.means.sources);
+}
+
+void SimNode::join() {
+  auto options = fleet_settings(place_.means.settings);
+  if (!options || !*options) return;
+  (*options)->node = name_;
+  (*options)->secret = secret_;
+  const auto say = [this](NodeFleet::Severity, const std::string& sentence) {
+    place_.say(sentence);
+  };
+  fleet_.emplace(
+      **std::move(options), 1,
+      NodeFleet::World{
+          .topics = {.blocks = blocks_, .traffic = recent_, .switches = switches_, .keys = keys_},
+          .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
+          .say = say},
+      now());
+  fleet_->begin(0, engine_, reactor_, dialer_, now());
+}
+
+void SimNode::post(std::function<void()> action) {
+  posted_.push_back(std::move(action));
+  posts_->set(Instant{});
+}
+
+// The fleet's seconds come between our own.
+void SimNode::follow_seconds(Instant now) {
+  recent_.tick(now);
+  switches_.decide(*recent_.snapshot(), pool_.rules(), now);
+  const Instant ended = std::max(recent_.next_tick(), now + kLookForSeconds / 10);
+  seconds_->set(std::min(ended, fleet_ ? now + kLookForSeconds : Instant::max()));
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,90 @@
+// SimNode: one running node of a simulation, put together as src/cli/node/node.cc does, of one
+// core, without doors and files: engine, memory, blocks, rules, traffic, and its part in the fleet.
+//
+// Thread rule: one thread. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/asks/asks_pool.h"
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "engine/switching/active_algorithms.h"
+#include "engine/switching/rule_switches.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
+#include "observe/traffic.h"
+#include "simulate/machine.h"
+#include "simulate/network.h"
+#include "simulate/scenario.h"
+#include "store/redis/fleet/node_fleet.h"
+#include "weir/memory_store.h"
+
+namespace weir::sim {
+
+class SimNode {
+ public:
+  struct Place {
+    std::size_t number = 0;
+    std::size_t life = 0;  // how often a node has started here before
+    Machine& machine;
+    Network& network;
+    const Means& means;
+    std::uint64_t seed = 0;
+    std::function<void(const std::string& sentence)> say{};
+  };
+
+  explicit SimNode(Place place);
+  ~SimNode();
+  SimNode(const SimNode&) = delete;
+  SimNode& operator=(const SimNode&) = delete;
+
+  Instant now() const { return place_.machine.now(); }
+  const RuleSet& rules() const { return *pool_.rules(); }
+  AsksPool& pool() { return pool_; }
+  BlockList& blocks() { return blocks_; }
+  MemoryStore& memory() { return *memory_; }
+  NodeFleet* fleet() { return fleet_ ? &*fleet_ : nullptr; }
+  // Keys have the names that all nodes know.
+  bool is_sharing() const { return !fleet_ || !engine_.awaits_hasher(); }
+  const KeyHasher& hasher() const { return engine_.hasher(); }
+
+  void reload() { pool_.use_rules(compiled()); }
+  // NodeFleet::leave().
+  bool leave() { return !fleet_ || fleet_->leave(0, now()); }
+
+ private:
+  RuleSetPtr compiled();
+  void join();
+  void post(std::function<void()> action);
+  void follow_seconds(Instant now);
+
+  const Place place_;
+  const HashSecret secret_;
+  const std::string name_;
+  std::unique_ptr<MemoryStore> memory_;
+  KeyHasher hasher_;
+  BlockList blocks_;
+  ActiveAlgorithms active_;
+  Traffic traffic_;
+  FleetKeys keys_{KeyTexts::kHidden};
+  RecentTraffic recent_;
+  RuleSwitches switches_;
+  Engine engine_;
+  AsksPool pool_;
+  SimReactor reactor_;
+  SimDialer dialer_;
+  std::deque<std::function<void()>> posted_;
+  std::unique_ptr<Alarm> posts_;
+  std::unique_ptr<Alarm> seconds_;
+  std::optional<NodeFleet> fleet_;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,40 @@
+// The promises that are checked, by their names. Each is in the file that says so.
+//
+// Thread rule: one thread. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <memory>
+
+#include "simulate/checks.h"
+
+namespace weir::sim {
+
+// ---- admission_checks.cc
+
+// No key is admitted more than its algorithm's own bound: by each node in mode local, by the fleet
+// in strict and leased. What Redis confirmed and then lost comes on top.
+std::unique_ptr<Check> make_never_over(World& world);
+// A fixed window of one node counts each unit once, and those of a denied list not at all.
+std::unique_ptr<Check> make_counts_exactly(World& world);
+// While its store fails, a node admits its share of the limit.
+std::unique_ptr<Check> make_alone_within_share(World& world);
+// In mode async every node denies soon after all of them have admitted the limit.
+std::unique_ptr<Check> make_async_stops(World& world);
+// What an exact count of all nodes would have decided otherwise. It never fails: it is figures.
+std::unique_ptr<Check> make_misjudged(World& world);
+
+// ---- fleet_checks.cc
+
+// Every request is answered by its deadline.
+std::unique_ptr<Check> make_answered_in_time(World& world);
+// Who comes back when it was told to, and is alone, is admitted.
+std::unique_ptr<Check> make_retry_truthful(World& world);
+// All nodes deny what one has blocked, and allow what one has lifted.
+std::unique_ptr<Check> make_blocks_reach_all(World& world);
+// Memory holds no more than it was made for.
+std::unique_ptr<Check> make_memory_bounded(World& world);
+// When nothing is broken any more, the nodes share again, and know of each other.
+std::unique_ptr<Check> make_recovers(World& world);
+
+}  // namespace weir::sim

@@ -1,0 +1,139 @@
+// Scenario: what happens in a simulation: rules, nodes, traffic, faults. How a file of one is
+// written says docs/internals/simulator.md; draw_scenario() makes one of chance.
+//
+// Rules and settings stay texts, as in a configuration: so a scenario can be written again, made
+// smaller, and kept.
+//
+// Thread rule: values. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::sim {
+
+// Where requests come from.
+struct TrafficSource {
+  enum class Kind : std::uint8_t {
+    kSteady,   // at random times, each independent of the others
+    kBursts,   // many at once, then nothing for long
+    kCron,     // all keys at the same moment, again and again
+    kAttack,   // a flood of keys that nobody has seen
+    kPatient,  // a client a key, that comes back when it was told to
+    kHasty,    // a client a key, that comes back at once, and sooner after each denial
+  };
+
+  Kind kind = Kind::kSteady;
+  std::vector<std::string> rules{};  // their ids; several: all or nothing
+  double rate = 10;                  // requests a second
+  std::int64_t keys = 10;
+  std::int64_t cost = 1;             // 1 to so many units, by chance
+  std::optional<std::int64_t> node;  // none: any, by chance
+  // Of a hundred requests so many look, give back, or count whether or not they fit.
+  std::int64_t looks = 0;
+  std::int64_t refunds = 0;
+  std::int64_t charges = 0;
+  Duration from{0};
+  std::optional<Duration> until{};
+};
+
+struct Fault {
+  enum class Kind : std::uint8_t {
+    kCut,        // the path between a node and Redis carries nothing
+    kHalfCut,    // only what a node sends arrives
+    kSlowPath,   // the path takes much longer
+    kPause,      // Redis stands still
+    kSlowRedis,  // each command takes long
+    kRestart,    // Redis forgets all
+    kFailover,   // a replica takes over, which lacks the last writes
+    kForget,     // Redis forgets its scripts
+    kEvict,      // Redis drops some keys
+    kReadOnly,   // Redis refuses to write
+    kFull,       // Redis has no memory
+    kHalfOpen,   // Redis forgets its connections, and says nothing
+    kClock,      // the clock of Redis steps
+    kClockBack,  // the same, backwards
+    kKill,       // a node dies, and another takes its place
+    kLeave,      // a node goes in good order, and another takes its place
+    kReload,     // a node gets its rules again
+    kFreeze,     // a node stands still
+    kBlock,      // a node blocks a key by hand
+    kLift,       // a node lifts that
+  };
+
+  Kind kind = Kind::kCut;
+  Duration at{0};
+  Duration length{0};                  // for so long, or by so much
+  std::optional<std::int64_t> node{};  // none: all
+  std::string rule{};                  // of a block
+  std::string key{};
+};
+
+// One request, and what is to be answered.
+struct Question {
+  Duration at{0};
+  std::int64_t node = 0;
+  std::string rule{};  // its id; empty: the first
+  std::string key{};
+  std::int64_t cost = 1;
+  enum class Verb : std::uint8_t { kHit, kLook, kCharge } verb = Verb::kHit;
+  std::optional<bool> allowed{};
+  std::optional<std::int64_t> left{};
+};
+
+struct Scenario {
+  std::string name;
+  Duration length = std::chrono::seconds(10);
+  std::int64_t nodes = 1;
+  std::string settings = "{}";                        // JSON, as a configuration has them
+  std::vector<std::string> rules{};                   // JSON
+  Duration latency = std::chrono::microseconds(300);  // one way
+  Duration jitter = std::chrono::microseconds(200);
+  double loss = 0;         // of packets, in percent
+  Duration skew{0};        // of clocks, at most
+  std::int64_t drift = 0;  // of clocks in a second, at most: microseconds
+  std::vector<TrafficSource> traffic{};
+  std::vector<Fault> faults{};
+  std::vector<Question> questions{};
+};
+
+// What a scenario's rules and settings mean.
+struct Means {
+  SettingValues settings;
+  std::vector<Rule> rules;
+  RequestSources sources;
+};
+
+inline constexpr std::string_view kRedisAddress = "redis:6379";
+
+// A mistake has its line and column. `file` is only a name.
+Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::string& file);
+Result<Means, ConfigErrors> means_of(const Scenario& scenario);
+
+// A text that read_scenario() reads as the same.
+std::string to_yaml(const Scenario& scenario);
+
+// A scenario of chance: each feature is in some of them.
+Scenario draw_scenario(std::uint64_t seed);
+
+// The faults end here; afterwards the fleet has to recover.
+Duration last_fault(const Scenario& scenario);
+
+std::string_view name_of(Fault::Kind kind);
+std::string_view name_of(TrafficSource::Kind kind);
+bool is_about_redis(Fault::Kind kind);
+// Whether the fault ends after its length. Of others that is how far a clock steps, how old a
+// replica is, or how long a block holds.
+bool lasts(Fault::Kind kind);
+
+}  // namespace weir::sim

@@ -1,0 +1,153 @@
+// Whole simulations: that they repeat exactly, that faults do what they say, and that checks fail
+// when they should.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "config/config.h"
+#include "simulate/run.h"
+#include "simulate/swarm.h"
+
+namespace weir::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+Scenario scenario_of(const std::string& text) {
+  auto scenario = read_scenario(text, "test.yaml");
+  if (!scenario) {
+    ADD_FAILURE() << scenario.error().front().to_string();
+    return {};
+  }
+  return *std::move(scenario);
+}
+
+std::string played(const Scenario& scenario, std::uint64_t seed) {
+  Timeline timeline(100'000);
+  const Outcome outcome = run(scenario, seed, &timeline);
+  std::string text = to_text(outcome, scenario, seed);
+  for (const std::string& line : timeline.lines()) text += line + "\n";
+  return text;
+}
+
+constexpr const char* kFleet = R"(
+name: a fleet
+length: 20s
+nodes: 3
+settings: { store: { redis: "redis://redis", mode: MODE } }
+rules: [{ id: r, algorithm: fixed_window, limit: 50, window: 1s }]
+traffic: [{ kind: steady, rate: 400, keys: 5, until: 8s }]
+steps:
+  - { at: 2s, fault: cut, node: 1, for: 1s }
+  - { at: 4s, fault: failover, for: 20ms }
+  - { at: 6s, fault: kill, node: 2, for: 500ms }
+)";
+
+Scenario fleet(const std::string& mode) {
+  std::string text = kFleet;
+  return scenario_of(text.replace(text.find("MODE"), 4, mode));
+}
+
+TEST(Simulate, SameSeedIsTheSameRunToTheByte) {
+  for (const char* const mode : {"strict", "leased", "async"}) {
+    const Scenario scenario = fleet(mode);
+    const std::string once = played(scenario, 7);
+    EXPECT_EQ(once, played(scenario, 7)) << mode;
+    EXPECT_NE(once, played(scenario, 8)) << mode;
+  }
+}
+
+TEST(Simulate, DrawnScenarioIsTheSameWhenItIsWrittenAndRead) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const Scenario drawn = draw_scenario(seed);
+    EXPECT_EQ(to_yaml(scenario_of(to_yaml(drawn))), to_yaml(drawn)) << seed;
+  }
+}
+
+TEST(Simulate, FaultsHurtAndHeal) {
+  const Scenario scenario = fleet("strict");
+  const Outcome outcome = run(scenario, 3, nullptr);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->what;
+  EXPECT_GT(outcome.tally.rules[0].alone, 100u);
+  EXPECT_GT(outcome.tally.rules[0].allowed, 500u);
+  EXPECT_GT(outcome.tally.rules[0].denied, 500u);
+  EXPECT_GT(outcome.tally.late, 1'000u);
+}
+
+TEST(Simulate, LocalCountsAreOfOneNode) {
+  Scenario scenario = fleet("local");
+  EXPECT_FALSE(run(scenario, 3, nullptr).violation);
+}
+
+// What simulations have found, and what was fixed.
+TEST(Simulate, FoundScenariosHold) {
+  int played = 0;
+  for (const auto& file : std::filesystem::directory_iterator(WEIR_FOUND)) {
+    const auto text = read_config_file(file.path());
+    ASSERT_TRUE(text) << file.path();
+    const Scenario scenario = scenario_of(*text);
+    for (std::uint64_t seed = 1; seed <= 3; ++seed, ++played) {
+      const Outcome outcome = run(scenario, seed, nullptr);
+      EXPECT_FALSE(outcome.violation)
+          << file.path() << ", seed " << seed << ": " << outcome.violation->what;
+    }
+  }
+  EXPECT_GE(played, 3);
+}
+
+// What is expected wrongly is found, and said with its time.
+TEST(Simulate, ExpectedAnswersAreCompared) {
+  const std::string text = R"(
+rules: [{ id: r, algorithm: fixed_window, limit: 2, window: 1m }]
+steps:
+  - { at: 1s, hit: a, allowed: true, left: 1 }
+  - { hit: a, allowed: true, left: 0 }
+  - { at: 2s, hit: a, allowed: DENIED }
+)";
+  const auto with = [&](const std::string& denied) {
+    std::string changed = text;
+    return run(scenario_of(changed.replace(changed.find("DENIED"), 6, denied)), 1, nullptr);
+  };
+  EXPECT_FALSE(with("false").violation);
+  const Outcome broken = with("true");
+  ASSERT_TRUE(broken.violation);
+  EXPECT_EQ(broken.violation->promise, "expected");
+  EXPECT_EQ(broken.violation->at, 2s);
+  EXPECT_NE(to_text(broken, {}, 1).find("seed 1@" + build_id()), std::string::npos);
+}
+
+TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
+  const auto mistake = [](const std::string& text) {
+    const auto scenario = read_scenario(text, "s.yaml");
+    return scenario ? std::string() : scenario.error().front().to_string();
+  };
+  const std::string rules = "rules: [{ id: r, limit: 1, window: 1s }]\n";
+  EXPECT_EQ(mistake(rules), "");
+  EXPECT_EQ(mistake(rules + "length: 1s\nsteps:\n  - { at: 2s, hit: a }"),
+            "s.yaml:4:11: it comes after the end of the scenario");
+  EXPECT_EQ(mistake(rules + "steps:\n  - { fault: pause }"),
+            "s.yaml:3:14: it needs a Redis: 'settings' has no 'store'");
+  EXPECT_EQ(mistake(rules + "steps:\n  - { hit: a, node: 1 }"),
+            "s.yaml:3:21: the scenario has no such node");
+  EXPECT_EQ(mistake(rules + "traffic:\n  - { kind: steady, rules: [x] }"),
+            "s.yaml:3:28: the scenario has no rule 'x'");
+  EXPECT_EQ(mistake(rules + "steps:\n  - { at: 9s, fault: kill, for: 2s }"),
+            "s.yaml:3:5: the fault lasts longer than the scenario");
+  EXPECT_NE(mistake(rules + "nodes: 2").find("several nodes need a 'store'"), std::string::npos);
+  EXPECT_NE(mistake("rules: [{ id: r, limit: -1, window: 1s }]").find("s.yaml:1:"),
+            std::string::npos);
+  EXPECT_NE(mistake("nothing"), "");
+}
+
+TEST(Simulate, SeedsKnowTheirBuild) {
+  EXPECT_EQ(Seed::parse("7")->number, 7u);
+  EXPECT_EQ(Seed::parse("7@0123abcd")->build, "0123abcd");
+  for (const char* const text : {"", "x", "-1", "7@", "@0123abcd"}) {
+    EXPECT_FALSE(Seed::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weir::sim

@@ -1,0 +1,369 @@
+#include "simulate/world.h"
+
+#include <algorithm>
+
+#include "base/duration_text.h"
+#include "simulate/faults.h"
+#include "simulate/traffic.h"
+
+namespace weir::sim {
+namespace {
+
+// A Tuesday, a minute begins.
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
+constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr Duration kLeaveEvery = std::chrono::milliseconds(5);
+
+Duration up_to(Prng& chance, Duration most) {
+  if (most.count() == 0) return most;
+  return Duration(
+             static_cast<std::int64_t>(chance.unit() * 2.0 * static_cast<double>(most.count()))) -
+         most;
+}
+std::int64_t up_to(Prng& chance, std::int64_t most) {
+  return up_to(chance, Duration(most)).count();
+}
+
+}  // namespace
+
+// What is asked and not answered yet, with room for the answers.
+class World::Request final : Asks::Listener {
+ public:
+  explicit Request(World& world) : world_(world) {}
+
+  void begin(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then) {
+    SimNode& at = *world_.node(node);
+    asked_.node = node;
+    asked_.life = world_.life(node);
+    asked_.source = source;
+    asked_.parts.assign(parts.begin(), parts.end());
+    asked_.at = world_.now();
+    asked_.at_node = at.now();
+    if (world_.redis_) asked_.at_redis = world_.redis_->now();
+    asked_.number = ++world_.asked_;
+    then_ = std::move(then);
+    asks_ = at.pool().take(operation());
+    const RuleSet& rules = at.rules();
+    for (const Part& part : parts) {
+      asks_->add({.rule = &rules.rules()[part.rule],
+                  .key = world_.keys_[part.key],
+                  .cost = part.verb == Verb::kRefund ? -part.cost : part.cost,
+                  .counting = part.verb == Verb::kCharge ? Ask::Counting::kAlways
+                                                         : Ask::Counting::kAsTheRuleSays});
+    }
+    for (const auto& check : world_.checks_) check->asked(asked_);
+    is_done_ = false;
+    if (asks_->decide(at.now()) != Asks::Progress::kWaits) return world_.finished(*this);
+    asks_->listen(*this);
+  }
+
+  // The node is gone: nobody is answered.
+  void abandon() {
+    asks_.reset();
+    then_ = nullptr;
+    is_done_ = true;
+  }
+  bool is_of(std::size_t node) const { return asks_ != nullptr && asked_.node == node; }
+  bool is_waiting() const { return asks_ != nullptr && !is_done_; }
+  const Asked& asked() const { return asked_; }
+  bool is_done() const { return is_done_; }
+
+  void tell(std::vector<Answer>& answers) {
+    is_done_ = true;
+    answers.clear();
+    for (std::size_t i = 0; i < asks_->size(); ++i) answers.push_back(asks_->answer(i));
+    const Answered answered{.asked = asked_,
+                            .at = world_.now(),
+                            .is_unavailable = asks_->progress() == Asks::Progress::kUnavailable,
+                            .answers = answers};
+    asks_.reset();
+    if (world_.is_noting()) world_.note(text_of(answered));
+    world_.count(answered);
+    for (const auto& check : world_.checks_) check->answered(answered);
+    if (const Then then = std::exchange(then_, nullptr)) then(answered);
+  }
+
+ private:
+  std::string text_of(const Answered& answered) const {
+    constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "refund"};
+    std::string text = "node " + std::to_string(asked_.node) + ":";
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = asked_.parts[i];
+      const Answer& answer = answered.answers[i];
+      text += " " + world_.rules()[part.rule].id + " " + world_.key_text(part.key) + " " +
+              std::string(kVerbs[static_cast<std::size_t>(part.verb)]) + " " +
+              std::to_string(part.cost) +
+              (answered.is_unavailable ? " failed"
+               : answer.allowed()      ? " allowed"
+                                       : " denied");
+      if (answer.is_alone) text += " alone";
+      if (answer.cause == Answer::Cause::kBlocked) text += " blocked";
+      text += ", left " + std::to_string(answer.decision.remaining);
+      if (!answer.allowed()) text += ", retry " + format_duration(answer.decision.retry_after);
+    }
+    return text + " (asked " + format_duration(asked_.at - world_.start_) + ")";
+  }
+  Operation operation() const {
+    if (asked_.parts.front().verb == Verb::kLook) return Operation::kLook;
+    return asked_.parts.size() > 1 ? Operation::kSpendAll : Operation::kSpendEach;
+  }
+  void decided() noexcept override {
+    world_.decided_.push_back(this);
+    world_.collector_.set(world_.now());
+  }
+
+  World& world_;
+  Asked asked_;
+  AsksPtr asks_;
+  Then then_;
+  bool is_done_ = true;
+};
+
+World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, Timeline* timeline)
+    : scenario_(scenario),
+      means_(means),
+      seed_(seed),
+      timeline_(timeline),
+      start_(kStart),
+      queue_(kStart),
+      chance_(seed),
+      network_(queue_, chance_.next()),
+      collector_(queue_, [this](Instant) { collect(); }),
+      looker_(queue_, [this](Instant) { look(); }),
+      leaver_(queue_, [this](Instant) { go_on_leaving(); }),
+      whole_since_(kStart) {
+  tally_.rules.resize(means.rules.size());
+  if (!means.settings->store.redis.empty()) {
+    const bool has_replica = std::ranges::find(scenario.faults, Fault::Kind::kFailover,
+                                               &Fault::kind) != scenario.faults.end();
+    redis_.emplace(
+        queue_, network_,
+        RedisServer::Options{.ahead = up_to(chance_, scenario.skew), .has_replica = has_replica});
+    network_.add_server(std::string(kRedisAddress), *redis_);
+  }
+  for (std::int64_t i = 0; i < scenario.nodes; ++i) {
+    places_.push_back(std::make_unique<Place>(queue_, up_to(chance_, scenario.skew),
+                                              up_to(chance_, scenario.drift)));
+    network_.path(static_cast<std::size_t>(i), 0) = {
+        .latency = scenario.latency,
+        .jitter = scenario.jitter,
+        .loss_ppm = static_cast<std::uint32_t>(scenario.loss * 10'000)};
+  }
+  for (std::size_t i = 0; i < places_.size(); ++i) start_node(i);
+  checks_ = make_checks(*this);
+  traffic_ = std::make_unique<Traffic>(*this);
+  faults_ = std::make_unique<Faults>(*this);
+  looker_.set(now() + kLookEvery);
+}
+
+World::~World() {
+  for (std::size_t i = 0; i < places_.size(); ++i) stop_node(i);
+}
+
+void World::run() {
+  const Instant end = start_ + scenario_.length;
+  while (!violation_ && queue_.step(end)) {
+  }
+  for (std::size_t i = 0; !violation_ && i < checks_.size(); ++i) checks_[i]->end();
+}
+
+Mode World::mode_of(std::uint32_t rule) const {
+  if (means_.settings->store.redis.empty()) return Mode::kLocal;
+  return means_.rules[rule].mode.value_or(means_.settings->store.mode);
+}
+
+void World::start_node(std::size_t number) {
+  Place& place = *places_[number];
+  place.machine.frozen_until = Instant{};
+  place.is_leaving = false;
+  place.node = std::make_unique<SimNode>(
+      SimNode::Place{.number = number,
+                     .life = place.life,
+                     .machine = place.machine,
+                     .network = network_,
+                     .means = means_,
+                     .seed = chance_.next(),
+                     .say = [this, number](const std::string& sentence) {
+                       if (is_noting()) note("node " + std::to_string(number) + ": " + sentence);
+                     }});
+}
+
+void World::stop_node(std::size_t number) {
+  Place& place = *places_[number];
+  if (place.node == nullptr) return;
+  for (const auto& request : requests_) {
+    if (!request->is_of(number)) continue;
+    request->abandon();
+    std::erase(decided_, request.get());
+    spare_.push_back(request.get());
+  }
+  place.node.reset();
+  ++place.life;
+  for (const auto& check : checks_) check->restarted(number);
+}
+
+void World::leave_node(std::size_t number) {
+  places_[number]->is_leaving = true;
+  go_on_leaving();
+}
+
+// As the server does: again and again until it is done, or time is up.
+void World::go_on_leaving() {
+  bool is_any_left = false;
+  for (const auto& place : places_) {
+    if (!place->is_leaving || place->node == nullptr) continue;
+    if (!place->machine.stands_still() && place->node->leave()) place->is_leaving = false;
+    is_any_left = is_any_left || place->is_leaving;
+  }
+  if (is_any_left) leaver_.set(now() + kLeaveEvery);
+}
+
+void World::act_on_block(std::size_t number, const Fault& fault) {
+  SimNode* const at = node(number);
+  if (at == nullptr || machine(number).stands_still()) return;
+  if (fault.kind == Fault::Kind::kLift) {
+    at->blocks().lift(fault.rule, fault.key, at->now());
+  } else {
+    at->blocks().add({.rule = fault.rule,
+                      .key = fault.key,
+                      .since = at->now(),
+                      .until = at->now() + fault.length,
+                      .reason = BlockReason::kManual},
+                     at->now());
+  }
+}
+
+void World::lose_in_redis(const std::function<void()>& loss) {
+  const SimNode* sharing = nullptr;
+  for (const auto& place : places_) {
+    if (place->node != nullptr && place->node->is_sharing()) sharing = place->node.get();
+  }
+  if (sharing == nullptr) return loss();
+  std::vector<std::optional<std::int64_t>> before;
+  const auto left = [&](const std::pair<std::uint32_t, std::uint32_t>& counter) {
+    const Quota& quota = rules()[counter.first].quota;
+    const Charge charge{.key = sharing->hasher().hash(
+                            {rules()[counter.first].id, "", keys_[counter.second]}, quota),
+                        .quota = &quota,
+                        .cost = 0};
+    return redis_->left(charge, means_.settings->store.prefix);
+  };
+  for (const auto& counter : shared_) before.push_back(left(counter));
+  loss();
+  std::size_t index = 0;
+  for (const auto& counter : shared_) {
+    const auto was = before[index++];
+    const auto is = left(counter);
+    if (was && is && *is > *was) lost(counter.first, counter.second, *is - *was);
+  }
+}
+
+std::string World::key_text(std::uint32_t key) {
+  while (keys_.size() <= key) keys_.push_back("k" + std::to_string(keys_.size()));
+  return keys_[key];
+}
+
+std::uint32_t World::key_of(const std::string& text) {
+  const auto key = static_cast<std::uint32_t>(std::ranges::find(keys_, text) - keys_.begin());
+  if (key == keys_.size()) keys_.push_back(text);
+  return key;
+}
+
+World::Request& World::free_request() {
+  if (spare_.empty()) {
+    requests_.push_back(std::make_unique<Request>(*this));
+    spare_.push_back(requests_.back().get());
+  }
+  Request& request = *spare_.back();
+  spare_.pop_back();
+  return request;
+}
+
+void World::ask(std::size_t number, std::size_t source, const std::vector<Part>& parts, Then then) {
+  if (node(number) == nullptr || places_[number]->is_leaving) return;
+  if (machine(number).stands_still()) return;
+  for (const Part& part : parts) {
+    key_text(part.key);
+    if (mode_of(part.rule) != Mode::kLocal) remember_shared(part);
+  }
+  ++tally_.requests;
+  free_request().begin(number, source, parts, std::move(then));
+}
+
+void World::remember_shared(const Part& part) {
+  is_shared_.resize(rules().size());
+  std::vector<bool>& keys = is_shared_[part.rule];
+  if (keys.size() <= part.key) keys.resize(part.key + 1);
+  if (keys[part.key]) return;
+  keys[part.key] = true;
+  shared_.emplace_back(part.rule, part.key);
+}
+
+void World::finished(Request& request) {
+  request.tell(answers_);
+  spare_.push_back(&request);
+}
+
+void World::collect() {
+  std::vector<Request*> decided;
+  decided.swap(decided_);
+  for (Request* request : decided) finished(*request);
+}
+
+void World::count(const Answered& answered) {
+  if (answered.at > answered.asked.at) {
+    ++tally_.late;
+    tally_.latency.add(answered.at - answered.asked.at);
+  }
+  for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+    RuleFigures& figures = tally_.rules[answered.asked.parts[i].rule];
+    const Answer& answer = answered.answers[i];
+    if (answered.is_unavailable) {
+      ++figures.failed;
+    } else {
+      ++(answer.allowed() ? figures.allowed : figures.denied);
+    }
+    figures.alone += answer.is_alone;
+  }
+}
+
+void World::look() {
+  for (const auto& check : checks_) check->look();
+  looker_.set(now() + kLookEvery);
+}
+
+void World::fault_begins(const Fault& fault) {
+  ++faults_open_;
+  for (const auto& check : checks_) check->faulted(fault);
+}
+
+void World::fault_ends() {
+  --faults_open_;
+  whole_since_ = now();
+}
+
+void World::lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) {
+  if (is_noting()) {
+    note("redis: lost " + std::to_string(units) + " units of " + rules()[rule].id + " " +
+         key_text(key));
+  }
+  for (const auto& check : checks_) check->lost(rule, key, units);
+}
+
+void World::note(const std::string& line) {
+  if (timeline_ != nullptr) timeline_->add(elapsed(), line);
+}
+
+void World::fail(std::string_view promise, const std::string& what) {
+  if (violation_) return;
+  violation_ = {.promise = std::string(promise), .what = what, .at = elapsed()};
+  note("BROKEN: " + std::string(promise) + ": " + what);
+}
+
+void World::each_waiting(const std::function<void(const Asked&)>& visit) const {
+  for (const auto& request : requests_) {
+    if (request->is_waiting()) visit(request->asked());
+  }
+}
+
+}  // namespace weir::sim

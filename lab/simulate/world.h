@@ -1,0 +1,154 @@
+// World: one simulation: a scenario, a seed, and what becomes of them.
+//
+// Everything that happens is in one queue and takes its chances from the seed. So the same scenario
+// and seed give the same run, byte for byte, in every process.
+//
+// Thread rule: one thread. Tested by simulate_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/prng.h"
+#include "simulate/checks.h"
+#include "simulate/network.h"
+#include "simulate/node.h"
+#include "simulate/redis_server.h"
+#include "simulate/scenario.h"
+#include "simulate/tally.h"
+#include "simulate/timeline.h"
+
+namespace weir::sim {
+
+class Traffic;
+class Faults;
+
+// A promise that was broken.
+struct Violation {
+  std::string promise;
+  std::string what;
+  Duration at{0};  // since the beginning
+};
+
+class World {
+ public:
+  // REQUIRES: means_of(scenario) has no mistakes. All must outlive the world.
+  World(const Scenario& scenario, const Means& means, std::uint64_t seed, Timeline* timeline);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // To its end, or until a promise is broken.
+  void run();
+  const std::optional<Violation>& violation() const { return violation_; }
+  const Tally& tally() const { return tally_; }
+  std::uint64_t events() const { return queue_.happened(); }
+
+  // ---- for what lives in it
+
+  const Scenario& scenario() const { return scenario_; }
+  const std::vector<Rule>& rules() const { return means_.rules; }
+  Mode mode_of(std::uint32_t rule) const;
+  Duration patience() const { return means_.settings->store.deadline; }
+  Duration sync_interval() const { return means_.settings->store.sync_interval; }
+  EventQueue& queue() { return queue_; }
+  Network& network() { return network_; }
+  RedisServer* redis() { return redis_ ? &*redis_ : nullptr; }
+  Instant now() const { return queue_.now(); }
+  Duration elapsed() const { return now() - start_; }
+  Prng& chance() { return chance_; }
+
+  std::size_t nodes() const { return places_.size(); }
+  SimNode* node(std::size_t number) { return places_[number]->node.get(); }  // null: it is down
+  std::size_t life(std::size_t number) const { return places_[number]->life; }
+  Machine& machine(std::size_t number) { return places_[number]->machine; }
+  void start_node(std::size_t number);
+  void stop_node(std::size_t number);
+  // It takes no requests any more, and goes in good order.
+  void leave_node(std::size_t number);
+  void act_on_block(std::size_t number, const Fault& fault);
+  // `loss` makes Redis forget something: the checks hear of each unit.
+  void lose_in_redis(const std::function<void()>& loss);
+
+  std::string key_text(std::uint32_t key);
+  std::uint32_t key_of(const std::string& text);
+  std::uint32_t keys() const { return static_cast<std::uint32_t>(keys_.size()); }
+
+  // The node decides; `then` hears the answer, maybe later. Nothing happens at a node that is down.
+  using Then = std::function<void(const Answered&)>;
+  void ask(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then = {});
+
+  // The path to Redis, the Redis and the nodes are all right, for as long.
+  bool is_whole_for(Duration time) const { return !is_broken() && now() - whole_since_ >= time; }
+  bool is_broken() const { return faults_open_ > 0; }
+  void fault_begins(const Fault& fault);
+  void fault_ends();
+  void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units);
+
+  void note(const std::string& line);
+  void note_misjudged(std::uint32_t rule, std::int64_t over, std::int64_t under) {
+    tally_.rules[rule].over += static_cast<std::uint64_t>(over);
+    tally_.rules[rule].under += static_cast<std::uint64_t>(under);
+  }
+  bool is_noting() const { return timeline_ != nullptr; }
+  void fail(std::string_view promise, const std::string& what);
+  // Requests that are not answered yet, at nodes that are there.
+  void each_waiting(const std::function<void(const Asked&)>& visit) const;
+
+ private:
+  class Request;
+  struct Place {
+    Place(EventQueue& queue, Duration ahead, std::int64_t drift) : machine(queue, ahead, drift) {}
+    Machine machine;
+    std::unique_ptr<SimNode> node;
+    std::size_t life = 0;
+    bool is_leaving = false;
+  };
+
+  Request& free_request();
+  void finished(Request& request);
+  void collect();
+  void count(const Answered& answered);
+  void look();
+  void go_on_leaving();
+  void remember_shared(const Part& part);
+
+  const Scenario& scenario_;
+  const Means& means_;
+  const std::uint64_t seed_;
+  Timeline* const timeline_;
+  const Instant start_;
+  EventQueue queue_;
+  Prng chance_;
+  Network network_;
+  std::optional<RedisServer> redis_;
+  std::vector<std::string> keys_;
+  std::vector<std::unique_ptr<Request>> requests_;
+  std::vector<Request*> spare_;
+  std::vector<Request*> decided_;
+  std::vector<Answer> answers_;
+  Task collector_;
+  Task looker_;
+  Task leaver_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Check>> checks_;
+  std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Faults> faults_;
+  int faults_open_ = 0;
+  Instant whole_since_{};
+  Tally tally_;
+  std::optional<Violation> violation_;
+  std::uint64_t asked_ = 0;
+  // Rules and keys that Redis may have, in the order in which they were asked for.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> shared_;
+  std::vector<std::vector<bool>> is_shared_;  // the same by rule and key
+};
+
+}  // namespace weir::sim
