@@ -45,7 +45,7 @@ class Node {
     field.say(words, now_);
     WEIR_ASSERT(words.size() <= 5 * SwitchesField::kSwitchesMax + 2);
     if (field.due()) WEIR_ASSERT(*field.due() < now_ + std::chrono::hours(1));
-    WEIR_ASSERT(blocks_.list("", 64, now_).size() <= 64 && nodes_.count() >= 1);
+    WEIR_ASSERT(blocks_.list("", 64, now_).size() <= 64 && nodes_.heard({}).live >= 1);
     for (const NodeAbout& about : state_.shown(Mode::kStrict, *recent_.snapshot()).others) {
       WEIR_ASSERT(is_printable(about.title, NodeAbout::kTitleMax));
       WEIR_ASSERT(about.address.empty() || is_console_address(about.address));

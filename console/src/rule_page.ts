@@ -17,7 +17,7 @@ import { stateOf } from "./rule_table";
 import {
   STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, limitsNow,
   pastOf, patchOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot,
-  wouldHold,
+  overText, wouldHold,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -40,6 +40,7 @@ export class RulePage {
   private marks: readonly Mark[] = [];
   private isKnown = false;
   private told = "";
+  private overNow = "";
   private isGone = false;
   private sayWhere = (_fleet: unknown): void => {};
   private readonly title = h("h1");
@@ -145,10 +146,11 @@ export class RulePage {
     if (ok) this.editor.holds(body.fleet);
     if (ok && this.message.classList.contains("warn")) this.sayWhere(body.fleet);
     this.editor.heard(this.version, () => ok ? json.object(body.rule) : undefined);
-    const { following, ...rest } = body;
+    const { following, over_now_max: most, over_now_percent: percent, ...rest } = body;
+    this.overNow = overText(most, percent);
     const told = JSON.stringify([status, rest, json.object(following).algorithm,
       isRedisAway()]);
-    if (told === this.told) return;
+    if (told === this.told) return this.showNow();
     this.told = told;
     this.isGone = status === 404;
     if (!ok && !this.isGone) return this.say("bad", problem);
@@ -210,7 +212,7 @@ export class RulePage {
     const line = feed.lineOf(this.id);
     say(this.now, !line ? "not among the 100 busiest rules"
       : `${count(line.requests)} requests/s, ${share(line.denyRate)} denied` +
-        (line.shadow ? `, ${count(line.shadow)}/s would be` : ""));
+        (line.shadow ? `, ${count(line.shadow)}/s would be` : "") + this.overNow);
   }
 
   private async loadFigures(how: Ask): Promise<void> {

@@ -208,3 +208,10 @@ function few(what: string, keys: unknown): string {
   const more = all.length > NAMED_MAX ? ` and ${plural(all.length - NAMED_MAX, "other")}` : "";
   return all.length === 0 ? "" : `${what}: ${visible(all.slice(0, NAMED_MAX).join(", "))}${more}`;
 }
+
+/** How far over its limit a key may be now, as nodes share it; empty where none do. */
+export function overText(most: unknown, percent: unknown): string {
+  if (most === undefined) return "";
+  return most === null ? "; nobody knows how far over a key is, as nodes decide alone"
+    : `; a key is at most ${percent} % over at this moment`;
+}

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, limitsNow, pastOf, patchOf, rolloutOf, rolloutText, runsText,
-  stanceOf, switchSays, whereText,
+  authorOf, elseOf, holdText, limitsNow, overText, pastOf, patchOf, rolloutOf, rolloutText,
+  runsText, stanceOf, switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -103,4 +103,10 @@ test("what else decides is said, as far as it is not what is usual", () => {
   assert.deepEqual(elseOf({ mode: "strict", on_full: "deny", overdraft: true }, undefined),
     ["While memory is full, new keys are denied.", "Costs count whether or not they fit."]);
   assert.deepEqual(elseOf({ limit: 1 }, FLEET), []);
+});
+
+test("a rule that nodes share says how far over a key may be now", () => {
+  assert.equal(overText(undefined, undefined), "");
+  assert.equal(overText(3, 3.1), "; a key is at most 3.1 % over at this moment");
+  assert.match(overText(null, null), /^; nobody knows/);
 });

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_336),
-    ("laboratory", ("lab/", "bench/"), 13_932),
-    ("console", ("console/",), 5_433),
+    ("server", ("src/", "include/"), 52_628),
+    ("laboratory", ("lab/", "bench/"), 13_944),
+    ("console", ("console/",), 5_440),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
-    ("scripts", ("scripts/", "dev"), 1_492),
+    ("scripts", ("scripts/", "dev"), 1_493),
 ]
-LUA_MAX = 1_456
-TESTS_MAX = 60_848
+LUA_MAX = 1_464
+TESTS_MAX = 61_261
 
 
 def weigh(tree):

@@ -79,6 +79,8 @@ void print_promises(const Config& config, std::int64_t nodes) {
   for (const Rule& rule : config.rules) {
     if (rule.effect != Rule::Effect::kLimit) continue;
     const Mode mode = rule.mode.value_or(store.redis.empty() ? Mode::kLocal : store.mode);
+    const std::size_t threads = mode == Mode::kAsync ? config.settings->threads.value_or(1) : 1;
+    const std::int64_t counters = nodes * static_cast<std::int64_t>(threads);
     for_each_limits(rule, [&](std::span<const Quota> limits) {
       for (const Quota& quota : limits) {
         const auto add = [&](const std::string& limit, const Promise& promise) {
@@ -86,7 +88,7 @@ void print_promises(const Config& config, std::int64_t nodes) {
                            share_of(promise.over, quota.limit()),
                            share_of(promise.under, quota.limit())});
         };
-        add(describe(quota), promise_of(quota, mode, nodes));
+        add(describe(quota), promise_of(quota, mode, counters));
         const bool may_be_precise = config.settings->precise_keys > 0 && mode == Mode::kLocal &&
                                     quota.algorithm() == Algorithm::kSlidingWindow &&
                                     Packing::fits(quota);

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "rules/mode.h"
+#include "rules/promise.h"
 #include "weir/key.h"
 #include "weir/store.h"
 
@@ -35,6 +36,9 @@ class Fleet {
 
   // Nodes that are alive, this one included; at least 1.
   virtual std::int64_t live_nodes() const = 0;
+
+  // How current what the nodes know of each other is, about keys of the quota.
+  virtual SharingFacts sharing(const Quota& quota, Instant now) const = 0;
 
   // The store of a mode has failed, and this node has admitted the charge by itself. The store is
   // charged when it is back.

@@ -97,7 +97,7 @@ void FleetMember::look(Instant now) {
   traffic_.tick(now);
   world_.judge.blocks().learn(now);
   take_seat(news, now);
-  if (!has_seat_) return fleet_.state().set_live_nodes(news.known.live_nodes);
+  if (!has_seat_) return fleet_.state().set_heard(news.known.nodes, now);
   note();
   if (fleet_.at(0).has_told_blocks()) world_.judge.blocks().fleet_knows_all();
   if (!fleet_.secret()) return;
@@ -106,7 +106,7 @@ void FleetMember::look(Instant now) {
 }
 
 void FleetMember::note() {
-  world_.board.note(worker_, {.live_nodes = fleet_.state().live_nodes(),
+  world_.board.note(worker_, {.nodes = fleet_.state().heard(),
                               .secret = fleet_.secret(),
                               .blocks_read = fleet_.at(0).blocks_read()});
 }
@@ -118,7 +118,7 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
     return world_.judge.blocks().stop_telling_fleet();
   }
   const std::string& read = news.known.blocks_read;
-  fleet_.state().set_live_nodes(news.known.live_nodes);  // until the first beat, perhaps for long
+  fleet_.state().set_heard(news.known.nodes, now);  // until the first beat, perhaps for long
   world_.judge.blocks().tell_fleet(now);
   fleet_.at(0).begin_beat(
       {.secret = fleet_.secret().value_or(options_.secret),

@@ -31,6 +31,11 @@ Promise promise_of(const Quota& quota) {
   return {.over = limit, .under = limit};
 }
 
+std::int64_t clamped(algo::Int128 units) {
+  return static_cast<std::int64_t>(
+      std::min<algo::Int128>(units, std::numeric_limits<std::int64_t>::max()));
+}
+
 // Whether nodes copy its counts in mode async.
 bool is_copied(const Quota& quota) {
   return quota.algorithm() != Algorithm::kSlidingLog &&
@@ -59,7 +64,7 @@ Duration precise_grain(const Quota& quota) {
   return Duration{algo::ceil_div(quota.window().count(), kGrains)};
 }
 
-Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes) {
+Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
   Promise promise = promise_of(quota);
   const std::int64_t limit = quota.limit();
   if (quota.is_never_over()) mode = Mode::kLocal;
@@ -68,11 +73,29 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t nodes) {
   // Others may hold what is left, or have told late what they admitted.
   if (mode == Mode::kLeased || (mode == Mode::kAsync && !is_shared)) promise.under = limit;
   if (is_shared) return promise;
-  // Each node may admit as much as one.
-  const algo::Int128 over = algo::Int128{nodes} * (limit + promise.over) - limit;
-  promise.over = static_cast<std::int64_t>(
-      std::min<algo::Int128>(over, std::numeric_limits<std::int64_t>::max()));
+  // Each may admit as much as one.
+  promise.over = clamped(algo::Int128{counters} * (limit + promise.over) - limit);
   return promise;
+}
+
+std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailure on_failure,
+                                     const SharingFacts& facts) {
+  const bool has_copies = mode == Mode::kAsync && is_copied(quota);
+  if (!facts.is_whole && on_failure == OnStoreFailure::kAllow) return std::nullopt;
+  const bool is_shared = facts.is_whole || on_failure == OnStoreFailure::kDeny;
+  if (is_shared && !has_copies) return 0;
+  // Each counts by itself, as of old.
+  const algo::Int128 alone = quota.limit() + promise_of(quota).over;
+  const algo::Int128 most = ((has_copies ? facts.stores : facts.nodes) - 1) * alone;
+  if (!is_shared || !facts.busiest) return clamped(most);
+  const auto pieces = [&](Duration span) {
+    return algo::ceil_div(span.count(), facts.period.count()) + 1;
+  };
+  const Duration told = facts.period + facts.trip;
+  const Duration known = facts.period + std::max(facts.trip, facts.late);
+  const Duration lacks = std::max(facts.silence, known + facts.silence_before);
+  const algo::Int128 syncs = pieces(lacks + told) + (facts.stores - 1) * pieces(told);
+  return clamped(std::min(most, syncs * *facts.busiest + quota.limit() / facts.kUntoldPart));
 }
 
 }  // namespace weir

@@ -144,7 +144,8 @@ class Outage(unittest.TestCase):
             self.assertRegex(said("own"), "mode local, on this node alone\n  at worst 8 above")
             self.assertEqual(said("denies"), "denies: allowed now, 9 of 9 left by sliding_window "
                              "of 1h, mode strict\n"
-                             "  at worst 8 above the limit, or denied 9 below it\n")
+                             "  at worst 8 above the limit, or denied 9 below it\n"
+                             "  at this moment at most 0 over as nodes share it\n")
             self.assertIn("9 of 9 left by sliding_window of 1h and 5 of 5 left by sliding_window "
                           "of 1m, mode strict\n", said("counts"))
             cut(fleet, proxy)

@@ -207,6 +207,26 @@ TEST_F(SwitchesFieldTest, AnotherTypeUnderTheKeyTakesAwayNothingElse) {
       << nodes_[0].listener.said[0];
 }
 
+TEST_F(SwitchesFieldTest, NodesKnowWhoIsSilentForAMinute) {
+  const auto heard = [&] {
+    beat_all(2);
+    return nodes_[0].state.heard();
+  };
+  EXPECT_EQ(heard().live, 3);
+  EXPECT_EQ(heard().silent, 0);
+  constexpr const char* kHeard = "weir:{fleet}:nodes:heard";
+  const std::int64_t now_s = std::stoll(std::string(redis_.call({"TIME"})[0].text()));
+  redis_.call({"ZADD", kHeard, std::to_string((now_s - 70) * 1'000'000), "dead"});
+  EXPECT_EQ(heard().silent, 0);
+  redis_.call({"ZADD", kHeard, std::to_string((now_s - 10) * 1'000'000), "cut"});
+  EXPECT_EQ(heard().silent, 1);
+  EXPECT_GE(nodes_[0].now - heard().since, 10s);
+  EXPECT_EQ(heard().live, 3);
+  redis_.call({"ACL", "SETUSER", "default", "-zrange"});
+  EXPECT_EQ(heard().live, 3);
+  EXPECT_EQ(heard().silent, 1);  // nobody knows
+}
+
 // One command that is not allowed took the whole beat away.
 TEST_F(SwitchesFieldTest, AUserWithoutTheCommandsLosesTheSwitchesAlone) {
   for (const std::string_view command : {"-hmget", "-hset", "-hgetall"}) {

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "simulate/redis/commands.h"
 
@@ -20,6 +23,13 @@ std::optional<double> parse_double(std::string_view text) {
 std::optional<double> parse_score(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.find('\0') != std::string_view::npos) return {};
   return parse_double(text);
+}
+
+// As Redis writes it.
+std::string score_text(double score) {
+  std::array<char, 32> text{};
+  const int size = std::snprintf(text.data(), text.size(), "%.17g", score);
+  return {text.data(), static_cast<std::size_t>(size)};
 }
 
 struct Bound {
@@ -86,7 +96,8 @@ void do_zcard(CommandCall& call) {
 }
 
 void do_zrange(CommandCall& call) {
-  if (call.words.size() > 4) return call.reply.error("ERR syntax error");
+  const bool shows_scores = call.words.size() == 5 && call.word(4) == "WITHSCORES";
+  if (call.words.size() > 4 && !shows_scores) return call.reply.error("ERR syntax error");
   const auto first = parse_integer(call.word(2));
   const auto last = parse_integer(call.word(3));
   if (!first || !last) {
@@ -98,9 +109,12 @@ void do_zrange(CommandCall& call) {
   const auto begin = std::max<std::int64_t>(0, *first < 0 ? size + *first : *first);
   const auto end = std::min(size - 1, *last < 0 ? size + *last : *last);
   if (begin > end) return call.reply.array(0);
-  call.reply.array(static_cast<std::size_t>(end - begin + 1));
+  call.reply.array(static_cast<std::size_t>(end - begin + 1) * (shows_scores ? 2 : 1));
   auto member = std::next((*set)->members.begin(), begin);
-  for (auto i = begin; i <= end; ++i, ++member) call.reply.bulk(member->second);
+  for (auto i = begin; i <= end; ++i, ++member) {
+    call.reply.bulk(member->second);
+    if (shows_scores) call.reply.bulk(score_text(member->first));
+  }
 }
 
 void do_zremrangebyscore(CommandCall& call) {

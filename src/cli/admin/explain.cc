@@ -135,6 +135,11 @@ std::string counter_text(const json::object& counter) {
     text += "  at worst " + text_of(promise->at("over_max")) + " above the limit, or denied " +
             text_of(promise->at("under_max")) + " below it\n";
   }
+  if (const auto* const over = counter.if_contains("over_now_max")) {
+    text += over->is_null()
+                ? "  nobody knows how far over at this moment: nodes decide alone\n"
+                : "  at this moment at most " + text_of(*over) + " over as nodes share it\n";
+  }
   return text;
 }
 

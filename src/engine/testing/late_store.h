@@ -81,6 +81,12 @@ class TestFleet final : public Fleet {
   Store& leases_at_hand() override { return *at_hand; }
   Mode default_mode() const override { return default_mode_; }
   std::int64_t live_nodes() const override { return nodes; }
+  SharingFacts sharing(const Quota&, Instant) const override {
+    SharingFacts sharing = facts;
+    sharing.nodes = nodes;
+    sharing.stores = nodes * facts.stores;
+    return sharing;
+  }
   bool is_spread() const override { return spread; }
   Duration patience() const override { return std::chrono::milliseconds(20); }
   void admitted_alone(const Charge& charge, Instant) override { alone += charge.cost; }
@@ -100,6 +106,7 @@ class TestFleet final : public Fleet {
 
   bool spread = false;
   std::int64_t nodes = 1;
+  SharingFacts facts{};            // stores: of one node
   std::int64_t alone = 0;          // units that were admitted while the store failed
   std::vector<std::string> early;  // the same before keys have common names
   NothingAtHand nothing;

@@ -37,13 +37,13 @@ FleetBoard::News FleetBoard::look(const Worker& worker, Wish wish, Instant now) 
   const bool is_renewed = now < instant_from_epoch_us(noted_.renewed_us) + kSeatMax;
   const bool is_taken = noted_.fleet == worker.fleet && noted_.holder != 0 && is_renewed;
   if (wish == Wish::kSeat && !is_taken) {
-    if (noted_.fleet != worker.fleet) noted_ = {.fleet = worker.fleet, .live_nodes = 1};
+    if (noted_.fleet != worker.fleet) noted_ = {.fleet = worker.fleet, .nodes = {}};
     noted_.holder = worker.process;
   }
   if (noted_.fleet != worker.fleet) return {};
   if (noted_.holder == worker.process) noted_.renewed_us = epoch_us(now);
   News news{.has_seat = noted_.holder == worker.process,
-            .known = {.live_nodes = noted_.live_nodes,
+            .known = {.nodes = noted_.nodes,
                       .blocks_read = {noted_.blocks_read.data(), noted_.blocks_read_size}}};
   if (noted_.has_secret) news.known.secret = noted_.secret;
   return news;
@@ -52,7 +52,7 @@ FleetBoard::News FleetBoard::look(const Worker& worker, Wish wish, Instant now) 
 void FleetBoard::note(const Worker& worker, const Known& known) {
   const Lock lock(*this);
   if (!has_seat(worker)) return;
-  noted_.live_nodes = known.live_nodes;
+  noted_.nodes = known.nodes;
   if (known.secret) noted_.secret = *known.secret;
   noted_.has_secret = noted_.has_secret || known.secret;
   const std::string_view read = known.blocks_read;

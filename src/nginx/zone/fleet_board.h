@@ -24,6 +24,7 @@
 #include <string>
 
 #include "store/memory/shard_lock.h"
+#include "store/redis/fleet/fleet_state.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -47,7 +48,7 @@ class FleetBoard {
   enum class Wish : std::uint8_t { kSeat, kNothing };
   // What one worker knows of the fleet, and all need to know.
   struct Known {
-    std::int64_t live_nodes = 1;
+    NodesHeard nodes{};
     std::optional<HashSecret> secret{};
     std::string blocks_read{};  // where this node has ended to read the blocks of others
   };
@@ -67,7 +68,7 @@ class FleetBoard {
     std::uint64_t fleet;
     std::int32_t holder;  // of the seat; 0: nobody
     std::int64_t renewed_us;
-    std::int64_t live_nodes;
+    NodesHeard nodes;
     bool has_secret;
     HashSecret secret;
     std::array<char, kBlocksReadMax> blocks_read;

@@ -53,8 +53,8 @@ TEST_F(FleetBoardTest, AWorkerThatIsKilledIsReplaced) {
   EXPECT_TRUE(sits(kSecond));
   EXPECT_FALSE(sits(kFirst));  // it was stopped, and goes on
   board().leave(kFirst);
-  board().note(kFirst, {.live_nodes = 9});
-  EXPECT_EQ(board().look(kSecond, Wish::kSeat, now_).known.live_nodes, 1);
+  board().note(kFirst, {.nodes = {.live = 9}});
+  EXPECT_EQ(board().look(kSecond, Wish::kSeat, now_).known.nodes.live, 1);
   EXPECT_TRUE(sits(kSecond));
 }
 
@@ -62,10 +62,10 @@ TEST_F(FleetBoardTest, WhatIsKnownOfTheFleetIsKnownToAllOfIt) {
   HashSecret secret;
   secret.bytes[5] = std::byte{5};
   EXPECT_TRUE(sits(kFirst));
-  board().note(kFirst, {.live_nodes = 3, .secret = secret, .blocks_read = "17-4"});
-  board().note(kSecond, {.live_nodes = 9, .secret = HashSecret{}});
+  board().note(kFirst, {.nodes = {.live = 3}, .secret = secret, .blocks_read = "17-4"});
+  board().note(kSecond, {.nodes = {.live = 9}, .secret = HashSecret{}});
   const auto news = board().look(kSecond, Wish::kNothing, now_).known;
-  EXPECT_EQ(news.live_nodes, 3);
+  EXPECT_EQ(news.nodes.live, 3);
   EXPECT_EQ(news.blocks_read, "17-4");
   ASSERT_TRUE(news.secret);
   EXPECT_EQ(news.secret->bytes, secret.bytes);
@@ -74,12 +74,12 @@ TEST_F(FleetBoardTest, WhatIsKnownOfTheFleetIsKnownToAllOfIt) {
 // After a reload that names another Redis, whose keys have other names.
 TEST_F(FleetBoardTest, NothingIsKnownOfAnotherFleet) {
   EXPECT_TRUE(sits(kFirst));
-  board().note(kFirst, {.live_nodes = 3, .secret = HashSecret{}});
+  board().note(kFirst, {.nodes = {.live = 3}, .secret = HashSecret{}});
   EXPECT_FALSE(board().look(kElsewhere, Wish::kNothing, now_).known.secret);
   const auto news = board().look(kElsewhere, Wish::kSeat, now_);
   EXPECT_TRUE(news.has_seat);
   EXPECT_FALSE(news.known.secret);
-  EXPECT_EQ(news.known.live_nodes, 1);
+  EXPECT_EQ(news.known.nodes.live, 1);
   EXPECT_FALSE(board().look(kSecond, Wish::kNothing, now_).known.secret);
 }
 

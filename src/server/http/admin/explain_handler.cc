@@ -133,20 +133,24 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
   json.field("on_store_failure", kOnStoreFailureNames[choice]);
 }
 
-// Writes how far the limit may be off at worst. No mode: Redis is away, and nobody knows.
-void write_promise(JsonWriter& json, const Quota& quota, std::optional<Mode> mode,
-                   const Engine& engine) {
+// Writes how far the limit may be off at worst, and how far over it a key with so much left may be
+// now. While Redis is away nobody knows.
+void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
+                   std::int64_t left, const Shown& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
-  if (!mode) return;
-  const std::int64_t nodes = nodes_of(engine);
-  const Promise promise = promise_of(quota, *mode, nodes);
+  if (answer.is_alone) return;
+  const SharingFacts facts = sharing_of(with.engine, quota, with.now);
+  const Promise promise = promise_of(quota, with.engine.mode_for(ask.rule->mode), facts);
   json.key("promise").begin_object().field("over_max", promise.over);
-  json.field("under_max", promise.under).field("nodes", nodes).end_object();
+  json.field("under_max", promise.under).field("nodes", facts.nodes).end_object();
+  OverNow over = over_now_of(with.engine, *ask.rule, quota, with.now);
+  if (over.units) over.units = std::max<std::int64_t>(0, *over.units - left);
+  write_over_now(json, over);
 }
 
 // Writes each of several limits. The other fields are about the limit that presses most.
-void write_limits(JsonWriter& json, const Asks::Limits& limits, std::optional<Mode> mode,
-                  const Engine& engine) {
+void write_limits(JsonWriter& json, const Ask& ask, const Answer& answer,
+                  const Asks::Limits& limits, const Shown& with) {
   if (limits.quotas.empty()) return;
   json.key("limits").begin_array();
   for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
@@ -154,7 +158,7 @@ void write_limits(JsonWriter& json, const Asks::Limits& limits, std::optional<Mo
     json.begin_object().field("algorithm", algorithm_name(quota.algorithm()));
     json.field("limit", limits.decisions[i].limit).field("window_seconds", quota.window());
     json.field("remaining", limits.decisions[i].remaining);
-    write_promise(json, quota, mode, engine);
+    write_promise(json, ask, answer, quota, limits.decisions[i].remaining, with);
     json.end_object();
   }
   json.end_array();
@@ -198,11 +202,10 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));
   json.field("reset_after", answer.decision.reset_after);
-  std::optional<Mode> mode;
-  if (!answer.is_alone) mode = with.engine.mode_for(ask.rule->mode);
-  if (ask.rule->effect == Rule::Effect::kLimit)
-    write_promise(json, answer.quota, mode, with.engine);
-  write_limits(json, asks.limits(index), mode, with.engine);
+  if (ask.rule->effect == Rule::Effect::kLimit) {
+    write_promise(json, ask, answer, answer.quota, answer.decision.remaining, with);
+  }
+  write_limits(json, ask, answer, asks.limits(index), with);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/late_store.h"
 #include "engine/testing/switching.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/http_test_door.h"
@@ -382,6 +383,53 @@ TEST_F(HttpAdaptive, ChecksWithoutARuleAreInTheList) {
             std::string::npos)
       << json;
   EXPECT_NE(json.find(R"("active_algorithm":"token_bucket")"), std::string::npos) << json;
+}
+
+// ---- how far over a limit that nodes share may be -----------------------------------------
+
+class HttpOverNow : public ::testing::Test {
+ protected:
+  HttpOverNow() {
+    door_.engine.join(fleet_, [] {});
+    fleet_.nodes = 3;
+    fleet_.facts = {.period = std::chrono::milliseconds(50),
+                    .trip = std::chrono::milliseconds(10),
+                    .silence = std::chrono::milliseconds(100),
+                    .busiest = 2};
+  }
+  static Rule rule(const char* id, Mode mode) {
+    return {.id = id,
+            .quota = *Quota::make({Algorithm::kFixedWindow, 1'000, std::chrono::minutes(1)}),
+            .mode = mode};
+  }
+  json::value over(std::string_view rule) {
+    const auto stats = json::parse(door_.ask(get("/admin/stats")).body);
+    for (const auto& each : stats.at("rules").as_array()) {
+      if (each.at("id").as_string() != rule) continue;
+      const auto* const most = each.as_object().if_contains("over_now_max");
+      return most == nullptr ? json::value("not shared") : *most;
+    }
+    return {};
+  }
+
+  TestDoor door_{{.rules = {rule("copied", Mode::kAsync), rule("leased", Mode::kLeased),
+                            rule("local", Mode::kLocal)},
+                  .access = {}}};
+  TestFleet fleet_{door_.engine.local(), Mode::kAsync};
+};
+
+// A copy lacks 4 + 1 pieces of 50 ms, and two nodes that did not use the key 2 + 1 each.
+TEST_F(HttpOverNow, IsSaidOfEachRuleThatNodesShare) {
+  EXPECT_EQ(over("copied"), 2 * (5 + 2 * 3) + 1);
+  EXPECT_EQ(over("leased"), 0);
+  EXPECT_EQ(over("local"), "not shared");
+  const std::string metrics = door_.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_EQ(metrics.find("weir_rule_over_now_max"), std::string::npos);  // shows no Redis
+  const std::string rule = door_.ask(get("/v1/explain?rule=copied&key=a")).body;
+  EXPECT_NE(rule.find(R"("over_now_max":0,"over_now_percent":0)"), std::string::npos) << rule;
+  fleet_.facts.is_whole = false;
+  EXPECT_EQ(over("copied"), 2 * 2'000);
+  EXPECT_EQ(over("leased"), 2 * 2'000);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/http/admin/shared_json.h"
 #include "server/http/http_core.h"
 
 namespace weir {
@@ -106,6 +107,14 @@ void add_misjudged(const std::string& rule, const ErrorBar::Tally& tally, Metric
   add(samples, {rule, "admitted_over"}, tally.admitted_over);
 }
 
+// A rule of which nobody knows has none.
+void read_over_now(const Figures& figures, MetricSamples& samples) {
+  for (const Rule& rule : rules_shown(figures)) {
+    const auto units = over_now_of(*figures.engine, rule, figures.now).units;
+    if (units) add(samples, {rule.id}, static_cast<std::uint64_t>(*units));
+  }
+}
+
 void read_details(const Figures& figures, MetricSamples& samples) {
   if (figures.view.details == nullptr) return;
   for (const DetailedCounts::Series& series : figures.view.details->all()) {
@@ -204,6 +213,13 @@ constexpr Metric kRows[] = {
              "although they did not.",
      .samples = read_judged<add_misjudged>,
      .labels = {{{"rule"}, {"kind", "denied_early, admitted_over"}}}},
+    {.name = "weir_rule_over_now_max",
+     .help =
+         "Units of one key that the nodes which share the rule's limit may admit above it at this "
+         "moment, because they share it, at most.",
+     .needs = Needs::kSharedStore,
+     .samples = read_over_now,
+     .labels = {{{"rule"}}}},
     {"weir_unusual_traffic_total", "Times that the traffic of a rule became unusual.",
      "unusual_traffic.began", [](const Figures& figures) { return figures.node.events.began; }},
     {"weir_unusual_traffic_open", "Rules whose traffic is unusual now.", "unusual_traffic.open",
@@ -409,7 +425,8 @@ Figures figures_of(HttpCore& core, const NodeView& view, Instant now) {
           .blocks_dropped = core.blocks().dropped(),
           .reload = view.reloads.figures(),
           .rules = core.rules().rules(),
-          .routes = core.routes().all()};
+          .routes = core.routes().all(),
+          .engine = &core.engine()};
 }
 
 }  // namespace weir

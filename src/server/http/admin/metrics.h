@@ -29,6 +29,8 @@
 
 namespace weir {
 
+class Engine;
+
 class HttpCore;
 
 // What the rows read: the figures of one moment. Objects that they refer to outlive them.
@@ -43,6 +45,7 @@ struct Figures {
   Reloads::Figures reload{};
   std::span<const Rule> rules{};    // in force
   std::span<const Route> routes{};  // of the door
+  const Engine* engine = nullptr;   // of the core
 };
 
 // REQUIRES: the thread is the core's.

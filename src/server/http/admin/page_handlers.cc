@@ -61,6 +61,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
       json.field("burst", rule.quota.capacity());
     }
+    write_over_now(json, over_now_of(*shown.engine, rule, shown.now));
     json.field("enabled", rule.enabled);
     const RuleFigures figures = counts.figures(rule.number);
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {

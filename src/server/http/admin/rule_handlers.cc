@@ -124,14 +124,15 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
 }
 
 // Limits in the order in which the words have them: the rule's own, then those of its tiers.
-void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine) {
+void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine,
+                 Instant now) {
   if (rule.effect == Rule::Effect::kLimit) {
     const Mode mode = engine.mode_for(rule.mode);
     std::string above;
     std::string below;
     const auto add = [&](std::span<const Quota> limits) {
       for (const Quota& limit : limits) {
-        const auto [over, under] = promise_of(limit, mode, nodes_of(engine));
+        const auto [over, under] = promise_of(limit, mode, sharing_of(engine, limit, now));
         above += (above.empty() ? "" : ", ") + std::to_string(over);
         below += (below.empty() ? "" : ", ") + std::to_string(under);
       }
@@ -160,8 +161,9 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
                             ? known->active->next(wall)
                             : std::nullopt;
       if (next) json.field("in_force_at", utc_text(CoreDenials::second_of(*next)));
+      write_over_now(json, over_now_of(core.engine(), *known, exchange.now));
       write_words(json.key("words"), *known, words_of(*known, written_rule(rule.json)),
-                  core.engine());
+                  core.engine(), exchange.now);
     }
     if (const auto hold = pages.desk.hold()) write_hold(json.key("fleet"), *hold);
     json.end_object();

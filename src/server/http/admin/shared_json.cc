@@ -24,6 +24,38 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
 
 }  // namespace
 
+OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota, Instant now) {
+  const Mode mode = engine.mode_for(rule.mode);
+  const bool is_shared = engine.fleet() != nullptr && mode != Mode::kLocal &&
+                         rule.effect == Rule::Effect::kLimit && !rule.is_proportional &&
+                         !quota.is_never_over();
+  if (!is_shared) return {};
+  const SharingFacts facts = engine.fleet()->sharing(quota, now);
+  return {.is_shared = true,
+          .units = over_now(quota, mode, rule.on_store_failure, facts),
+          .limit = std::max<std::int64_t>(1, quota.limit())};
+}
+
+OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now) {
+  OverNow most;
+  for (const Quota& quota : rule.own_limits()) {
+    const OverNow over = over_now_of(engine, rule, quota, now);
+    if (!over.is_shared || !over.units) return over;
+    if (!(over.percent() < most.percent())) most = over;
+  }
+  return most;
+}
+
+std::optional<double> OverNow::percent() const {
+  if (!units) return std::nullopt;
+  return tenths(100.0 * static_cast<double>(*units) / static_cast<double>(limit));
+}
+
+void write_over_now(JsonWriter& json, const OverNow& over) {
+  if (!over.is_shared) return;
+  json.field("over_now_max", over.units).field("over_now_percent", over.percent());
+}
+
 void write_key_begin(JsonWriter& json, const KeyEstimate& key) {
   json.begin_object().field("hash", hash_text(key.hash));
   if (!key.text.empty()) json.field("key", key.text);

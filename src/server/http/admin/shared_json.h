@@ -15,15 +15,30 @@
 #include "observe/rule_hold.h"
 #include "observe/unusual/traffic_events.h"
 #include "proto/json_writer.h"
+#include "rules/promise.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"
 
 namespace weir {
 
-// How many nodes count, as far as this one knows.
-inline std::int64_t nodes_of(const Engine& engine) {
-  return engine.fleet() == nullptr ? 1 : engine.fleet()->live_nodes();
+// What this node knows of those that share the quota with it.
+inline SharingFacts sharing_of(const Engine& engine, const Quota& quota, Instant now) {
+  return engine.fleet() == nullptr ? SharingFacts() : engine.fleet()->sharing(quota, now);
 }
+
+// By how much the sharing of a rule's limit may exceed it at this moment (rules/promise.h).
+struct OverNow {
+  bool is_shared = false;               // else there is nothing to say
+  std::optional<std::int64_t> units{};  // of one key; nothing: nobody knows
+  std::int64_t limit = 1;
+
+  std::optional<double> percent() const;
+};
+OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota, Instant now);
+// Of the own limit of the rule which that exceeds most.
+OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now);
+// Its fields, if it is shared.
+void write_over_now(JsonWriter& json, const OverNow& over);
 
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

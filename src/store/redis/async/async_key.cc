@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "algo/wide_math.h"
+
 namespace weir {
 namespace {
 
@@ -113,7 +115,7 @@ std::int64_t AsyncKey::drop_expired(Instant now) {
 
 void AsyncKey::set_out(Instant now) {
   trip_ = Trip::kOut;
-  synced_at_ = now;
+  synced_before_ = std::exchange(synced_at_, now);
 }
 
 std::int64_t AsyncKey::leave() {
@@ -123,15 +125,28 @@ std::int64_t AsyncKey::leave() {
 }
 
 bool AsyncKey::receive(const SyncedState& state, Duration ahead, Instant now) {
-  told_ = 0;
+  grown_ = std::exchange(told_, 0);
   alone_ = std::min(alone_, pending_);
   is_lost_ = false;
   if (std::exchange(trip_, Trip::kNone) == Trip::kVoid) return false;
   ahead_ = ahead;
+  const std::int64_t known = held(quota_, state_, now + ahead_);
   state_ = state;
-  is_copy_ = is_synced(quota_.active()) && !is_in_backoff(state);
+  const bool was_copy =
+      std::exchange(is_copy_, is_synced(quota_.active()) && !is_in_backoff(state));
   charge(quota_, state_, pending_, now + ahead_);
+  if (!was_copy) {
+    synced_before_ = synced_at_;  // what came before this node knew of the key is no growth
+  } else if (is_copy_) {
+    grown_ += std::max<std::int64_t>(0, held(quota_, state_, now + ahead_) - known);
+  }
   return is_copy_;
+}
+
+std::int64_t AsyncKey::grown_in(Duration period) const {
+  const Duration apart = synced_at_ - synced_before_;
+  if (apart <= 2 * period) return grown_;
+  return algo::mul_div_ceil(grown_, period.count(), apart.count());
 }
 
 void AsyncKey::lose(IsThere is_there, Instant now) {

@@ -18,11 +18,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "rules/promise.h"
 #include "store/redis/async/synced_state.h"
 #include "weir/store.h"
 
 namespace weir {
 
+// check:allow(methods): each step of the life of a copy
 class AsyncKey {
  public:
   // A trip that takes longer is an outage.
@@ -30,9 +32,8 @@ class AsyncKey {
   // After a failed sync the key fails its checks at once for so long.
   static constexpr Duration kLostFor = 2 * kPatience;
   static constexpr int kCalmIntervals = 300;
-  // The part of its limit that all stores together may leave unpushed of a calm key: less than
-  // comes in an interval if half of the limit comes in kCalmIntervals.
-  static constexpr std::int64_t kUntoldPart = 768;
+  // SharingFacts::kUntoldPart, of a calm key.
+  static constexpr std::int64_t kUntoldPart = SharingFacts::kUntoldPart;
   static_assert(kUntoldPart > 2 * kCalmIntervals);
 
   // A new key is taken for untouched.
@@ -102,6 +103,9 @@ class AsyncKey {
   std::int64_t leave();
   // Redis has charged them. True if the state is a copy now.
   bool receive(const SyncedState& state, Duration ahead, Instant now);
+  // Units that Redis charged within a period, by anybody, as the last two syncs show. It is an
+  // average if they are further apart than two periods.
+  std::int64_t grown_in(Duration period) const;
   // Nobody knows whether it has. While Redis `is_there`, the key alone is lost.
   enum class IsThere : bool { kNo, kYes };
   void lose(IsThere is_there, Instant now);
@@ -122,6 +126,8 @@ class AsyncKey {
   std::int64_t told_ = 0;     // units that are on their way
   std::int64_t entered_ = 0;  // of the pending, units that this node's counters have
   std::int64_t alone_ = 0;    // of the pending and told, units admitted while Redis was away
+  std::int64_t grown_ = 0;    // in Redis, between the last two syncs
+  Instant synced_before_{};   // when the sync before the last left
   Instant lost_at_{};
 };
 

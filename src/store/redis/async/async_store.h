@@ -22,7 +22,8 @@
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
 // than with the others, if no sync is under way. Where many keys come, they are synced within a
-// sixteenth of the interval. Until then the store takes a new key for untouched.
+// sixteenth of the interval. Until then the store takes a new key for untouched, and believes an
+// old copy. rules/promise.h says how far over all of this leads.
 //
 // The strict store decides
 //   resets, after which the copy is void
@@ -78,6 +79,7 @@ class AsyncStore final : public Store {
   void catch_up(Instant now) { syncs_.catch_up(now); }
 
   const FleetCounts& counts() const { return counts_; }
+  const SyncPeaks& peaks() const { return syncs_.peaks(); }
 
   // Pushes at once what Redis has not charged. True when nothing is left to push, or Redis is away;
   // else the caller calls again, as a key has one sync under way at a time.

@@ -107,6 +107,21 @@ Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost
   });
 }
 
+std::int64_t held(const Quota& quota, const SyncedState& state, Instant now) {
+  const auto& [a, b, c, tag] = state;
+  const bool follows = quota.switches() && followed_by(state).algorithm == Algorithm::kTokenBucket;
+  if (follows || quota.algorithm() == Algorithm::kTokenBucket) {
+    const algo::Int128 debt = algo::debt_ticks(quota, algo::TokenBucketState{a, b}, now);
+    const algo::Int128 units = algo::ceil_div<algo::Int128>(debt, quota.ticks_per_unit());
+    return static_cast<std::int64_t>(std::min<algo::Int128>(units, quota.debt_max()));
+  }
+  if (quota.algorithm() == Algorithm::kFixedWindow) {
+    return algo::roll(quota, algo::FixedWindowState{a, b}, now).count;
+  }
+  const auto rolled = algo::roll(quota, algo::SlidingWindowState{a, b, c}, now);
+  return rolled.current + algo::previous_weight(quota, rolled, now);
+}
+
 Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now) {
   return with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
     const auto step = algo::charge(followed, before, units, now);

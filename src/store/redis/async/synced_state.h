@@ -31,6 +31,9 @@ Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instan
 // What spending would answer; remaining and reset are those from before.
 Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost, Instant now);
 
+// How many units of the key count, also above the limit.
+std::int64_t held(const Quota& quota, const SyncedState& state, Instant now);
+
 // Charges whatever the limit says, as the script does.
 Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
 

@@ -20,6 +20,7 @@ Syncs::Syncs(const AsyncStoreOptions& options, RedisSender& sender, Reactor& rea
              FleetCounts& counts)
     : stores_(options.stores),
       owed_(options.owed),
+      told_waiting_(options.waiting_since),
       sender_(sender),
       counts_(counts),
       keys_(options.keys),
@@ -192,8 +193,19 @@ void Syncs::set_out(std::uint32_t place, Departure::Lane lane, Instant now) {
   const Charge at{.key = keys_.key_of(place), .quota = nullptr, .tag = keys_.tag_of(place)};
   const Errand errand{.owner = this, .place = place, .operation = ScriptOperation::kSync};
   if (!sender_.add(errand, at, {.lane = lane}, now)) return list(place);  // with the next sync
-  ++errands_;
+  if (errands_++ == 0) wait_since(now);
   keys_[place].copy.set_out(now);
+}
+
+// Relaxed: it orders nothing else.
+void Syncs::wait_since(Instant since) {
+  waiting_since_ = since;
+  if (told_waiting_ != nullptr) told_waiting_->store(since, std::memory_order_relaxed);
+}
+
+// A sync is back, or lost. What is still out has set out later.
+void Syncs::ended(Instant rest_since) {
+  wait_since(--errands_ == 0 ? Instant::max() : std::max(waiting_since_, rest_since));
 }
 
 bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
@@ -243,12 +255,16 @@ ChargeFailure Syncs::answered(const Errand& errand, ChargeReplies& replies, Inst
   SyncedState state;
   const ChargeFailure failure = replies.read_state(copy.quota(), state);
   if (failure != ChargeFailure::kNone) return failure;
-  --errands_;
+  ended(asked_at);
   ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
   const std::int64_t owed = copy.owed().units;
   const bool is_copy = copy.receive(state, ahead_, now);
   counts_[kAsyncPushed] += owed - copy.owed().units;
   ++counts_[kAsyncMerged];
+  const Duration trip = now - asked_at;
+  peaks_.note_trip(trip, now);
+  const Duration period = trip > period_ ? period_ + trip : period_;
+  peaks_.note_units(copy.quota(), copy.grown_in(period), now);
   note(errand.place);
   if (is_copy) {
     const Charge charge{.key = keys_.key_of(errand.place), .quota = &copy.quota(), .cost = 0};
@@ -258,7 +274,7 @@ ChargeFailure Syncs::answered(const Errand& errand, ChargeReplies& replies, Inst
 }
 
 void Syncs::lost(const Errand& errand, Instant now) {
-  --errands_;
+  ended(waiting_since_);
   AsyncKey& copy = keys_[errand.place].copy;
   copy.lose(sender_.is_away() ? AsyncKey::IsThere::kNo : AsyncKey::IsThere::kYes, now);
   if (copy.owed().units == 0) return;

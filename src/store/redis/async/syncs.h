@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "proto/reactor.h"
 #include "store/redis/async/async_key.h"
 #include "store/redis/async/owed_units.h"
+#include "store/redis/async/sync_peaks.h"
 #include "store/redis/calls/redis_sender.h"
 #include "store/redis/keys/key_table.h"
 #include "store/redis/keys/own_counters.h"
@@ -32,6 +34,9 @@ struct AsyncStoreOptions {
   std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
   std::size_t keys = 131'072;                                             // that have copies
   OwedUnits* owed = nullptr;  // outlives the store; null: what is unpushed dies with the process
+  // Tells other threads since when the oldest sync waits or is out; Instant::max(): none is.
+  // Outlives the store; null: nobody wants to know.
+  std::atomic<Instant>* waiting_since = nullptr;
 };
 
 struct SyncingKey {
@@ -42,6 +47,7 @@ struct SyncingKey {
   OwedUnits::Note* note = nullptr;  // while it owes units, and there is room for one
 };
 
+// check:allow(methods): lists of keys share when each is due, and what it owes
 class Syncs final : private ErrandOwner {
  public:
   using Keys = KeyTable<SyncingKey>;
@@ -54,6 +60,8 @@ class Syncs final : private ErrandOwner {
   // The key's place; a new key makes room for itself. kNone: there is none.
   std::uint32_t place_for(const Charge& charge);
   std::uint64_t removed() const { return removed_; }  // keys, for others
+
+  const SyncPeaks& peaks() const { return peaks_; }
 
   // A check has spent of the key. Plans its sync.
   void spent(std::uint32_t place, const Decision& decision, Instant now);
@@ -94,9 +102,12 @@ class Syncs final : private ErrandOwner {
   void sync_touched(Instant now);
   void drop_expired(std::uint32_t place, Instant now);
   void forget_expired(Instant now);
+  void wait_since(Instant since);
+  void ended(Instant rest_since);
 
   const std::function<std::int64_t()> stores_;
   OwedUnits* const owed_;
+  std::atomic<Instant>* const told_waiting_;
   RedisSender& sender_;
   FleetCounts& counts_;
   Keys keys_;
@@ -105,8 +116,10 @@ class Syncs final : private ErrandOwner {
   std::int64_t untold_part_ = AsyncKey::kUntoldPart;  // of one store
   Duration ahead_{0};                                 // Redis's clock, as of the last sync
   std::uint64_t removed_ = 0;
-  std::size_t errands_ = 0;  // that wait or are out
-  std::vector<Calm> calm_;   // a heap, the earliest first
+  std::size_t errands_ = 0;                 // that wait or are out
+  Instant waiting_since_ = Instant::max();  // the oldest of them
+  SyncPeaks peaks_;
+  std::vector<Calm> calm_;  // a heap, the earliest first
   std::vector<std::uint32_t> touched_;
   std::size_t swept_ = 0;               // the place in touched_ that forget_expired() saw last
   std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up

@@ -14,16 +14,26 @@ local function digits_of(text)
   return text and #text <= 16 and string.match(text, '^%d+$') or nil
 end
 
--- Says   this node's name, seconds without a beat until a node counts as gone,
---        "beats" or "leaves"
--- Hears  how many nodes are alive
+-- Says   this node's name, seconds without a beat until a node is silent and until nobody speaks
+--        of it, "beats" or "leaves"
+-- Hears  how many nodes are alive, how many silent, and the microseconds since the oldest of all
+--        their last beats
 function fields.nodes(key, first)
-  local alive_s = tonumber(ARGV[first + 1])
-  -- A node that leaves counts as silent for long.
-  redis.call('ZADD', key, ARGV[first + 2] == 'leaves' and 0 or now_s, ARGV[first])
+  local alive_s, silent_s = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
+  local heard, now_us = key .. ':heard', now_s * 1000000 + tonumber(time[2])
+  -- A node that leaves was heard last long ago.
+  local leaves = ARGV[first + 3] == 'leaves'
+  redis.call('ZADD', key, leaves and 0 or now_s, ARGV[first])
   redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. (now_s - alive_s))
   redis.call('EXPIRE', key, 10 * alive_s)
-  return redis.call('ZCARD', key)
+  redis.call('ZADD', heard, leaves and 0 or string.format('%.0f', now_us), ARGV[first])
+  redis.call('ZREMRANGEBYSCORE', heard, '-inf', string.format('(%.0f', now_us - silent_s * 1000000))
+  redis.call('EXPIRE', heard, 2 * silent_s)
+  local alive = redis.call('ZCARD', key)
+  -- A user may lack the command, and nodes of another build do not say when they beat.
+  local oldest = tonumber(redis.pcall('ZRANGE', heard, 0, 0, 'WITHSCORES')[2])
+  if not oldest then return {alive, -1, 0} end
+  return {alive, redis.call('ZCARD', heard) - alive, math.max(0, now_us - oldest)}
 end
 
 -- The first node's secret is everybody's.

@@ -61,11 +61,17 @@ std::optional<std::int64_t> clock_us(const resp::Reply& told) {
 void NodesField::say(std::vector<std::string>& words, Instant) {
   words.push_back(node_);
   words.push_back(std::to_string(kAliveMax / std::chrono::seconds(1)));
+  words.push_back(std::to_string(kSilentMax / std::chrono::seconds(1)));
   words.emplace_back(word_);
 }
 
 std::string NodesField::hear(const resp::Reply& told, Instant) {
-  count_ = std::max<std::int64_t>(1, told.integer().value_or(1));
+  live_ = std::max<std::int64_t>(1, told[0].integer().value_or(1));
+  // Below 0 if nobody knows.
+  const std::int64_t silent = told[1].integer().value_or(-1);
+  silent_ = silent < 0 ? 1 : std::min(silent, kSilentNodesMax);
+  oldest_ =
+      Duration{std::clamp<std::int64_t>(told[2].integer().value_or(0), 0, kSilentMax.count())};
   return {};
 }
 

@@ -67,12 +67,18 @@ class BeatField {
 // Which nodes are alive.
 class NodesField final : public BeatField {
  public:
-  // A node that has not beaten for so long counts as gone.
+  // A node that has not beaten for so long is silent, and counts as gone.
   static constexpr Duration kAliveMax = std::chrono::seconds(5);
+  // And after so long nobody speaks of it any more.
+  static constexpr Duration kSilentMax = std::chrono::seconds(60);
+  static constexpr std::int64_t kSilentNodesMax = 1'000'000;
 
   explicit NodesField(std::string node) : node_(std::move(node)) {}
 
-  std::int64_t count() const { return count_; }
+  // As of the last answer to a beat that left then.
+  NodesHeard heard(Instant asked) const {
+    return {.live = live_, .silent = silent_, .since = asked - oldest_};
+  }
   // From now on it says that it leaves.
   void leave() { word_ = "leaves"; }
 
@@ -83,7 +89,9 @@ class NodesField final : public BeatField {
  private:
   const std::string node_;
   std::string_view word_ = "beats";
-  std::int64_t count_ = 1;
+  std::int64_t live_ = 1;
+  std::int64_t silent_ = 1;
+  Duration oldest_{0};  // since the oldest of the nodes' last words
 };
 
 // The fleet's secret.

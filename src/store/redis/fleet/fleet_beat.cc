@@ -126,7 +126,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
   if (!complaint.empty()) return complain(complaint);
   use_secret(now);
   world_.state.note_beat(now - asked_);
-  world_.state.set_live_nodes(nodes_.count());
+  world_.state.set_heard(nodes_.heard(asked_), now);
   world_.state.set_beat_failure({});
   if (has_more(now)) alarm_->set(now);
 }

@@ -34,6 +34,39 @@ FleetHealth FleetState::health() const {
   return overall_;
 }
 
+NodesHeard FleetState::heard() const {
+  const std::scoped_lock lock(mutex_);
+  return heard_;
+}
+
+void FleetState::set_heard(const NodesHeard& heard, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  if (heard_.since > Instant{}) silence_.note(now - heard_.since, now);
+  heard_ = heard;
+  live_nodes_.store(heard.live, std::memory_order_relaxed);
+}
+
+// The trips of others are told as averages. A core on which more limits came than it keeps says
+// nothing of the others.
+SharingFacts FleetState::sharing(const Quota& quota, Instant now) const {
+  const std::scoped_lock lock(mutex_);
+  const bool has_heard = heard_.since > Instant{};
+  SharingFacts facts{.nodes = heard_.live + heard_.silent,
+                     .is_whole = overall_.is_healthy && heard_.silent == 0 && has_heard,
+                     .silence = now - heard_.since,
+                     .silence_before = silence_.of(now)};
+  for (const NodeAbout& other : others_) facts.trip = std::max(facts.trip, other.beat);
+  for (const Core& core : cores_) {
+    const SyncPeaks& peaks = core.figures.peaks;
+    facts.trip = std::max(facts.trip, peaks.trip(now));
+    facts.busiest = std::max(facts.busiest, peaks.units(quota, now));
+  }
+  for (const auto& since : waiting_since_) {
+    facts.late = std::max(facts.late, now - std::min(now, since.load(std::memory_order_relaxed)));
+  }
+  return facts;
+}
+
 bool FleetState::set_beat_failure(std::string_view why) {
   const std::scoped_lock lock(mutex_);
   if (beat_failure_ == why) return false;

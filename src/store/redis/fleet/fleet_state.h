@@ -17,6 +17,8 @@
 #include "observe/recent_traffic.h"
 #include "observe/shared_store.h"
 #include "rules/mode.h"
+#include "rules/promise.h"
+#include "store/redis/async/sync_peaks.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "weir/key.h"
 #include "weir/time.h"
@@ -36,6 +38,14 @@ std::string to_text(const FleetHealth& health, const std::string& redis);
 struct FleetFigures {
   FleetCounts counts{};
   FailureCounts failures{};
+  SyncPeaks peaks{};
+};
+
+// What a beat brings of the nodes.
+struct NodesHeard {
+  std::int64_t live = 1;    // this one included
+  std::int64_t silent = 0;  // once alive, and not for long: dead, or cut off
+  Instant since{};          // all that are alive have been heard since then
 };
 
 // Hears what a person should know, once a change, and what all cores must know.
@@ -60,13 +70,22 @@ class FleetState {
  public:
   FleetState(std::size_t cores, Instant now)
       : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .figures = {}}),
-        overall_(cores_.front().health) {}
+        waiting_since_(cores),
+        overall_(cores_.front().health) {
+    for (auto& since : waiting_since_) since = Instant::max();
+  }
 
   std::size_t cores() const { return cores_.size(); }
 
   // Nodes that are alive, this one included. As of the last beat, while Redis is away.
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
-  void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }
+  NodesHeard heard() const;
+  void set_heard(const NodesHeard& heard, Instant now);
+
+  // AsyncStoreOptions::waiting_since of a core.
+  std::atomic<Instant>& waiting_since(std::size_t core) { return waiting_since_[core]; }
+  // But for what RedisFleet knows.
+  SharingFacts sharing(const Quota& quota, Instant now) const;
 
   // A core's health has changed. A node is healthy if all its cores are. True if it was not, and
   // is now.
@@ -105,6 +124,9 @@ class FleetState {
   std::atomic<std::int64_t> live_nodes_{1};
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Core> cores_;
+  std::vector<std::atomic<Instant>> waiting_since_;  // not guarded
+  NodesHeard heard_;
+  RecentMost<Duration, 1> silence_;  // when each beat was answered
   FleetHealth overall_;
   std::string beat_failure_;
   Duration beat_{0};

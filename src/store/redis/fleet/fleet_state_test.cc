@@ -68,7 +68,7 @@ TEST(FleetState, IsShownWithWhatIsWrong) {
   own.counts[kLeases] = 7;
   own.failures[1] = 2;
   state.publish(0, own);
-  state.set_live_nodes(3);
+  state.set_heard({.live = 3}, kStart);
   SharedStoreFigures shown = state.shown(Mode::kLeased, traffic);
   EXPECT_FALSE(shown.is_healthy);
   EXPECT_EQ(shown.reason, "not connected yet");
@@ -89,6 +89,38 @@ TEST(FleetState, IsShownWithWhatIsWrong) {
   EXPECT_EQ(shown.reason, "no beat");
   EXPECT_EQ(shown.since, at(1));
   EXPECT_EQ(to_text(state.health(), "redis://r"), "connected to redis://r; limits are shared");
+}
+
+TEST(FleetState, SaysHowCurrentWhatNodesKnowIs) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 100, std::chrono::minutes(1)});
+  FleetState state(2, kStart);
+  const auto facts = [&](int second) { return state.sharing(quota, at(second)); };
+  EXPECT_FALSE(facts(1).is_whole);
+  for (const std::size_t core : {0, 1}) state.report(core, {.is_healthy = true, .since = at(1)});
+  EXPECT_FALSE(facts(1).is_whole);  // no beat was answered
+  state.set_heard({.live = 3, .silent = 0, .since = at(0)}, at(1));
+  EXPECT_TRUE(facts(1).is_whole);
+  EXPECT_EQ(facts(3).silence, std::chrono::seconds(3));
+  EXPECT_EQ(facts(3).silence_before, Duration{0});
+  EXPECT_EQ(facts(3).late, Duration{0});
+  EXPECT_EQ(facts(3).busiest, std::nullopt);
+  state.set_heard({.live = 2, .silent = 1, .since = at(4)}, at(4));
+  EXPECT_FALSE(facts(4).is_whole);
+  EXPECT_EQ(facts(4).nodes, 3);
+  EXPECT_EQ(state.live_nodes(), 2);
+  EXPECT_EQ(facts(4).silence_before, std::chrono::seconds(4));
+  EXPECT_EQ(facts(6).silence_before, Duration{0});
+  state.waiting_since(1) = at(5);
+  EXPECT_EQ(facts(6).late, std::chrono::seconds(1));
+  FleetFigures figures;
+  figures.peaks.note_units(quota, 7, at(6));
+  figures.peaks.note_trip(std::chrono::milliseconds(3), at(6));
+  state.publish(1, figures);
+  state.set_others({{.id = "b", .beat = std::chrono::milliseconds(9)}});
+  EXPECT_EQ(facts(6).busiest, 7);
+  EXPECT_EQ(facts(6).trip, std::chrono::milliseconds(9));
+  state.report(0, {.is_healthy = false, .reason = "gone", .since = at(7)});
+  EXPECT_FALSE(facts(7).is_whole);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "store/redis/fleet/redis_fleet.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
@@ -13,6 +14,11 @@ constexpr Duration kPublishEvery = std::chrono::milliseconds(500);
 KeyHash hash_of_nothing(const KeyHasher& hasher) { return hasher.hash({}, Quota()); }
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
+
+// Of each node, if nodes are alike.
+std::int64_t cores_of_node(const RedisFleet::Core& core, const RedisFleetOptions& options) {
+  return static_cast<std::int64_t>(core.state.cores() * options.processes);
+}
 
 RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFleet::Core& core) {
   return {.prefix = options.prefix,
@@ -38,17 +44,15 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
-  // The cores of the fleet, if nodes are alike.
-  const auto stores = [&state = core_.state, processes = options_.processes] {
-    return state.live_nodes() * static_cast<std::int64_t>(state.cores() * processes);
-  };
+  const auto stores = [this] { return live_nodes() * cores_of_node(core_, options_); };
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *sender_,
                   reactor);
   async_.emplace(AsyncStoreOptions{.redis = redis_options,
                                    .interval = options_.sync_interval,
                                    .stores = stores,
-                                   .owed = core_.owed},
+                                   .owed = core_.owed,
+                                   .waiting_since = &core_.state.waiting_since(core_.number)},
                  *strict_, *sender_, reactor);
   const bool beats = options_.beat == RedisFleetOptions::Beat::kFirstCore && core_.number == 0;
   if (beats) {
@@ -73,6 +77,16 @@ void RedisFleet::begin_beat(const Known& known, Instant now) {
                                  .state = core_.state,
                                  .listener = core_.listener},
                 now);
+}
+
+// A master of a cluster may hang while others answer.
+SharingFacts RedisFleet::sharing(const Quota& quota, Instant now) const {
+  SharingFacts facts = core_.state.sharing(quota, now);
+  facts.stores = facts.nodes * cores_of_node(core_, options_);
+  facts.period = options_.sync_interval / 2;
+  if (facts.trip > facts.period) facts.period += facts.trip;
+  if (is_spread()) facts.late = std::max(facts.late, AsyncKey::kPatience);
+  return facts;
 }
 
 Store& RedisFleet::store(Mode mode) {
@@ -176,7 +190,8 @@ bool RedisFleet::leave(Instant now) {
 void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
   const CallCounts& calls = sender_->counts();
-  FleetFigures figures{.counts = leased_->counts(), .failures = calls.failures};
+  FleetFigures figures{
+      .counts = leased_->counts(), .failures = calls.failures, .peaks = async_->peaks()};
   add_to(figures.counts, async_->counts());
   figures.counts[kAsyncForgotten] += early_.forgotten();
   figures.counts[kStoreCalls] = static_cast<std::int64_t>(calls.calls);

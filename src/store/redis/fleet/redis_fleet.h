@@ -70,6 +70,7 @@ class RedisFleet final : public Fleet, RedisListener {
   bool is_spread() const override;
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
+  SharingFacts sharing(const Quota& quota, Instant now) const override;
   void admitted_alone(const Charge& charge, Instant now) override;
   void admitted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
                       Instant now) override;

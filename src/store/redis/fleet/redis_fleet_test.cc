@@ -71,7 +71,10 @@ class RedisFleetTest : public ::testing::Test {
     std::vector<std::string> lines = {"%3",
                                       "$5",
                                       "nodes",
+                                      "*3",
                                       ":" + std::to_string(nodes),
+                                      ":0",
+                                      ":0",
                                       "$6",
                                       "secret",
                                       "$" + std::to_string(192 + since.size()),
@@ -365,7 +368,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
-    server_->say({"*4", "$5", "nodes", ":2", "$6", "secret", "$5", "short"});
+    server_->say({"*4", "$5", "nodes", "*1", ":2", "$6", "secret", "$5", "short"});
   }
   EXPECT_EQ(listener_.said.size(), 1u);
   EXPECT_TRUE(listener_.secrets.empty());
@@ -398,9 +401,9 @@ TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   const std::string heard = server_->hear();
   EXPECT_NE(
       heard.find(" 6 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
-                 "weir:{fleet}:traffic weir:{fleet}:switches weir:{fleet}:busiest nodes 3 me "),
+                 "weir:{fleet}:traffic weir:{fleet}:switches weir:{fleet}:busiest nodes 4 me "),
       std::string::npos);
-  server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", ":4"});
+  server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", "*1", ":4"});
   server_->say({"$4", "news", "*0"});
   EXPECT_EQ(fleet_->live_nodes(), 4);
   EXPECT_TRUE(listener_.said.empty());
@@ -416,7 +419,7 @@ TEST_F(RedisFleetTest, WhatRedisHasHeardIsNotToldAgainBecauseTheSecretIsNone) {
   block("mine");
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 1);
-  server_->say({"*6", "$5", "nodes", ":2", "$6", "secret", "$5", "short"});
+  server_->say({"*6", "$5", "nodes", "*1", ":2", "$6", "secret", "$5", "short"});
   server_->say({"$6", "blocks", "*2", ":5000", ":17"});
   reactor_.advance(100ms);
   EXPECT_EQ(hear_blocks(), 0);
