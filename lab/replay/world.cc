@@ -43,7 +43,8 @@ World::World(Config config, const LogKnows& knows, Instant start)
     : country_header_(knows.country || config.sources.country_header.empty()
                           ? std::string(kCountryHeader)
                           : config.sources.country_header),
-      court_(std::make_unique<Court>(take_rules(config, knows), kKeysMax, start)),
+      court_(std::make_unique<Court>(take_rules(config, knows),
+                                     MemoryStoreOptions{.max_keys = kKeysMax}, start)),
       chart_(2 + rules().size(), std::chrono::floor<std::chrono::seconds>(start)) {
   for (const Rule& rule : rules()) tallies_.push_back({.window = longest_window(rule)});
 }

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_628),
-    ("laboratory", ("lab/", "bench/"), 13_944),
-    ("console", ("console/",), 5_440),
+    ("server", ("src/", "include/"), 52_665),
+    ("laboratory", ("lab/", "bench/"), 13_945),
+    ("console", ("console/",), 5_442),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_493),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_261
+TESTS_MAX = 61_283
 
 
 def weigh(tree):

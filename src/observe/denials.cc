@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -201,6 +202,17 @@ void CoreDenials::Place::set_wait(Duration retry_after) noexcept {
   static_assert(sizeof(retry_after) == 8 && offsetof(DenialFacts, retry_after) % 8 == 0);
   facts[offsetof(DenialFacts, retry_after) / 8].store(std::bit_cast<std::uint64_t>(retry_after),
                                                       std::memory_order_relaxed);
+}
+
+std::int64_t CoreDenials::whole_since() const {
+  using Seconds = std::numeric_limits<std::int64_t>;
+  std::int64_t oldest = Seconds::max() - 1;
+  for (const Place& place : places_) {
+    if (place.version.load(std::memory_order_relaxed) == 0) return Seconds::min();
+    const auto denial = place.read(Seconds::min(), oldest);
+    if (denial) oldest = second_of(denial->at);
+  }
+  return oldest + 1;
 }
 
 std::optional<DenialRecord> CoreDenials::Place::read(std::int64_t first, std::int64_t last) const {

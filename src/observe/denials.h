@@ -117,6 +117,9 @@ class CoreDenials {
     }
   }
 
+  // From which second on no entry has made room for a later one; the least if none had to.
+  std::int64_t whole_since() const;
+
   static std::int64_t second_of(Instant at) noexcept {
     return std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
   }

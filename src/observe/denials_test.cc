@@ -234,6 +234,7 @@ TEST_F(DenialsTest, TheOldestMakeRoom) {
   const auto all = read();
   ASSERT_EQ(all.size(), CoreDenials::kPlaces);
   EXPECT_EQ(all.front().at, kNow + 10s);
+  EXPECT_EQ(core_->whole_since(), CoreDenials::second_of(kNow) + 11);
 }
 
 TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -116,6 +117,14 @@ class Traffic {
   template <typename Visit>
   void each_denial(std::int64_t first, std::int64_t last, Visit visit) const {
     cores_.each([&](const CoreTraffic& core) { core.denials_.each(first, last, visit); });
+  }
+
+  // From which second on each core remembers all that it keeps of a second.
+  std::int64_t denials_since() const {
+    auto since = std::numeric_limits<std::int64_t>::min();
+    cores_.each(
+        [&](const CoreTraffic& core) { since = std::max(since, core.denials_.whole_since()); });
+    return since;
   }
 
   // The figures of single rules.

@@ -56,7 +56,8 @@ RuleSetPtr court_rules(const Rule& rule) {
 class Replay {
  public:
   // Counts the asks from `from` on.
-  Replay(std::vector<RecentAsk> asks, Instant from) : asks_(std::move(asks)), from_(from) {
+  Replay(std::vector<RecentAsk> asks, Instant from, std::size_t precise_keys)
+      : asks_(std::move(asks)), from_(from), precise_keys_(precise_keys) {
     for (const RecentAsk& ask : asks_) {
       keys_.push_back(numbers_.emplace(ask.key, numbers_.size()).first->second);
     }
@@ -92,6 +93,7 @@ class Replay {
  private:
   const std::vector<RecentAsk> asks_;
   const Instant from_;
+  const std::size_t precise_keys_;
   std::unordered_map<std::uint64_t, std::size_t> numbers_;  // of keys
   std::vector<std::size_t> keys_;                           // of each ask, by number
 };
@@ -99,7 +101,9 @@ class Replay {
 std::vector<bool> Replay::denials_of(const Rule& rule) const {
   std::vector<bool> denied(asks_.size());
   if (asks_.empty()) return denied;
-  Court court(court_rules(rule), 1024 + 8 * numbers_.size(), asks_.front().at);
+  const MemoryStoreOptions memory{.max_keys = 1024 + 8 * numbers_.size(),
+                                  .precise_keys = std::min(precise_keys_, numbers_.size())};
+  Court court(court_rules(rule), memory, asks_.front().at);
   const Rule& there = court.rules().rules().front();
   std::unordered_map<std::uint32_t, std::string_view> tiers;
   for (const auto& [name, limits] : there.tiers) tiers.emplace(RecentAsk::tier_named(name), name);
@@ -166,7 +170,7 @@ DryRun dry_run(const RecentAsks& memory, const Rule& in_force, const Rule& wante
     return run;
   }
   std::erase_if(found.asks, [&](const RecentAsk& ask) { return ask.at < since; });
-  const Replay replay(std::move(found.asks), from);
+  const Replay replay(std::move(found.asks), from, terms.precise_keys);
   const auto before = replay.denials_of(in_force);
   const auto after = replay.denials_of(wanted);
   run.over = now - from;

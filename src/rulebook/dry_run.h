@@ -51,6 +51,7 @@ struct DryRunTerms {
   Duration over{0};
   Instant since = Instant::min();  // before, the rule was asked otherwise
   std::size_t asks_max = kAsksMax;
+  std::size_t precise_keys = 0;  // of the node
   enum class Curve : std::uint8_t { kNone, kAroundTheLimits } curve = Curve::kNone;
 };
 

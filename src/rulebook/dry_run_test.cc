@@ -36,10 +36,12 @@ class DryRunTest : public testing::Test {
     asks_.core(0).add(ask);
   }
   DryRun run(const Rule& before, const Rule& after, Duration over = 1h) {
-    return dry_run(asks_, before, after, {.over = over, .curve = curve_}, now_);
+    return dry_run(asks_, before, after,
+                   {.over = over, .precise_keys = precise_keys_, .curve = curve_}, now_);
   }
 
   Instant now_ = kStart;
+  std::size_t precise_keys_ = 0;
   DryRunTerms::Curve curve_ = DryRunTerms::Curve::kAroundTheLimits;
   RecentAsks asks_{RecentAsks::kBytesMin, 1, kStart};
   std::vector<RecentAsk> asked_;
@@ -82,6 +84,20 @@ TEST_F(DryRunTest, TheSameRuleChangesNothing) {
   EXPECT_GT(run.in_force.denied.requests, 100u);
   EXPECT_EQ(run.wanted.denied.requests, run.in_force.denied.requests);
   EXPECT_EQ(run.newly_denied.requests + run.newly_allowed.requests, 0u);
+}
+
+// It said that a limit denied 24 requests of which the node had denied 20.
+TEST_F(DryRunTest, CountsPreciselyWhatTheNodeDoes) {
+  for (int i = 0; i < 400; ++i) {
+    now_ += 770ms;
+    ask(1);
+  }
+  const Rule ten = rule(quota(Algorithm::kSlidingWindow, 10, 10s));
+  const auto plain = run(ten, ten).in_force;
+  precise_keys_ = 1;
+  const auto precise = run(ten, ten).in_force;
+  EXPECT_GT(precise.denied.requests, 0u);
+  EXPECT_LT(precise.denied.requests, plain.denied.requests);
 }
 
 // By the definition of an exact log: what was allowed within the window counts.
@@ -137,7 +153,7 @@ TEST_F(DryRunTest, AnyRulesDifferByWhatTheyDenyApart) {
         quota(algorithm, random.below(60) + 1, Duration{random.below(20'000'000) + 1'000}, burst));
   };
   const auto ask_court = [&](const Rule& one) {
-    Court court(std::make_shared<const RuleSet>(std::vector{one}), 4096, kStart);
+    Court court(std::make_shared<const RuleSet>(std::vector{one}), {.max_keys = 4096}, kStart);
     std::vector<bool> denied;
     for (const RecentAsk& each : asked_) {
       Asks& asks = court.begin();

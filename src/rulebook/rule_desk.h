@@ -97,6 +97,7 @@ struct RuleTrial {
   std::string text;  // as YAML or JSON
   // So much of the past is decided again; zero: nothing is.
   Duration over{0};
+  std::size_t precise_keys = 0;  // of the node that decided it
 };
 
 // A mistake in it, or something suspicious.

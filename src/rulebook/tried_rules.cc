@@ -71,7 +71,9 @@ std::vector<DryRun> dry_runs_of(const TriedRules& tried, const RulesBefore& befo
   }
   std::vector<DryRun> runs;
   for (const RuleSource& each : wanted) {
-    DryRunTerms terms{.over = trial.over, .asks_max = DryRunTerms::kAsksMax / wanted.size()};
+    DryRunTerms terms{.over = trial.over,
+                      .asks_max = DryRunTerms::kAsksMax / wanted.size(),
+                      .precise_keys = trial.precise_keys};
     if (!trial.id.empty()) terms.curve = DryRunTerms::Curve::kAroundTheLimits;
     runs.push_back(dry_run_of(each, tried, before, memory, terms, now));
   }

@@ -12,6 +12,7 @@
 #include "cli/admin/admin_client.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
+#include "server/http/admin/shared_json.h"
 
 namespace weir {
 namespace {
@@ -91,6 +92,9 @@ std::string lines_of(const json::value& said, const std::string& by, std::int64_
   if (forgotten > 0) {
     lines += std::to_string(forgotten) +
              " denials of all rules and keys have no line: " + "there were too many in a second\n";
+  }
+  if (const auto* const since = said.as_object().if_contains("known_since")) {
+    lines += "the record begins at " + utc_text(since->to_number<std::int64_t>()) + "\n";
   }
   next = said.at("next").to_number<std::int64_t>();
   return lines;

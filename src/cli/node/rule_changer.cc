@@ -120,6 +120,7 @@ RuleVerdict RuleChanger::verdict_on(const RuleTrial& trial, Instant now) const {
 
 void RuleChanger::judge(RuleTrial trial, Judged done, Instant now) {
   const bool is_dry_run = trial.over > Duration{0};
+  trial.precise_keys = precise_keys_;
   if (is_dry_run && has_dry_run_.test_and_set()) {
     return done({.outcome = ChangeOutcome::kNotNow, .detail = "Another dry run is under way."});
   }

@@ -46,7 +46,11 @@ class RuleChanger final : public RuleDesk {
   // node is alone; it outlives the thread.
   RuleChanger(Rulebook& book, SharedRules* fleet);
   // Before the first trial: what rules were asked of late. It outlives the thread.
-  void remember_in(const RecentAsks& memory) { memory_ = &memory; }
+  // `precise_keys`: how many the node counts precisely.
+  void remember_in(const RecentAsks& memory, std::size_t precise_keys) {
+    memory_ = &memory;
+    precise_keys_ = precise_keys;
+  }
   ~RuleChanger() override { stop(); }
   RuleChanger(const RuleChanger&) = delete;
   RuleChanger& operator=(const RuleChanger&) = delete;
@@ -87,8 +91,9 @@ class RuleChanger final : public RuleDesk {
   Rulebook& book_;
   SharedRules* const fleet_;
   const RecentAsks* memory_ = nullptr;  // null: there is none
-  std::atomic_flag has_dry_run_;        // one waits, or is under way
-  std::mutex mutex_;                    // guards waiting_
+  std::size_t precise_keys_ = 0;
+  std::atomic_flag has_dry_run_;  // one waits, or is under way
+  std::mutex mutex_;              // guards waiting_
   std::condition_variable_any wake_;
   std::deque<Job> waiting_;
   std::jthread thread_;

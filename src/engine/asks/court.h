@@ -26,8 +26,8 @@ namespace weir {
 class Court {
  public:
   // No request is earlier than `start`.
-  Court(RuleSetPtr rules, std::size_t max_keys, Instant start)
-      : store_(make_memory_store({.max_keys = max_keys}, start)),
+  Court(RuleSetPtr rules, const MemoryStoreOptions& memory, Instant start)
+      : store_(make_memory_store(memory, start)),
         pool_(engine_, blocks_, std::move(rules), DenialDoor::kNginx) {}
   Court(const Court&) = delete;
   Court& operator=(const Court&) = delete;

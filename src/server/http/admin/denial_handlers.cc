@@ -330,6 +330,8 @@ void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchan
   json.begin_object().field("next", std::max<std::int64_t>(wanted.last, 0));
   json.field("total", is_grouped ? found.groups.size() : found.denials.size());
   json.field("forgotten", found.forgotten);
+  const std::int64_t known_since = traffic.denials_since();
+  if (known_since > wanted.first) json.field("known_since", known_since);
   json.key(is_grouped ? "groups" : "denials").begin_array();
   write_rows(RowWriter<JsonWriter>{json, engine, traffic, exchange.now}, found, wanted);
   json.end_array().end_object();
