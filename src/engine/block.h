@@ -20,8 +20,9 @@ enum class BlockReason : std::uint8_t {
   kDenied,  // the rule blocks who exceeds it
   kManual,  // somebody said so
   kLifted,  // it is none any more: somebody said so
+  kEnded,   // likewise, by its time alone
 };
-std::string_view reason_name(BlockReason reason);  // "denied", "manual", "lifted"
+std::string_view reason_name(BlockReason reason);  // "denied", "manual", "lifted", "ended"
 
 struct Block {
   // Bytes of a key that a list keeps. A longer one is blocked by a digest of it.
@@ -41,7 +42,7 @@ struct Block {
 };
 
 inline bool is_by_hand(const Block& block) { return block.reason != BlockReason::kDenied; }
-inline bool is_lift(const Block& block) { return block.reason == BlockReason::kLifted; }
+inline bool is_lift(const Block& block) { return block.reason >= BlockReason::kLifted; }
 // A key that a hand blocks or lifts is a network, if it reads as one.
 std::optional<BlockedNetwork> blocked_network(const Block& block);
 

@@ -200,7 +200,6 @@ void BlockBook::remove(Entry& entry) {
 // lists, which cannot fail.
 void BlockBook::outlive(Entry& entry) noexcept {
   index_.end(entry.slot, entry.block, entry.blocked);
-  news_.unmark(BlockAudience::kPeople, entry.news);  // nobody has lifted it
   const End end(entry.block.until, entry.tag);
   const End later(entry.remembered, entry.tag);
   auto in_ends = ends_.extract(end);
@@ -211,7 +210,7 @@ void BlockBook::outlive(Entry& entry) noexcept {
   by_worth_.insert(std::move(in_worth));
   entry.worth = Worth::kLift;
   entry.blocked.reset();
-  entry.block.reason = BlockReason::kLifted;
+  entry.block.reason = BlockReason::kEnded;
   entry.block.until = later.first;
 }
 

@@ -26,7 +26,7 @@ Block read_block(PackedReader& in) {
   Block block;
   block.since = read_time(in);
   block.until = read_time(in);
-  block.reason = static_cast<BlockReason>(in.number(static_cast<unsigned>(BlockReason::kLifted)));
+  block.reason = static_cast<BlockReason>(in.number(static_cast<unsigned>(BlockReason::kEnded)));
   block.rule = in.text(Block::kKeyMax);
   block.key = in.text(Block::kKeyMax);
   block.by = in.text(Block::kByMax);

@@ -29,20 +29,17 @@ bool BlockList::add(Block block, Instant now) {
 }
 
 // A block that is known already goes to nobody, or two nodes would send it to each other for ever.
-// One by hand that has ended on its way is a lift of what was before it, but nobody's act: people
-// do not hear of it.
+// One by hand that has ended on its way is a lift of what was before it.
 void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
   shorten(block);
   const std::scoped_lock lock(mutex_);
   book_.expire(now);
-  const bool has_ended = block.until <= now && !is_lift(block);
-  if (has_ended && !is_by_hand(block)) return;
-  if (has_ended) block.reason = BlockReason::kLifted;
+  if (block.until <= now && !is_by_hand(block)) return;
+  if (block.until <= now && !is_lift(block)) block.reason = BlockReason::kEnded;
   const auto known = book_.known_of(block);
   if (!known.has(block)) {
     auto* const entry = book_.put(block, known, now);
     if (entry != nullptr) tell(*entry, from);
-    if (entry != nullptr && has_ended) news_.unmark(Audience::kPeople, entry->news);
     return;
   }
   auto* const same = known.same_as(block);

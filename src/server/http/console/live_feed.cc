@@ -235,13 +235,14 @@ void LiveFeed::note_events(LivePicture& picture) {
   }
 }
 
-// By hands on any node, but for those from before this one has started.
+// By hands on any node, but for those from before this one has started, and for blocks that ended
+// before anybody here heard of them.
 void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news) {
   const auto acts = blocks_.take_news(BlockAudience::kPeople, BlockList::kBlocksMax);
   const bool is_public = people_ == People::kHidden;
   for (const Block& act :
        std::views::reverse(std::span(acts).first(std::min(acts.size(), kEventsMax)))) {
-    if (act.since < view_.info.started) continue;
+    if (act.since < view_.info.started || act.reason == BlockReason::kEnded) continue;
     std::string text =
         whom(act, *picture.rules, blocks_.hasher(), !is_public && view_.traffic.keeps_key_texts());
     const Duration length = std::chrono::round<std::chrono::seconds>(act.until - act.since);

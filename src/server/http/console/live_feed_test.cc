@@ -279,9 +279,12 @@ TEST(LiveFeed, SaysWhomAHandHasBlocked) {
   EXPECT_EQ(told(world.feed), "a@example.com is blocked for 5m, by carol, because \"bots\"");
   block("of-old", TestDoor::kStart - 1h);
   EXPECT_EQ(told(world.feed).find("of-old"), std::string::npos) << "it was told when it came";
+  world.door.now += 10min;
+  block("short", began + 2us);
+  EXPECT_EQ(told(world.feed).find("short"), std::string::npos) << "it was over when it came";
   LiveFeed open(world.door.view, world.door.events, world.door.desk, world.door.blocks,
                 LiveFeed::People::kHidden);
-  block("a@example.com", began + 2us);
+  block("a@example.com", began + 8min);
   EXPECT_TRUE(told(open).ends_with(" is blocked for 5m")) << "no names for everybody";
 }
 
