@@ -9,6 +9,11 @@ import * as json from "./json";
 import { feed } from "./live";
 
 const SHOWN = 10;
+/** What is known of other nodes, by the state of Redis. */
+const OTHERS: Record<string, string> = {
+  up: "What other nodes count comes up to 10 s late.",
+  down: "Redis is away: what other nodes count is old, or missing.",
+};
 
 export class BusiestKeys {
   private readonly table: DataTable<json.Fields>;
@@ -45,9 +50,8 @@ export class BusiestKeys {
     if (rule !== this.rule) return;
     const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
     this.table.show(reply.ok ? keys : undefined);
-    fill(this.note, secret(keys), (feed.last?.nodeCount ?? 1) > 1
-      ? h("p", { class: "message" }, "What other nodes count comes up to 10 s late.") : null,
-    trouble ? h("p", { class: "problem" }, trouble) : null);
+    fill(this.note, secret(keys), ...[OTHERS[feed.last?.redis?.state ?? ""], trouble]
+      .map((text, at) => text ? h("p", { class: at === 1 ? "problem" : "message" }, text) : null));
   }
 }
 

@@ -69,7 +69,7 @@ export class OverviewTab extends Tab {
   /** Since when this node knows anything, if that is less than the span. */
   private readonly young = h("small");
   private readonly runs = new RunsBar();
-  private readonly histories = new Map<string, History & { readonly asOf: number }>();
+  private readonly histories = new Map<string, History>();
   private readonly askedMs = new Map<string, number>();
   private keys: DeniedList = { groups: [], isPart: false };
   /** Why rules deny that deny now. */
@@ -131,9 +131,10 @@ export class OverviewTab extends Tab {
     this.showNow(last);
     this.showTiles(last);
     if (this.charted().seconds <= HISTORY_S) this.drawCharts();
-    const told = this.histories.get(this.chosen.name);  // as old as its rows
-    const asOf = told && this.chosen !== MINUTE ? `, as of ${clock(told.asOf)}` : "";
-    say(this.period, `in ${this.timeOf(this.chosen, told?.points)}${asOf}`);
+    const { points } = this.history(this.chosen);  // as old as its rows
+    const newest = this.chosen === MINUTE ? undefined : points[points.length - 1];
+    say(this.period, `in ${this.timeOf(this.chosen, points)}${
+      newest ? `, as of ${clock(newest.t)}` : ""}`);
     window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
   }
 
@@ -222,9 +223,8 @@ export class OverviewTab extends Tab {
 
   private async loadHistory({ name, seconds, everyMs }: Span): Promise<void> {
     if (!this.isDue(name, everyMs)) return;
-    const asOf = feed.last?.fleetT ?? 0;
     const history = await historyOf(name, UNASKED);
-    if (history) this.histories.set(name, { ...history, asOf });
+    if (history) this.histories.set(name, history);
     else this.histories.delete(name);
     if (this.shown && seconds > HISTORY_S) this.drawCharts();
   }

@@ -201,9 +201,8 @@ export class RulePage {
   }
 
   private runs(origin: string): Child[] {
-    const { told, version } = json.object(this.fleet);
+    const { version } = json.object(this.fleet);
     return [runsText(this.fleet, origin), version === 0 ? ", each by its file" : null,
-      told === false ? "; Redis is away, so others hear of the last change later" : null,
       isRedisAway() ? h("p", { class: "problem" }, AS_TOLD_LAST) : null,
       ...whereNot(this.fleet).map((text) => h("p", { class: "problem" }, text))];
   }
