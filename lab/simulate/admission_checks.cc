@@ -252,8 +252,10 @@ class CountsExactly final : public Check {
       const std::int64_t left = rule.quota.limit() - key.count.admitted(rule.quota, at);
       const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
       key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
-      const bool is_right =
-          answer.decision.remaining == left - charged && answer.allowed() == (part.cost <= left);
+      // A denial that blocks leaves nothing.
+      const bool is_block = !answer.allowed() && !rule.denial.blocks.empty();
+      const bool is_right = answer.decision.remaining == (is_block ? 0 : left - charged) &&
+                            answer.allowed() == (part.cost <= left);
       if (is_right || is_short_of_memory(answered)) continue;
       fail(about(world_, part) + ": " + std::to_string(left) + " were left, it asked for " +
            std::to_string(part.cost) + " and was " + (answer.allowed() ? "allowed" : "denied") +
@@ -360,6 +362,74 @@ class AsyncStops final : public Check {
   ByKey<Key> keys_;
 };
 
+// Of fixed windows, while nothing fails: all that is not charged once is seen at the end.
+class UnitsComeBack final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "units come back"; }
+
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) {
+      if (!is_about(part.rule)) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
+      if (part.verb == Verb::kHit) ++key.open;
+    }
+  }
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      if (!is_about(part.rule) || part.verb != Verb::kHit) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      --key.open;
+      const Quota& quota = world_.rules()[part.rule].quota;
+      const Instant from = answered.asked.at_redis;
+      const Instant to = world_.redis()->machine().clock.at(answered.at);
+      const std::int64_t window = epoch_us(to) / quota.window().count();
+      const bool is_lost = answered.is_unavailable || answered.answers[i].is_alone;
+      if (is_lost || epoch_us(from) / quota.window().count() != window) key.unclear_in = window;
+      if (is_charged(answered, i)) {
+        key.count.add(quota, {.from = to, .to = to, .units = part.cost});
+      }
+    }
+  }
+  void have_left() override {
+    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
+      for (std::uint32_t key = 0; is_about(rule) && key < world_.keys(); ++key) judge(rule, key);
+    }
+  }
+
+ private:
+  struct Key {
+    WindowCount count;
+    std::int64_t open = 0;
+    std::int64_t unclear_in = -1;  // that window
+    bool is_unclear = false;
+  };
+  bool is_about(std::uint32_t rule) const {
+    const Rule& asked = world_.rules()[rule];
+    return world_.mode_of(rule) != Mode::kLocal && is_plain(asked) && world_.scenario().loss <= 0 &&
+           asked.quota.algorithm() == Algorithm::kFixedWindow;
+  }
+  void judge(std::uint32_t rule, std::uint32_t number) {
+    const Key& key = keys_.at(rule, 0, number);
+    const Quota& quota = world_.rules()[rule].quota;
+    const Instant now = world_.redis()->now();
+    const std::int64_t window = epoch_us(now) / quota.window().count();
+    if (key.is_unclear || key.open > 0 || key.unclear_in == window) return;
+    const std::int64_t admitted = key.count.admitted(quota, now);
+    const auto left = world_.left_in_redis(rule, number);
+    if (admitted == 0 || !left) return;
+    const std::int64_t expected = std::max<std::int64_t>(0, quota.limit() - admitted);
+    if (*left == expected) return;
+    fail(about(world_, {.rule = rule, .key = number}) + ": " + std::to_string(admitted) + " of " +
+         std::to_string(quota.limit()) + " were admitted, and Redis says that " +
+         std::to_string(*left) + " are left, mode " + std::string(mode_name(world_.mode_of(rule))));
+  }
+
+  ByKey<Key> keys_;
+};
+
 // Counts exactly, in windows as fixed ones have, all that the nodes admit together.
 class Misjudged final : public Check {
  public:
@@ -401,6 +471,9 @@ std::unique_ptr<Check> make_alone_within_share(World& world) {
 }
 std::unique_ptr<Check> make_async_stops(World& world) {
   return std::make_unique<AsyncStops>(world);
+}
+std::unique_ptr<Check> make_units_come_back(World& world) {
+  return std::make_unique<UnitsComeBack>(world);
 }
 std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
 

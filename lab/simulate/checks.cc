@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<Check>> make_checks(World& world) {
   checks.push_back(make_counts_exactly(world));
   checks.push_back(make_alone_within_share(world));
   checks.push_back(make_async_stops(world));
+  checks.push_back(make_units_come_back(world));
   checks.push_back(make_answered_in_time(world));
   checks.push_back(make_retry_truthful(world));
   checks.push_back(make_blocks_reach_all(world));

@@ -75,6 +75,8 @@ class Check {
   // Every quarter of a second, and at the end.
   virtual void look() {}
   virtual void end() {}
+  // If there was no fault: all nodes have left in good order.
+  virtual void have_left() {}
 
  protected:
   void fail(const std::string& what);

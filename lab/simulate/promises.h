@@ -21,6 +21,8 @@ std::unique_ptr<Check> make_counts_exactly(World& world);
 std::unique_ptr<Check> make_alone_within_share(World& world);
 // In mode async every node denies soon after all of them have admitted the limit.
 std::unique_ptr<Check> make_async_stops(World& world);
+// When all nodes have left, Redis has charged what they admitted, and nothing else.
+std::unique_ptr<Check> make_units_come_back(World& world);
 // What an exact count of all nodes would have decided otherwise. It never fails: it is figures.
 std::unique_ptr<Check> make_misjudged(World& world);
 

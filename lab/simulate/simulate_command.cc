@@ -12,12 +12,14 @@
 #include "replay/commands.h"
 #include "simulate/run.h"
 #include "simulate/scenario.h"
+#include "simulate/shrink.h"
 #include "simulate/timeline.h"
 
 namespace weir::lab {
 namespace {
 
 constexpr int kExitUsage = 2;
+constexpr std::size_t kRunsMax = 1'000;
 constexpr std::size_t kLinesMax = 100'000;
 
 struct SimulateOptions {
@@ -26,6 +28,7 @@ struct SimulateOptions {
   bool has_timeline = false;
   bool is_drawn = false;
   bool shows_scenario = false;
+  bool shrinks = false;
 };
 
 sim::Scenario scenario_of(const SimulateOptions& options, std::uint64_t seed) {
@@ -59,7 +62,13 @@ void simulate(const SimulateOptions& options) {
     for (const std::string& line : timeline->lines()) std::cout << line << '\n';
   }
   std::cout << sim::to_text(outcome, scenario, seed->number);
-  if (outcome.violation) throw CLI::RuntimeError(1);
+  if (!outcome.violation) return;
+  if (options.shrinks) {
+    const auto smaller = sim::shrink(scenario, seed->number, outcome.violation->promise, kRunsMax);
+    std::cout << "after " << smaller.runs << " runs, this breaks the same promise with the seed:\n"
+              << sim::to_yaml(smaller.scenario);
+  }
+  throw CLI::RuntimeError(1);
 }
 
 }  // namespace
@@ -73,6 +82,8 @@ void add_simulate_command(CLI::App& app) {
   command.add_option("--seed", options->seed, "Of all that is left to chance");
   command.add_flag("--timeline", options->has_timeline, "Say what happened, and when");
   command.add_flag("--drawn", options->is_drawn, "The scenario is drawn from the seed, too");
+  command.add_flag("--shrink", options->shrinks,
+                   "Make a scenario that breaks a promise as small as it breaks it");
   command.add_flag("--show", options->shows_scenario, "Write the scenario first");
   command.callback([options] {
     if (options->file.empty() != options->is_drawn) {

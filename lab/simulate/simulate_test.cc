@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "simulate/run.h"
+#include "simulate/shrink.h"
 #include "simulate/swarm.h"
 
 namespace weir::sim {
@@ -116,6 +117,21 @@ steps:
   EXPECT_EQ(broken.violation->promise, "expected");
   EXPECT_EQ(broken.violation->at, 2s);
   EXPECT_NE(to_text(broken, {}, 1).find("seed 1@" + build_id()), std::string::npos);
+}
+
+// The wrong expectation alone is left of it.
+TEST(Simulate, ShrinksToWhatItTakes) {
+  Scenario scenario = fleet("strict");
+  scenario.questions.push_back({.at = 9s, .key = "a", .allowed = false});
+  scenario.questions.push_back({.at = 9s, .key = "b", .allowed = true});
+  const Shrunk shrunk = shrink(scenario, 7, "expected", 200);
+  EXPECT_TRUE(shrunk.scenario.faults.empty());
+  EXPECT_TRUE(shrunk.scenario.traffic.empty());
+  ASSERT_EQ(shrunk.scenario.questions.size(), 1u);
+  EXPECT_EQ(shrunk.scenario.questions[0].key, "a");
+  EXPECT_EQ(shrunk.scenario.nodes, 1);
+  EXPECT_LT(shrunk.scenario.length, 20s);
+  EXPECT_EQ(run(shrunk.scenario, 7, nullptr).violation->promise, "expected");
 }
 
 TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {

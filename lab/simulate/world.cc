@@ -12,6 +12,7 @@ namespace {
 // A Tuesday, a minute begins.
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr Duration kLeaveMax = std::chrono::seconds(1);
 constexpr Duration kLeaveEvery = std::chrono::milliseconds(5);
 
 Duration up_to(Prng& chance, Duration most) {
@@ -165,6 +166,11 @@ void World::run() {
   while (!violation_ && queue_.step(end)) {
   }
   for (std::size_t i = 0; !violation_ && i < checks_.size(); ++i) checks_[i]->end();
+  if (violation_ || !scenario_.faults.empty()) return;
+  for (std::size_t i = 0; i < places_.size(); ++i) leave_node(i);
+  while (!violation_ && queue_.step(end + kLeaveMax)) {
+  }
+  for (std::size_t i = 0; !violation_ && i < checks_.size(); ++i) checks_[i]->have_left();
 }
 
 Mode World::mode_of(std::uint32_t rule) const {
@@ -233,28 +239,27 @@ void World::act_on_block(std::size_t number, const Fault& fault) {
   }
 }
 
-void World::lose_in_redis(const std::function<void()>& loss) {
-  const SimNode* sharing = nullptr;
-  for (const auto& place : places_) {
-    if (place->node != nullptr && place->node->is_sharing()) sharing = place->node.get();
-  }
-  if (sharing == nullptr) return loss();
-  std::vector<std::optional<std::int64_t>> before;
-  const auto left = [&](const std::pair<std::uint32_t, std::uint32_t>& counter) {
-    const Quota& quota = rules()[counter.first].quota;
-    const Charge charge{.key = sharing->hasher().hash(
-                            {rules()[counter.first].id, "", keys_[counter.second]}, quota),
-                        .quota = &quota,
-                        .cost = 0};
-    return redis_->left(charge, means_.settings->store.prefix);
+std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32_t key) {
+  const auto is_sharing = [](const auto& place) {
+    return place->node != nullptr && place->node->is_sharing();
   };
-  for (const auto& counter : shared_) before.push_back(left(counter));
+  const auto found = std::ranges::find_if(places_, is_sharing);
+  if (found == places_.end() || !redis_) return std::nullopt;
+  const Rule& asked = rules()[rule];
+  const KeyName name{.rule = asked.id, .bucket = "", .key = keys_[key]};
+  const Charge charge{
+      .key = (*found)->node->hasher().hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
+  return redis_->left(charge, means_.settings->store.prefix);
+}
+
+void World::lose_in_redis(const std::function<void()>& loss) {
+  std::vector<std::optional<std::int64_t>> before;
+  for (const auto& [rule, key] : shared_) before.push_back(left_in_redis(rule, key));
   loss();
-  std::size_t index = 0;
-  for (const auto& counter : shared_) {
-    const auto was = before[index++];
-    const auto is = left(counter);
-    if (was && is && *is > *was) lost(counter.first, counter.second, *is - *was);
+  for (std::size_t i = 0; i < shared_.size(); ++i) {
+    const auto& [rule, key] = shared_[i];
+    const auto left = left_in_redis(rule, key);
+    if (before[i] && left && *left > *before[i]) lost(rule, key, *left - *before[i]);
   }
 }
 

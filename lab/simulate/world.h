@@ -74,6 +74,8 @@ class World {
   // It takes no requests any more, and goes in good order.
   void leave_node(std::size_t number);
   void act_on_block(std::size_t number, const Fault& fault);
+  // As its script says; nothing if no node shares.
+  std::optional<std::int64_t> left_in_redis(std::uint32_t rule, std::uint32_t key);
   // `loss` makes Redis forget something: the checks hear of each unit.
   void lose_in_redis(const std::function<void()>& loss);
 

@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 52_665),
-    ("laboratory", ("lab/", "bench/"), 13_945),
+    ("laboratory", ("lab/", "bench/"), 14_124),
     ("console", ("console/",), 5_442),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_493),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_283
+TESTS_MAX = 61_297
 
 
 def weigh(tree):
