@@ -28,11 +28,19 @@
 #ifndef HOLD
 #define HOLD 2   /* units of the bucket that long leases hold at most */
 #endif
+#ifndef ASKS
+#define ASKS 2   /* a node that holds fewer units asks for a lease */
+#endif
+#ifndef CALM
+#define CALM false /* no node dies or gives up */
+#endif
 #define BEHIND 1 /* ticks by which the nodes' clocks are behind Redis's */
 
 #define max(a, b) ((a) > (b) -> (a) : (b))
 #define min(a, b) ((a) < (b) -> (a) : (b))
 #define less(a, b) ((a) > (b) -> (a) - (b) : 0)
+
+#define held_by_two (node[0].units + node[NODES - 1].units) /* of two nodes; for traces */
 
 mtype = { idle, asked, answered }  /* a call */
 mtype = { whole, torn, over }      /* the replica: it has all, lacks what is new, has taken over */
@@ -281,17 +289,17 @@ active [NODES] proctype runs_node() {
   byte me = _pid;
   do
   :: atomic {
-       node[me].call == idle && node[me].units < 2 ->
+       node[me].call == idle && node[me].units < ASKS ->
        printf("ask %d\n", me);
        ask(me)
      }
   :: atomic {
        node[me].call == answered ->
-       printf("answer %d %d\n", me, node[me].granted);
        if
        :: node[me].granted > 0 -> receive(me)
        :: else
        fi;
+       printf("answer %d %d held %d\n", me, node[me].granted, held_by_two);
 #ifdef MUTANT_ANSWER_TAKEN_TWICE
        if
        :: true
@@ -303,20 +311,20 @@ active [NODES] proctype runs_node() {
      }
   /* It waits no longer. */
   :: atomic {
-       node[me].call != idle ->
+       node[me].call != idle && !CALM ->
        printf("give_up %d\n", me);
        forget_call(me)
      }
   :: atomic {
-       node[me].call != idle || node[me].units > 0 ->
+       (node[me].call != idle || node[me].units > 0) && !CALM ->
        printf("crash %d\n", me);
        forget_units(me);
        forget_call(me)
      }
   :: atomic {
        node[me].units > 0 ->
-       printf("spend %d\n", me);
        node[me].units--;
+       printf("spend %d held %d\n", me, held_by_two);
 #ifdef BUCKET
        if
        :: node[me].units == 0 && !node[me].is_long -> forget_units(me)
@@ -365,7 +373,7 @@ active [NODES] proctype runs_calls() {
        :: longer = false
        fi;
        lease(units, ticks, longer);
-       printf("lease %d %d %d\n", n, units, ticks);
+       printf("lease %d %d %d left %d\n", n, units, ticks, left);
        node[n].call = answered;
        node[n].granted = units;
        if
@@ -391,11 +399,11 @@ active [NODES] proctype runs_calls() {
      }
   :: atomic {
        node[n].back > 0 ->
-       printf("back %d %d\n", n, node[n].back);
 #ifdef BUCKET
        settle(node[n].back_settled, node[n].back_there);
 #endif
        undo(node[n].back, node[n].back_there);
+       printf("back %d %d left %d\n", n, node[n].back, left);
 #ifdef MUTANT_RETURN_SENT_AGAIN
        if
        :: true
@@ -500,15 +508,15 @@ active proctype world() {
   /* Redis decides a check of anybody. */
   :: atomic {
        left > 0 ->
-       printf("strict\n");
        charge(1);
+       printf("strict left %d\n", left);
        admit()
      }
   /* It decides one, or grants a unit, to somebody who waits no longer. */
   :: atomic {
        left > 0 ->
-       printf("late\n");
-       charge(1)
+       charge(1);
+       printf("late left %d\n", left)
      }
   :: atomic {
        copies == whole ->
@@ -520,18 +528,18 @@ active proctype world() {
    * nothing, and comes again with the text, which is no step of its own here. */
   :: atomic {
        copies == torn ->
-       printf("failover\n");
 #ifndef MUTANT_FAILOVER_IGNORED
        lost = lost + unsaved;
 #endif
        copies = over;
        unsaved = 0;
        copy(redis, replica);
-       clear(replica)
+       clear(replica);
+       printf("failover left %d\n", left)
      }
   :: atomic {
-       printf("tick\n");
-       tick()
+       tick();
+       printf("tick left %d held %d\n", left, held_by_two)
      }
   od
 }

@@ -21,6 +21,9 @@ PAGE = (ROOT / "docs" / "internals" / "model.md").read_text(encoding="utf-8")
 MODELS = {name: (HERE / f"{name}.pml").read_text(encoding="utf-8")
           for name in ("leases", "blocks", "switch")}
 
+TRACED = ["-DASKS=1", "-DLIMIT=8", "-DWINDOW=6", "-DSHORT=3"]
+TRACES = HERE / "testdata" / "leases_traces.txt"
+
 BUCKET = "-DBUCKET -DNODES=1 -DLIMIT=3 -DPRICE=2 -DSHORT=2"
 WORLDS = [
     ("leases", ""),
@@ -52,6 +55,15 @@ def search(model, defines, depth, optimize):
         run("spin", "-a", *defines.split(), str(HERE / f"{model}.pml"))
         run("gcc", optimize, "-w", "-DSAFETY", "-DNOREDUCE", "-DMEMLIM=2048", "-o", "pan", "pan.c")
         return run("./pan", f"-m{depth}", "-w22")
+
+
+def trace(seed):
+    """The steps of a world by chance, of nodes that hold one lease at a time; half of them calm."""
+    defines = [*TRACED, f"-DCALM={'true' if seed % 2 else 'false'}"]
+    said = subprocess.run(["spin", "-T", f"-n{seed}", "-u900", *defines, str(HERE / "leases.pml")],
+                          capture_output=True, text=True, check=True, timeout=60).stdout
+    steps = said.split("-----")[0]
+    return f"trace {seed}\n" + "".join(re.findall(r"(?m)^[a-z_]+(?: [a-z0-9]+)*\n", steps))
 
 
 def mutants_of(model):
@@ -91,6 +103,13 @@ class Models(unittest.TestCase):
             with self.subTest(model=model, defines=defines):
                 self.assertIn("assertion violated", said)
                 print(model, defines, re.search(r"at depth \d+", said)[0], file=sys.stderr)
+
+    def test_traces_are_what_the_model_does(self):
+        """leases_traces_test.cc plays them on the code. WEIR_UPDATE_EXPECTED=1 writes them."""
+        traces = "".join(trace(seed) for seed in range(1, 17))
+        if os.environ.get("WEIR_UPDATE_EXPECTED"):
+            TRACES.write_text(traces, encoding="utf-8")
+        self.assertEqual(TRACES.read_text(encoding="utf-8"), traces)
 
     def test_what_is_known_not_to_be_kept_is_still_not(self):
         for (model, defines), said in at_once(KNOWN_HOLES, 100_000, "-O0"):
