@@ -152,7 +152,6 @@ class Wire final : Waker {
   bool is_served_ = true;             // the server knows of it
   std::array<Lane, 2> lanes_;
   Task round_;  // the session's, at the end of the loop's
-  bool is_running_ = false;
 };
 
 // Connections of one node.

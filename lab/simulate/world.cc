@@ -123,7 +123,6 @@ class World::Request final : Asks::Listener {
 World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, Timeline* timeline)
     : scenario_(scenario),
       means_(means),
-      seed_(seed),
       timeline_(timeline),
       start_(kStart),
       queue_(kStart),

@@ -124,7 +124,6 @@ class World {
 
   const Scenario& scenario_;
   const Means& means_;
-  const std::uint64_t seed_;
   Timeline* const timeline_;
   const Instant start_;
   EventQueue queue_;
