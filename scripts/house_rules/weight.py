@@ -26,10 +26,10 @@ PARTS = [
     ("laboratory", ("lab/", "bench/"), 14_121),
     ("console", ("console/",), 5_442),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
-    ("scripts", ("scripts/", "dev"), 1_493),
+    ("scripts", ("scripts/", "dev"), 1_499),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_430
+TESTS_MAX = 61_562
 
 
 def weigh(tree):
