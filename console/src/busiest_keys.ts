@@ -7,6 +7,7 @@ import { type Child, fill, h, verbatim } from "./dom";
 import { about, count, exact, share } from "./format";
 import * as json from "./json";
 import { feed } from "./live";
+import { session } from "./session";
 
 const SHOWN = 10;
 /** What is known of other nodes, by the state of Redis. */
@@ -44,7 +45,10 @@ export class BusiestKeys {
 
   async load(rule: string, how: Ask): Promise<void> {
     this.rule = rule;
-    if (!rule) return fill(this.note, h("p", { class: "problem" }, "There is no rule yet."));
+    if (!rule) {
+      return fill(this.note, session.mayChange
+        ? h("p", { class: "problem" }, "There is no rule yet.") : null);
+    }
     const reply = await ask(query("/admin/busiest", { rule, by: this.by, limit: SHOWN }), how);
     const keys = await withShared(json.objects(reply.body.keys));
     if (rule !== this.rule) return;

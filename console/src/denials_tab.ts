@@ -140,7 +140,8 @@ export class DenialsTab extends Tab {
     (isGrouped ? this.groups : this.rows).show(reply.ok ? found : undefined);
     if (this.isRefused || !reply.ok) tell(this.message, "bad", reply.problem);
     this.isRefused = !reply.ok;
-    this.showState(reply.body, found);
+    if (reply.ok) this.showState(reply.body, found);
+    else say(this.state, "");
   }
 
   private showState(body: json.Fields, found: readonly json.Fields[]): void {

@@ -43,7 +43,7 @@ export class KeysTab extends Tab {
       { title: "Do", cell: (entry) => this.liftButton(entry) },
     ],
   });
-  private blocked: readonly json.Fields[] = [];
+  private blocked: readonly json.Fields[] | undefined;  // undefined: nobody knows
   private toldMs = 0;
   private readonly blocksProblem = h("p", { class: "problem" });
 
@@ -89,12 +89,13 @@ export class KeysTab extends Tab {
   private async loadBlocks(how: Ask = {}): Promise<void> {
     const reply = await ask("/admin/blocks?limit=1000", how);
     say(this.blocksProblem, reply.problem);
-    [this.blocked, this.toldMs] = [json.objects(reply.body.blocks), Date.now()];
+    this.blocked = reply.ok ? json.objects(reply.body.blocks) : undefined;
+    this.toldMs = Date.now();
     this.refresh();
   }
 
   protected override refresh(): void {
-    if (this.toldMs > 0) this.blocks.show(unended(this.blocked, this.toldMs));
+    this.blocks.show(this.blocked && unended(this.blocked, this.toldMs));
   }
 
   private liftButton(entry: json.Fields): HTMLElement {

@@ -44,7 +44,7 @@ const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
 const BLOCKS_SHOWN = 3;
 const CAUSES_SHOWN = 3;
-const NOTHING = readHistory({});
+const NOTHING = { ...readHistory({}), hasOthers: true };  // of no rule anything is known
 
 export class OverviewTab extends Tab {
   private readonly tiles = {

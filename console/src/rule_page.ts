@@ -156,7 +156,7 @@ export class RulePage {
     if (!ok && !this.isGone) return this.say("bad", problem);
     const was = this.rule;
     this.rule = ok ? json.object(body.rule) : undefined;
-    this.fleet = body.fleet;
+    this.fleet = body.fleet ?? this.fleet;  // a rule that is gone tells of none
     this.shown.hidden = !ok;
     this.controls.hidden = !ok || body.origin === "envoy";
     if (ok) {

@@ -4,6 +4,7 @@
 import { button, h, offer, say, unique } from "./dom";
 import { latency } from "./format";
 import { RUNS, type Run, requestsOf } from "./plan";
+import { session } from "./session";
 import { simulator } from "./simulator";
 import { ruleNames } from "./written";
 
@@ -72,7 +73,9 @@ export class RunsBar extends HTMLElement {
     const { run } = simulator;
     const { sent, allowed, shadow, denied, failed } = simulator.sums;
     for (const start of this.starts) start.disabled = choice.rule === "";
-    if (!run) return say(this.sums, choice.rule ? "" : "There is no rule to try.");
+    if (!run) {
+      return say(this.sums, choice.rule || !session.mayChange ? "" : "There is no rule to try.");
+    }
     const failures = failed > 0 ? `, ${failed} failed` : "";
     const passed = shadow > 0 ? `, of which ${shadow} would be denied` : "";
     say(this.sums, `${sent} of ${requestsOf(run)} sent, ${allowed} allowed${passed}, ` +

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_665),
     ("laboratory", ("lab/", "bench/"), 14_121),
-    ("console", ("console/",), 5_442),
+    ("console", ("console/",), 5_452),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_499),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_562
+TESTS_MAX = 61_564
 
 
 def weigh(tree):

@@ -87,7 +87,7 @@ std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailu
   // Each counts by itself, as of old.
   const algo::Int128 alone = quota.limit() + promise_of(quota).over;
   const algo::Int128 most = ((has_copies ? facts.stores : facts.nodes) - 1) * alone;
-  if (!is_shared || !facts.busiest) return clamped(most);
+  if (!is_shared || facts.busiest.value_or(0) == 0) return clamped(most);
   const auto pieces = [&](Duration span) {
     return algo::ceil_div(span.count(), facts.period.count()) + 1;
   };

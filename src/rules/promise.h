@@ -63,7 +63,8 @@ struct SharingFacts {
   Duration silence{0};         // since the oldest of the nodes' last words
   Duration silence_before{0};  // the longest of the last second
   Duration late{0};            // since the oldest sync under way left; 0: none is
-  // Units that a key got within a period, at most, of late. Nothing: no key of this quota came.
+  // Units that a key got within a period, at most, of late. Nothing or 0: none came, so nobody
+  // knows how fast the next one will be asked for.
   std::optional<std::int64_t> busiest{};
 };
 

@@ -335,6 +335,8 @@ TEST(OverNowOf, WhatIsNotKnownIsWhatTheModePromises) {
   const auto all =
       promise_of(quota, Mode::kAsync, 3).over - promise_of(quota, Mode::kAsync, 1).over;
   EXPECT_EQ(over_now(quota, Mode::kAsync, OnStoreFailure::kLocal, facts), all);
+  facts.busiest = 0;
+  EXPECT_EQ(over_now(quota, Mode::kAsync, OnStoreFailure::kLocal, facts), all);
   facts.busiest = 1'000'000;
   EXPECT_EQ(over_now(quota, Mode::kAsync, OnStoreFailure::kLocal, facts), all);
   facts = {.nodes = 1, .stores = 1, .busiest = 5};
