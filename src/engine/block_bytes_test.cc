@@ -66,9 +66,9 @@ TEST(BlockBytes, AreWholeOrRefused) {
   }
   EXPECT_FALSE(blocks_in(one + one, 1)) << "too many";
   EXPECT_FALSE(blocks_in("2" + one.substr(1), 9)) << "another version";
-  EXPECT_TRUE(blocks_in(bytes_of(kTimeMaxUs, 2, std::string(64, 'x')), 1));
+  EXPECT_TRUE(blocks_in(bytes_of(kTimeMaxUs, 3, std::string(64, 'x')), 1));
   EXPECT_FALSE(blocks_in(bytes_of(kTimeMaxUs + 1, 2, ""), 1));
-  EXPECT_FALSE(blocks_in(bytes_of(0, 3, ""), 1));
+  EXPECT_FALSE(blocks_in(bytes_of(0, 4, ""), 1));
   EXPECT_FALSE(blocks_in(bytes_of(0, 2, std::string(65, 'x')), 1));
 }
 
