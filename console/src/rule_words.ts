@@ -97,7 +97,8 @@ export function switchSays(
  */
 export function wouldHold(fleet: unknown, redis: Redis | undefined): string {
   if (redis?.state === "down") return `${reach(redis).replace(", ", "")}.`;
-  if (!json.isObject(fleet) && redis) return "on the nodes that share its Redis and its file.";
+  const isUnsaid = !json.isObject(fleet) && redis?.state === "up";
+  if (isUnsaid) return "on the nodes that share its Redis and its file.";
   const { version, nodes } = json.object(fleet);
   const isKnown = version !== 0 || json.list(nodes).length < 2;
   const where = whereText(fleet) + (isKnown ? "" : ", on each whose file has the same rules");
