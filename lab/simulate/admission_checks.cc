@@ -147,7 +147,7 @@ class NeverOver final : public Check {
   };
   using Charges = std::vector<Admission>;
   using Key = std::variant<std::monostate, WindowCount, Sum, BucketLevel>;
-  // Those that were certainly there before.
+  // Counts the charges that were certainly made before, and drops them.
   static void count_charges(Charges& charges, Key& key, const Quota& quota, Instant before) {
     std::erase_if(charges, [&](const Admission& charge) {
       if (charge.to > before) return false;

@@ -1,4 +1,5 @@
-// What a key was admitted, counted again by the plainest means, and whether that is too much.
+// Counts again, by the plainest means, how many units each key was admitted; says if they are too
+// many.
 //
 // An admission has an interval: it was decided some time between the two instants, on the clock
 // that decides. So only what is over whatever happened in between is called over. Units that a
@@ -103,7 +104,7 @@ class BucketLevel {
     drain(quota, admission.to);
     const auto room = quota.debt_max() - static_cast<std::int64_t>(std::floor(level_));
     const auto units = static_cast<double>(capped(admission, room));
-    // What is given back fills no bucket above its brim.
+    // A refund fills no bucket above its capacity.
     level_ = units < 0 ? std::max(std::min(level_, 0.0), level_ + units) : level_ + units;
     slack_ = std::max(slack_,
                       per_us(quota) * static_cast<double>((admission.to - admission.from).count()));

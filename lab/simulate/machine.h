@@ -24,7 +24,7 @@ class MachineClock {
   MachineClock(Instant start, Duration ahead, std::int64_t drift_ppm)
       : since_(start), shown_(start + ahead), drift_ppm_(drift_ppm) {}
 
-  // What it shows at a true time.
+  // The time that this clock shows at a true time.
   Instant at(Instant time) const {
     const std::int64_t passed = (time - since_).count();
     return shown_ + Duration(passed + passed / 1'000'000 * drift_ppm_ +

@@ -121,7 +121,7 @@ void Wire::put(Towards towards, Packet::Kind kind, std::string bytes, Instant at
   if (to.packets.size() == 1) plan(towards);
 }
 
-// What waits at a cut comes when it is whole and TCP tries again.
+// Bytes that wait at a cut path arrive when the path is whole and TCP tries again.
 void Wire::plan(Towards towards) {
   Lane& to = lane(towards);
   if (to.packets.empty()) return to.delivery->set(Instant::max());

@@ -57,7 +57,8 @@ struct Path {
 
 class Network {
  public:
-  // So long until TCP sends a lost packet again; twice as long each further time.
+  // How long TCP waits before it sends a lost packet again. It waits twice as long each further
+  // time.
   static constexpr Duration kResendMin = std::chrono::milliseconds(200);
 
   Network(EventQueue& queue, std::uint64_t seed) : queue_(queue), chance_(seed) {}

@@ -30,7 +30,7 @@ std::unique_ptr<Check> make_misjudged(World& world);
 
 // Every request is answered by its deadline.
 std::unique_ptr<Check> make_answered_in_time(World& world);
-// Who comes back when it was told to, and is alone, is admitted.
+// A client that is alone, and comes back when it was told to, is admitted.
 std::unique_ptr<Check> make_retry_truthful(World& world);
 // All nodes deny what one has blocked, and allow what one has lifted.
 std::unique_ptr<Check> make_blocks_reach_all(World& world);

@@ -21,7 +21,7 @@ namespace weir::lab {
 
 using Words = std::span<const std::string_view>;
 
-// What ReplyWriter has no word for.
+// Replies that ReplyWriter cannot write.
 class RedisReply : public resp::ReplyWriter {
  public:
   RedisReply(OutputBuffer& out, resp::Protocol protocol)
@@ -101,7 +101,7 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 bool equals_ignoring_case(std::string_view text, std::string_view small);
 std::string small_letters(std::string_view text);
 
-// What is wrong with a command that has too few or too many words.
+// The error for a command that has too few or too many words.
 std::string wrong_number(std::string_view name);
 
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
