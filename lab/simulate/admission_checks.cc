@@ -74,7 +74,7 @@ class NeverOver final : public Check {
   using Check::Check;
   std::string_view promise() const override { return "never over"; }
 
-  // What is given back may be so as soon as somebody asks, whatever the answer is.
+  // A refund may take effect as soon as it is asked for, whatever its answer says.
   void asked(const Asked& asked) override {
     for (const Part& part : asked.parts) {
       const Rule& rule = world_.rules()[part.rule];
@@ -129,8 +129,7 @@ class NeverOver final : public Check {
       charges_.forget(rule, node);
     }
   }
-  // What was counted on a clock that has stepped says nothing of the windows to come; nor do
-  // leases that are out.
+  // Counts and leases from before a clock stepped say nothing of the windows to come.
   void faulted(const Fault& fault) override {
     if (fault.kind != Fault::Kind::kClock && fault.kind != Fault::Kind::kClockBack) return;
     suspended_until_ = world_.now() + LeasedKey::kLongMax;

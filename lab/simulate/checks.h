@@ -67,7 +67,7 @@ class Check {
   virtual std::string_view promise() const = 0;
   virtual void asked(const Asked&) {}
   virtual void answered(const Answered&) {}
-  // Of a key so many units are charged in Redis no more, though it had confirmed them.
+  // Redis had confirmed so many units of a key, and has lost them.
   virtual void lost(std::uint32_t /*rule*/, std::uint32_t /*key*/, std::int64_t /*units*/) {}
   // A node has started again.
   virtual void restarted(std::size_t /*node*/) {}

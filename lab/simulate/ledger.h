@@ -28,7 +28,7 @@ struct Admission {
   bool is_always = false;  // it counts whether or not it fits: up to what a key may owe
 };
 
-// Of a charge that always counts what a key can still owe counts, when it can owe so much more.
+// How many units count. Of a charge that always counts, no more than the key may still owe: `room`.
 inline std::int64_t capped(const Admission& admission, std::int64_t room) {
   if (!admission.is_always) return admission.units;
   return std::clamp<std::int64_t>(room, 0, admission.units);

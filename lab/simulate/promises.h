@@ -23,7 +23,7 @@ std::unique_ptr<Check> make_alone_within_share(World& world);
 std::unique_ptr<Check> make_async_stops(World& world);
 // When all nodes have left, Redis has charged what they admitted, and nothing else.
 std::unique_ptr<Check> make_units_come_back(World& world);
-// What an exact count of all nodes would have decided otherwise. It never fails: it is figures.
+// Counts the answers that an exact count of all nodes would have given otherwise. It never fails.
 std::unique_ptr<Check> make_misjudged(World& world);
 
 // ---- fleet_checks.cc

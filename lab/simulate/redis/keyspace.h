@@ -113,7 +113,7 @@ class Keyspace {
   Entry& put(std::string_view key, Entry entry) {
     return entries_.insert_or_assign(std::string(key), std::move(entry)).first->second;
   }
-  // Of the entry that find() has returned.
+  // Nothing happens if there is no such key.
   void erase(std::string_view key) {
     const auto found = entries_.find(key);
     if (found != entries_.end()) entries_.erase(found);

@@ -123,7 +123,7 @@ class RedisModel::Parts {
   std::array<Keyspace, kDatabases> databases_;
   std::int64_t peers_ = 0;
 
-  // Of the command under way.
+  // Belongs to the command under way.
   int database_ = 0;
   Instant now_;
   bool has_written_ = false;
@@ -214,7 +214,7 @@ void RedisModel::Parts::note(Effect effect) {
   if (keeps_writes) write_.push_back(std::move(effect));
 }
 
-// What one command has written, replicas get whole.
+// Replicas get all or nothing of what one command has written.
 void RedisModel::Parts::end_write() {
   if (!std::exchange(has_written_, false)) return;
   ++position;

@@ -11,7 +11,7 @@
 // A replica is another model that copies a prefix of its master's writes. So a failover is
 // lagging.copy_from(master, an earlier position), and clients go to the lagging one.
 //
-// What it does not have: lists, sets, transactions, blocking commands, users.
+// It has no lists, sets, transactions, blocking commands or users.
 //
 // Thread rule: one thread. Tested by redis_model_test.cc (what a simulation does to it),
 // and against a redis-server by tests/redis/redis_model_equality_test.cc.
@@ -32,7 +32,7 @@
 
 namespace weir::lab {
 
-// What one connection has said of itself.
+// The facts that one connection has told of itself.
 struct RedisPeer {
   int protocol = 2;
   int database = 0;
@@ -41,7 +41,7 @@ struct RedisPeer {
   std::string name{};
 };
 
-// Which node of a cluster has which slots. All nodes read the same one.
+// Says which node of a cluster has which slots. All nodes read the same plan.
 struct ClusterPlan {
   static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   struct Node {
@@ -68,7 +68,7 @@ struct RedisModelOptions {
 
 class RedisModel {
  public:
-  // What a Redis refuses for a while.
+  // Says which commands a Redis refuses for a while.
   enum class Condition : std::uint8_t {
     kReady,
     kReadOnly,     // writes: it is a replica now
