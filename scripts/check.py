@@ -38,7 +38,7 @@ RULES = [
     files.check_names,
     files.check_text,
     files.check_crowds,
-    files.check_dead,
+    files.check_dead, files.check_mutants,
     weight.check_weight,
 ]
 

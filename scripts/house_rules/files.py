@@ -32,6 +32,8 @@ TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 # Spelled so that this line does not find itself.
 LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 
+MUTANT = re.compile(r"(?!\s*(//|#|--)).*mutant", re.IGNORECASE)
+
 
 def check_names(tree):
     for path in tree.paths:
@@ -95,3 +97,13 @@ def check_dead(tree):
         if path.startswith(folders) and os.path.basename(path) not in names:
             yield Finding(path, 1, "dead", "no CMakeLists.txt names it: it is not built, "
                           "and a test that is not run always passes")
+
+
+def check_mutants(tree):
+    """What is broken on purpose is a text in tests/mutants, which no product can contain."""
+    folders = ("CMakeLists.txt", "cmake/", "include/", "lab/", "src/")
+    for path in tree.matching(*CODE, ".in"):
+        for number, line in enumerate(tree.lines(path) if path.startswith(folders) else (), 1):
+            if MUTANT.match(line):
+                yield Finding(path, number, "mutant", "mutants are for a test build: "
+                              "tests/mutants changes a copy of the source")

@@ -26,10 +26,10 @@ PARTS = [
     ("laboratory", ("lab/", "bench/"), 14_121),
     ("console", ("console/",), 5_453),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
-    ("scripts", ("scripts/", "dev"), 1_499),
+    ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_565
+TESTS_MAX = 61_572
 
 
 def weigh(tree):

@@ -272,6 +272,15 @@ class Files(CheckTest):
         self.assertEqual(findings(files), [("dead", "src/algo/a.cc", 1),
                                            ("dead", "tests/b_test.py", 1)])
 
+    def test_mutants_are_no_product(self):
+        self.assertEqual(findings({"CMakeLists.txt": "# of mutants\na.cc\n",
+                                   "tests/CMakeLists.txt": "add_subdirectory(mutants)\n"}), [])
+        self.assertEqual(findings({"src/algo/CMakeLists.txt": "option(WEIR_MUTANT)\n",
+                                   "src/algo/a.lua": "\nif MUTANT then x() end\n"}),
+                         [("mutant", "src/algo/CMakeLists.txt", 1),
+                          ("mutant", "src/algo/a.lua", 2)])
+
+
 
 class Pairs(unittest.TestCase):
     def test_two_folders_do_not_include_each_other(self):
