@@ -7,67 +7,13 @@
 #include <vector>
 
 #include "rules/promise.h"
+#include "simulate/judging.h"
 #include "simulate/ledger.h"
 #include "simulate/promises.h"
-#include "simulate/world.h"
 #include "store/redis/leased/leased_key.h"
 
 namespace weir::sim {
 namespace {
-
-std::string about(World& world, const Part& part) {
-  return world.rules()[part.rule].id + " " + world.key_text(part.key);
-}
-
-// Something for each key of each rule, at each of some places.
-template <typename Value>
-class ByKey {
- public:
-  Value& at(std::uint32_t rule, std::size_t place, std::uint32_t key) {
-    auto& keys = of(rule, place);
-    if (keys.size() <= key) keys.resize(key + 1);
-    return keys[key];
-  }
-  void forget(std::size_t place) {
-    for (auto& places : rules_) {
-      if (places.size() > place) places[place].clear();
-    }
-  }
-  void forget(std::uint32_t rule, std::size_t place) {
-    if (rules_.size() > rule && rules_[rule].size() > place) rules_[rule][place].clear();
-  }
-  void forget_all(std::uint32_t rule) {
-    if (rules_.size() > rule) rules_[rule].clear();
-  }
-
- private:
-  std::vector<Value>& of(std::uint32_t rule, std::size_t place) {
-    if (rules_.size() <= rule) rules_.resize(rule + 1);
-    if (rules_[rule].size() <= place) rules_[rule].resize(place + 1);
-    return rules_[rule][place];
-  }
-  std::vector<std::vector<std::vector<Value>>> rules_;
-};
-
-// Whether the part was counted, by the counters that its mode names.
-bool is_charged(const Answered& answered, std::size_t index) {
-  const Answer& answer = answered.answers[index];
-  if (answered.is_unavailable || answer.is_alone) return false;
-  if (answer.cause != Answer::Cause::kCounted) return false;
-  const Verb verb = answered.asked.parts[index].verb;
-  if (verb == Verb::kLook) return false;
-  return verb == Verb::kCharge || answered.is_allowed();
-}
-
-std::int64_t units_of(const Part& part) {
-  return part.verb == Verb::kRefund ? -part.cost : part.cost;
-}
-
-bool is_plain(const Rule& rule) {
-  return rule.limits.empty() && rule.overrides.empty() && !rule.is_proportional && !rule.shadow &&
-         rule.enforced_percent == 100 && rule.overdraft == Rule::Overdraft::kNone &&
-         rule.surge_percent == 100 && rule.denial.delay_max == Duration(0);
-}
 
 class NeverOver final : public Check {
  public:
@@ -99,6 +45,8 @@ class NeverOver final : public Check {
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
+        // Where it did not fit, others may hold units that were leased before.
+        if (mode == Mode::kLeased && answered.answers[i].decision.remaining == 0) continue;
         admission.is_always = true;
         charges.push_back(admission);
         continue;
@@ -166,10 +114,18 @@ class NeverOver final : public Check {
   }
   static Key fresh(const Quota& quota, Mode mode) {
     if (quota.algorithm() == Algorithm::kFixedWindow) return WindowCount();
-    if (quota.algorithm() == Algorithm::kTokenBucket && mode != Mode::kLeased) return BucketLevel();
+    if (quota.algorithm() == Algorithm::kTokenBucket) {
+      return BucketLevel(mode == Mode::kLeased ? gained_in_lease(quota) : 0);
+    }
     Sum sum;
     sum.most = quota.limit() + promise_of(quota, mode, 1).over;
     return sum;
+  }
+  // What short leases that go back early may cost a bucket (docs/internals/model.md).
+  static double gained_in_lease(const Quota& quota) {
+    return 1 + static_cast<double>(quota.limit()) *
+                   static_cast<double>(lease_length(quota).count()) /
+                   static_cast<double>(quota.window().count());
   }
   // When it was decided, on the clock that did it.
   Admission admission_of(const Answered& answered, std::int64_t units, Mode mode) const {
@@ -252,7 +208,8 @@ class CountsExactly final : public Check {
       const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
       key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
       // A denial that blocks leaves nothing.
-      const bool is_block = !answer.allowed() && !rule.denial.blocks.empty();
+      const bool is_block =
+          answer.decision.verdict == Verdict::kDenied && !rule.denial.blocks.empty();
       const bool is_right = answer.decision.remaining == (is_block ? 0 : left - charged) &&
                             answer.allowed() == (part.cost <= left);
       if (is_right || is_short_of_memory(answered)) continue;
@@ -361,104 +318,6 @@ class AsyncStops final : public Check {
   ByKey<Key> keys_;
 };
 
-// Of fixed windows, while nothing fails: all that is not charged once is seen at the end.
-class UnitsComeBack final : public Check {
- public:
-  using Check::Check;
-  std::string_view promise() const override { return "units come back"; }
-
-  void asked(const Asked& asked) override {
-    for (const Part& part : asked.parts) {
-      if (!is_about(part.rule)) continue;
-      Key& key = keys_.at(part.rule, 0, part.key);
-      if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
-      if (part.verb == Verb::kHit) ++key.open;
-    }
-  }
-  void answered(const Answered& answered) override {
-    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
-      const Part& part = answered.asked.parts[i];
-      if (!is_about(part.rule) || part.verb != Verb::kHit) continue;
-      Key& key = keys_.at(part.rule, 0, part.key);
-      --key.open;
-      const Quota& quota = world_.rules()[part.rule].quota;
-      const Instant from = answered.asked.at_redis;
-      const Instant to = world_.redis()->machine().clock.at(answered.at);
-      const std::int64_t window = epoch_us(to) / quota.window().count();
-      const bool is_lost = answered.is_unavailable || answered.answers[i].is_alone;
-      if (is_lost || epoch_us(from) / quota.window().count() != window) key.unclear_in = window;
-      if (is_charged(answered, i)) {
-        key.count.add(quota, {.from = to, .to = to, .units = part.cost});
-      }
-    }
-  }
-  void have_left() override {
-    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
-      for (std::uint32_t key = 0; is_about(rule) && key < world_.keys(); ++key) judge(rule, key);
-    }
-  }
-
- private:
-  struct Key {
-    WindowCount count;
-    std::int64_t open = 0;
-    std::int64_t unclear_in = -1;  // that window
-    bool is_unclear = false;
-  };
-  bool is_about(std::uint32_t rule) const {
-    const Rule& asked = world_.rules()[rule];
-    return world_.mode_of(rule) != Mode::kLocal && is_plain(asked) && world_.scenario().loss <= 0 &&
-           asked.quota.algorithm() == Algorithm::kFixedWindow;
-  }
-  void judge(std::uint32_t rule, std::uint32_t number) {
-    const Key& key = keys_.at(rule, 0, number);
-    const Quota& quota = world_.rules()[rule].quota;
-    const Instant now = world_.redis()->now();
-    const std::int64_t window = epoch_us(now) / quota.window().count();
-    if (key.is_unclear || key.open > 0 || key.unclear_in == window) return;
-    const std::int64_t admitted = key.count.admitted(quota, now);
-    const auto left = world_.left_in_redis(rule, number);
-    if (admitted == 0 || !left) return;
-    const std::int64_t expected = std::max<std::int64_t>(0, quota.limit() - admitted);
-    if (*left == expected) return;
-    fail(about(world_, {.rule = rule, .key = number}) + ": " + std::to_string(admitted) + " of " +
-         std::to_string(quota.limit()) + " were admitted, and Redis says that " +
-         std::to_string(*left) + " are left, mode " + std::string(mode_name(world_.mode_of(rule))));
-  }
-
-  ByKey<Key> keys_;
-};
-
-// Counts exactly, in windows as fixed ones have, all that the nodes admit together.
-class Misjudged final : public Check {
- public:
-  using Check::Check;
-  std::string_view promise() const override { return "misjudged"; }
-
-  void answered(const Answered& answered) override {
-    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
-      const Part& part = answered.asked.parts[i];
-      const Answer& answer = answered.answers[i];
-      const Rule& rule = world_.rules()[part.rule];
-      if (answer.cause != Answer::Cause::kCounted && !answer.is_alone) continue;
-      if (part.verb != Verb::kHit || answered.is_unavailable) continue;
-      WindowCount& count = keys_.at(part.rule, 0, part.key);
-      const std::int64_t before = count.admitted(rule.quota, answered.asked.at);
-      if (!answer.allowed()) {
-        world_.note_misjudged(part.rule, 0, before + part.cost <= rule.quota.limit() ? 1 : 0);
-      } else if (answered.is_allowed()) {
-        count.add(rule.quota,
-                  {.from = answered.asked.at, .to = answered.asked.at, .units = part.cost});
-        const std::int64_t over = before + part.cost - std::max(before, rule.quota.limit());
-        world_.note_misjudged(part.rule, std::max<std::int64_t>(0, over), 0);
-      }
-    }
-  }
-
- private:
-  ByKey<WindowCount> keys_;
-};
-
 }  // namespace
 
 std::unique_ptr<Check> make_never_over(World& world) { return std::make_unique<NeverOver>(world); }
@@ -471,9 +330,5 @@ std::unique_ptr<Check> make_alone_within_share(World& world) {
 std::unique_ptr<Check> make_async_stops(World& world) {
   return std::make_unique<AsyncStops>(world);
 }
-std::unique_ptr<Check> make_units_come_back(World& world) {
-  return std::make_unique<UnitsComeBack>(world);
-}
-std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
 
 }  // namespace weir::sim

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/duration_text.h"
 #include "base/prng.h"
@@ -29,6 +31,7 @@ class Draw {
     busy_ = seconds(between(3, 12));
     drawn.length = busy_ + (has_faults_ ? kQuiet : Duration(seconds(1)));
     if (one_in(3)) drawn.latency = Duration(between(50, 4'000));
+    if (one_in(8)) drawn.latency = Duration(between(4'000, 25'000));
     if (one_in(3)) drawn.jitter = Duration(between(0, 4'000));
     drawn.settings = settings(drawn);
     for (std::int64_t i = between(1, 3); i > 0; --i) drawn.rules.push_back(rule(drawn));
@@ -39,6 +42,7 @@ class Draw {
     for (std::int64_t i = has_faults_ ? between(1, 5) : 0; i > 0; --i) {
       drawn.faults.push_back(fault(drawn));
     }
+    if (is_shared_ && has_faults_ && one_in(5)) add_block_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -73,19 +77,26 @@ class Draw {
   }
 
   std::string rule(const Scenario& drawn) {
-    constexpr std::array<std::string_view, 6> kAlgorithms = {"fixed_window", "fixed_window",
-                                                             "token_bucket", "sliding_window",
-                                                             "sliding_log",  "fixed_window"};
+    constexpr std::array<std::string_view, 9> kAlgorithms = {
+        "fixed_window",   "fixed_window", "fixed_window",        "token_bucket", "token_bucket",
+        "sliding_window", "sliding_log",  "exponential_backoff", "adaptive"};
     constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "local"};
     constexpr std::array<std::int64_t, 6> kWindows = {1, 1, 2, 5, 10, 60};
     constexpr std::array<std::string_view, 4> kFailures = {"local", "local", "allow", "deny"};
-    const auto algorithm = any_of(kAlgorithms);
-    const std::int64_t limit = size(300);
+    const bool is_roomy = one_in(5);  // so that all that is admitted still counts at the end
+    const auto algorithm = is_roomy ? kAlgorithms.front() : any_of(kAlgorithms);
+    const std::int64_t limit = is_roomy ? between(200, 700) : size(300);
+    const std::int64_t window = is_roomy ? 60 : any_of(kWindows);
+    per_second_.push_back(std::ceil(static_cast<double>(limit) / static_cast<double>(window)));
     std::string text = "{\"id\":\"r" + std::to_string(drawn.rules.size()) + "\",\"algorithm\":\"" +
                        std::string(algorithm) + "\",\"limit\":" + std::to_string(limit) +
-                       ",\"window\":\"" + std::to_string(any_of(kWindows)) + "s\"";
+                       ",\"window\":\"" + std::to_string(window) + "s\"";
     if (algorithm == "token_bucket" && one_in(2)) {
       text += ",\"burst\":" + std::to_string(size(2 * limit));
+    }
+    if (one_in(8)) {
+      text += ",\"more_limits\":[{\"limit\":" + std::to_string(size(2 * limit)) + ",\"window\":\"" +
+              std::to_string(3 * window) + "s\"}]";
     }
     if (is_shared_ && one_in(3)) text += ",\"mode\":\"" + std::string(any_of(kModes)) + "\"";
     if (is_shared_ && one_in(2)) {
@@ -97,18 +108,23 @@ class Draw {
 
   TrafficSource source(const Scenario& drawn) {
     using Kind = TrafficSource::Kind;
-    constexpr std::array kKinds = {Kind::kSteady, Kind::kSteady,  Kind::kBursts, Kind::kCron,
-                                   Kind::kAttack, Kind::kPatient, Kind::kHasty};
+    constexpr std::array kKinds = {Kind::kSteady, Kind::kSteady,  Kind::kBursts,  Kind::kCron,
+                                   Kind::kAttack, Kind::kPatient, Kind::kPatient, Kind::kHasty};
     TrafficSource source{.kind = any_of(kKinds)};
     source.keys = source.kind == Kind::kAttack ? 20'000 : size(20);
     source.rate = static_cast<double>(size(source.kind == Kind::kCron ? 20 : 200));
     if (source.kind == Kind::kCron) source.keys = size(8);
-    if (source.kind == Kind::kPatient || source.kind == Kind::kHasty) {
-      source.rate = static_cast<double>(size(20));
-      source.keys = size(8);
-    }
     const auto rules = static_cast<std::int64_t>(drawn.rules.size());
     const std::int64_t first = between(0, rules - 1);
+    const double allowed = per_second_[static_cast<std::size_t>(first)];  // of a key
+    if (source.kind == Kind::kPatient || source.kind == Kind::kHasty) {
+      source.rate = one_in(3) ? static_cast<double>(size(20)) : std::clamp(3 * allowed, 1.0, 60.0);
+      source.keys = size(8);
+    } else if (source.kind != Kind::kAttack && source.kind != Kind::kCron && one_in(3)) {
+      source.keys = size(3);
+      source.rate =
+          std::clamp(static_cast<double>(source.keys * between(1, 4)) * allowed, 1.0, kRateMax);
+    }
     source.rules = {"r" + std::to_string(first)};
     if (rules > 1 && one_in(4)) source.rules.push_back("r" + std::to_string((first + 1) % rules));
     if (one_in(4)) source.cost = size(8);
@@ -140,12 +156,40 @@ class Draw {
     return fault;
   }
 
+  // A block that has to outlive what Redis and the nodes forget, and its lift.
+  void add_block_story(Scenario& drawn) {
+    constexpr std::array kLosses = {Fault::Kind::kRestart, Fault::Kind::kFailover,
+                                    Fault::Kind::kCut, Fault::Kind::kPause};
+    constexpr std::array kLeaves = {Fault::Kind::kKill, Fault::Kind::kLeave};
+    Fault act{.kind = Fault::Kind::kBlock,
+              .at = busy_ / 8,
+              .length = seconds(between(20, 60)),
+              .node = between(0, drawn.nodes - 1),
+              .key = "k" + std::to_string(between(0, 3))};
+    drawn.faults.push_back(act);
+    const auto add = [&](Fault::Kind kind, int eighths) {
+      drawn.faults.push_back({.kind = kind,
+                              .at = busy_ * eighths / 8,
+                              .length = milliseconds(between(1, 300)),
+                              .node = between(0, drawn.nodes - 1)});
+    };
+    if (!one_in(3)) add(any_of(kLosses), 3);
+    if (!one_in(3)) add(any_of(kLeaves), 5);
+    if (!one_in(2)) return;
+    act.kind = Fault::Kind::kLift;
+    act.at = busy_ * 3 / 4;
+    act.node = between(0, drawn.nodes - 1);
+    drawn.faults.push_back(act);
+  }
+
+  static constexpr double kRateMax = 800;
   static constexpr std::array<std::int64_t, 5> kIntervals = {50, 100, 250, 500, 1000};
 
   Prng chance_;
   bool is_shared_ = false;
   bool has_faults_ = false;
   Duration busy_{};
+  std::vector<double> per_second_;  // of each rule
 };
 
 }  // namespace

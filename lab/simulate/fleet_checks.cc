@@ -1,6 +1,7 @@
 // The promises about answers, blocks, memory and the fleet.
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -74,7 +75,9 @@ class RetryTruthful final : public Check {
   };
   bool is_decided_at_one_place(const TrafficSource& source, std::uint32_t rule) const {
     const Mode mode = world_.mode_of(rule);
-    if (world_.rules()[rule].enforced_percent < 100 || world_.scenario().drift > 0) return false;
+    const Rule& asked = world_.rules()[rule];
+    if (asked.enforced_percent < 100 || world_.scenario().drift > 0) return false;
+    if (asked.quota.switches()) return false;  // afterwards another algorithm decides
     if (mode == Mode::kStrict) return true;
     return mode == Mode::kLocal && (source.node || world_.nodes() == 1);
   }
@@ -91,50 +94,57 @@ class BlocksReachAll final : public Check {
       const Part& part = answered.asked.parts[i];
       const bool may_block = !world_.rules()[part.rule].denial.blocks.empty();
       if (may_block && !answered.answers[i].allowed()) {
-        acts_[{world_.rules()[part.rule].id, world_.key_text(part.key)}] = world_.now();
+        acts_[{world_.rules()[part.rule].id, world_.key_text(part.key)}] = {.at = world_.now(),
+                                                                            .is_by_rule = true};
       }
     }
   }
   void faulted(const Fault& fault) override {
     const bool is_act = fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift;
-    if (is_act) acts_[{fault.rule, fault.key}] = world_.now();
+    if (is_act) acts_[{fault.rule, fault.key}].at = world_.now();
+    if (fault.kind == Fault::Kind::kClock || fault.kind == Fault::Kind::kClockBack) {
+      apart_max_ += fault.length;
+    }
   }
   void look() override {
     if (!world_.is_whole_for(kBound)) return;
-    for (const auto& [name, at] : acts_) {
-      if (world_.now() - at >= kBound) compare(name.first, name.second);
+    for (const auto& [name, act] : acts_) {
+      if (world_.now() - act.at >= kBound) compare(name.first, name.second, act);
     }
   }
 
  private:
+  // By a hand, or else by its rule, which each node may do in its own time.
+  struct Act {
+    Instant at;
+    bool is_by_rule = false;
+  };
   // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
   static constexpr Duration kBound = 8 * kSecond;
 
-  void compare(const std::string& rule, const std::string& key) {
-    const SimNode* first = nullptr;
-    std::optional<Duration> left;
-    std::size_t first_number = 0;
+  void compare(const std::string& rule, const std::string& key, const Act& act) {
+    std::optional<std::size_t> first;
+    Duration left{0};
     for (std::size_t number = 0; number < world_.nodes(); ++number) {
       SimNode* const node = world_.node(number);
       if (node == nullptr || !node->is_sharing()) continue;
-      std::optional<Duration> here;
-      if (const auto until = node->blocks().until(rule, key, node->now())) {
-        here = *until - node->now();
-      }
-      const bool ends_soon = here.value_or(left.value_or(Duration(0))) < kSecond;
-      if (first != nullptr && here.has_value() != left.has_value() && !ends_soon) {
-        return fail("rule '" + rule + "', key '" + key + "': blocked at node " +
-                    std::to_string(here ? number : first_number) + ", not at node " +
-                    std::to_string(here ? first_number : number));
-      }
-      if (first == nullptr) {
-        first = node;
+      const auto until = node->blocks().until(rule, key, node->now());
+      const Duration here = until ? *until - node->now() : Duration(0);
+      if (!first) {
+        first = number;
         left = here;
-        first_number = number;
+        continue;
       }
+      const bool is_at_one = (here == Duration(0)) != (left == Duration(0));
+      const Duration apart = std::chrono::abs(here - left);
+      if (apart <= (is_at_one || !act.is_by_rule ? apart_max_ : Duration::max())) continue;
+      return fail("rule '" + rule + "', key '" + key + "': blocked for " + format_duration(left) +
+                  " at node " + std::to_string(*first) + ", for " + format_duration(here) +
+                  " at node " + std::to_string(number));
     }
   }
-  std::map<std::pair<std::string, std::string>, Instant> acts_;
+  std::map<std::pair<std::string, std::string>, Act> acts_;
+  Duration apart_max_ = kSecond;  // of ends, by trips and clocks
 };
 
 class MemoryBounded final : public Check {

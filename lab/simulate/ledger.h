@@ -53,7 +53,6 @@ class WindowCount {
     const Count& found = counts_[static_cast<std::size_t>(window) % counts_.size()];
     return found.window == window ? found.units : 0;
   }
-  void forget() { counts_ = {}; }
 
  private:
   struct Count {
@@ -88,7 +87,6 @@ class SpanSum {
     }
   }
   std::int64_t admitted() const { return sum_; }
-  void forget() { *this = {}; }
 
  private:
   std::deque<Admission> admissions_;
@@ -97,17 +95,20 @@ class SpanSum {
 };
 
 // The level of a bucket that each admission fills, as late as it may have been, and that drains
-// meanwhile. What the interval leaves open is what drains within it.
+// meanwhile. What the interval leaves open is what drains within it. `slack`: so many units above
+// the burst are no surprise.
 class BucketLevel {
  public:
+  explicit BucketLevel(double slack = 0) : slack_(slack), allowed_(slack) {}
+
   void add(const Quota& quota, const Admission& admission) {
     drain(quota, admission.to);
     const auto room = quota.debt_max() - static_cast<std::int64_t>(std::floor(level_));
     const auto units = static_cast<double>(capped(admission, room));
     // A refund fills no bucket above its capacity.
     level_ = units < 0 ? std::max(std::min(level_, 0.0), level_ + units) : level_ + units;
-    slack_ = std::max(slack_,
-                      per_us(quota) * static_cast<double>((admission.to - admission.from).count()));
+    const auto open = static_cast<double>((admission.to - admission.from).count());
+    slack_ = std::max(slack_, allowed_ + per_us(quota) * open);
   }
   // Above the burst.
   bool is_over(const Quota& quota) const {
@@ -116,7 +117,6 @@ class BucketLevel {
   double level() const { return level_; }
   // As if so many had not been admitted.
   void forgive(std::int64_t units) { level_ -= static_cast<double>(units); }
-  void forget() { *this = {}; }
 
  private:
   static constexpr double kRounding = 1e-6;  // of sums of doubles
@@ -132,7 +132,8 @@ class BucketLevel {
   }
 
   double level_ = 0;
-  double slack_ = 0;
+  double slack_;
+  double allowed_;
   Instant at_{};
 };
 
@@ -148,7 +149,6 @@ class Forgiven {
     for (const Lost& lost : lost_) units += lost.units;
     return units;
   }
-  bool empty() const { return lost_.empty(); }
 
  private:
   struct Lost {

@@ -8,6 +8,7 @@
 namespace weir::sim {
 namespace {
 
+constexpr std::size_t kSharedKeysMax = 16'384;
 constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
 
 HashSecret secret_of(std::uint64_t seed) {
@@ -60,6 +61,7 @@ void SimNode::join() {
   if (!options || !*options) return;
   (*options)->node = name_;
   (*options)->secret = secret_;
+  (*options)->keys = std::min<std::size_t>(kSharedKeysMax, place_.means.settings->max_keys);
   const auto say = [this](NodeFleet::Severity, const std::string& sentence) {
     place_.say(sentence);
   };

@@ -21,7 +21,11 @@ std::unique_ptr<Check> make_counts_exactly(World& world);
 std::unique_ptr<Check> make_alone_within_share(World& world);
 // In mode async every node denies soon after all of them have admitted the limit.
 std::unique_ptr<Check> make_async_stops(World& world);
-// When all nodes have left, Redis has charged what they admitted, and nothing else.
+
+// ---- count_checks.cc
+
+// When all nodes have left, Redis has charged what they admitted, and nothing else. Where something
+// fails, it has charged no less, but for what it lost.
 std::unique_ptr<Check> make_units_come_back(World& world);
 // Counts the answers that an exact count of all nodes would have given otherwise. It never fails.
 std::unique_ptr<Check> make_misjudged(World& world);

@@ -76,6 +76,29 @@ TEST_F(LeasedFleet, WhatABusyKeyDoesNotNeedGoesBackAndOthersSpendIt) {
   EXPECT_EQ(admitted, 388);
 }
 
+// The return of one lease is planned, and the other comes due before it leaves; or it leaves early
+// with an errand of another key.
+TEST_F(LeasedFleet, LeasesThatComeDueTogetherGoBackTogether) {
+  start({0s, 3s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 400, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  const Charge other{fresh_key(), &quota, 1};
+  LeasingNode& node = *nodes_[0];
+  node.link.delay = 1ms;
+  const auto answered = [&](Asked asked) {
+    node.ask(asked);
+    while (!asked.is_answered()) let_pass(1ms);
+  };
+  for (int i = 0; i < 60; ++i) answered(Asked({i % 4 == 0 ? other : charge}));
+  for (int i = 0; i < 100; ++i) {
+    let_pass(7ms);
+    answered(Asked({{fresh_key(), &quota, 0}}, Operation::kLook));
+  }
+  EXPECT_GT(node.store.counts()[kLeasedReturned], 0);
+  let_pass(LeasedKey::kLengthMax);
+  EXPECT_EQ(node.store.counts()[kLeasedExpired], 0);
+}
+
 TEST_F(LeasedFleet, AKeyThatIsSeldomAskedForTakesFewTrips) {
   for (const Algorithm algorithm : kLeasable) {
     start({0s, 3s});

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <lua.hpp>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -344,58 +345,40 @@ void open_lua_libraries(lua_State* lua) {
   lua_pop(lua, 1);
 }
 
-}  // namespace
-
-void Scripts::Closer::operator()(lua_State* lua) const {
-  delete &call_of(lua);
-  lua_close(lua);
-}
-
-Scripts::Scripts(Carrier carrier, int instructions_max)
-    : carrier_(std::move(carrier)), instructions_max_(instructions_max) {
-  open();
-}
-
-Scripts::~Scripts() = default;
-
-void Scripts::open() {
-  lua_State* const lua = luaL_newstate();
-  WEIR_ASSERT(lua != nullptr);
-  lua_pushlightuserdata(lua, const_cast<char*>(&kCallKey));
-  lua_pushlightuserdata(lua, new Call{.carrier = &carrier_});
-  lua_rawset(lua, LUA_REGISTRYINDEX);
-  lua_.reset(lua);
-  open_lua_libraries(lua);
-  open_struct_library(lua);
-  open_redis_library(lua);
-  lua_createtable(lua, 0, 1);
-  lua_pushcfunction(lua, refuse_unknown_global);
-  lua_setfield(lua, -2, "__index");
-  lua_setmetatable(lua, LUA_GLOBALSINDEX);
-}
-
-void Scripts::forget() {
-  references_.clear();
-  open();
-}
-
-std::string Scripts::load(std::string_view text, RedisReply& reply) {
-  std::string sha = sha1_hex(text);
-  if (has(sha)) return sha;
-  lua_State* const lua = lua_.get();
-  if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
-    reply.error("ERR Error compiling script (new function): " + std::string(lua_tostring(lua, -1)));
-    lua_pop(lua, 1);
-    return {};
+// A thread's Lua, and the scripts that are compiled in it.
+class Interpreter {
+ public:
+  Interpreter() : lua_(luaL_newstate()) {
+    WEIR_ASSERT(lua_ != nullptr);
+    lua_pushlightuserdata(lua_, const_cast<char*>(&kCallKey));
+    lua_pushlightuserdata(lua_, &call);
+    lua_rawset(lua_, LUA_REGISTRYINDEX);
+    open_lua_libraries(lua_);
+    open_struct_library(lua_);
+    open_redis_library(lua_);
+    lua_createtable(lua_, 0, 1);
+    lua_pushcfunction(lua_, refuse_unknown_global);
+    lua_setfield(lua_, -2, "__index");
+    lua_setmetatable(lua_, LUA_GLOBALSINDEX);
   }
-  push_environment(lua);
-  lua_setfenv(lua, -2);
-  references_.emplace(sha, luaL_ref(lua, LUA_REGISTRYINDEX));
-  return sha;
+  ~Interpreter() { lua_close(lua_); }
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  lua_State* lua() { return lua_; }
+  Call call;
+  std::unordered_map<std::string, int, TextHash, std::equal_to<>> references;  // by hash
+
+ private:
+  lua_State* const lua_;
+};
+
+Interpreter& interpreter() {
+  thread_local Interpreter one;
+  return one;
 }
 
-void Scripts::set_list(const char* name, Words words) {
-  lua_State* const lua = lua_.get();
+void set_list(lua_State* lua, const char* name, Words words) {
   lua_createtable(lua, static_cast<int>(words.size()), 0);
   int index = 0;
   for (const std::string_view word : words) {
@@ -405,24 +388,7 @@ void Scripts::set_list(const char* name, Words words) {
   lua_setglobal(lua, name);
 }
 
-void Scripts::run(std::string_view sha, Words keys, Words arguments, RedisReply& reply) {
-  lua_State* const lua = lua_.get();
-  set_list("KEYS", keys);
-  set_list("ARGV", arguments);
-  call_of(lua).instructions_left = instructions_max_;
-  lua_sethook(lua, count_instructions, LUA_MASKCOUNT, kInstructionsCounted);
-  lua_pushcfunction(lua, explain);
-  lua_rawgeti(lua, LUA_REGISTRYINDEX, references_.find(sha)->second);
-  if (lua_pcall(lua, 0, 1, -2) == 0) {
-    write_value(lua, reply);
-  } else {
-    answer_failure(sha, reply);
-  }
-  lua_settop(lua, 0);
-}
-
-void Scripts::answer_failure(std::string_view sha, RedisReply& reply) {
-  lua_State* const lua = lua_.get();
+void answer_failure(lua_State* lua, std::string_view sha, RedisReply& reply) {
   const std::string name(sha);
   if (!lua_istable(lua, -1)) {
     const char* const text = lua_tostring(lua, -1);
@@ -439,6 +405,46 @@ void Scripts::answer_failure(std::string_view sha, RedisReply& reply) {
   }
   lua_pop(lua, 1);
   reply.error(line);
+}
+
+}  // namespace
+
+std::string Scripts::load(std::string_view text, RedisReply& reply) {
+  std::string sha = sha1_hex(text);
+  if (has(sha)) return sha;
+  lua_State* const lua = interpreter().lua();
+  auto& references = interpreter().references;
+  if (!references.contains(sha)) {
+    if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
+      reply.error("ERR Error compiling script (new function): " +
+                  std::string(lua_tostring(lua, -1)));
+      lua_pop(lua, 1);
+      return {};
+    }
+    push_environment(lua);
+    lua_setfenv(lua, -2);
+    references.emplace(sha, luaL_ref(lua, LUA_REGISTRYINDEX));
+  }
+  known_.insert(sha);
+  return sha;
+}
+
+void Scripts::run(std::string_view sha, Words keys, Words arguments, RedisReply& reply) {
+  lua_State* const lua = interpreter().lua();
+  set_list(lua, "KEYS", keys);
+  set_list(lua, "ARGV", arguments);
+  Call& call = interpreter().call;
+  call.carrier = &carrier_;
+  call.instructions_left = instructions_max_;
+  lua_sethook(lua, count_instructions, LUA_MASKCOUNT, kInstructionsCounted);
+  lua_pushcfunction(lua, explain);
+  lua_rawgeti(lua, LUA_REGISTRYINDEX, interpreter().references.find(sha)->second);
+  if (lua_pcall(lua, 0, 1, -2) == 0) {
+    write_value(lua, reply);
+  } else {
+    answer_failure(lua, sha, reply);
+  }
+  lua_settop(lua, 0);
 }
 
 std::string sha1_hex(std::string_view text) {

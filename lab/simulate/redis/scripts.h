@@ -4,19 +4,20 @@
 // are the same here. There are redis.call, pcall, error_reply, status_reply and sha1hex, and of
 // struct what little-endian formats take. There is no clock, no chance, and no file.
 //
-// Thread rule: one thread. Tested by redis_model_test.cc.
+// A thread has one Lua for all models, in which a text is compiled once. So a script that a model
+// has forgotten, or that another one knows, costs nothing to load.
+//
+// Thread rule: the thread that has loaded the script runs it. Tested by redis_model_test.cc.
 
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 
 #include "simulate/redis/commands.h"
-
-struct lua_State;
 
 namespace weir::lab {
 
@@ -25,29 +26,21 @@ class Scripts {
   // Carries out a command of a script, and answers in RESP2.
   using Carrier = std::function<void(Words words, OutputBuffer& reply)>;
 
-  Scripts(Carrier carrier, int instructions_max);
-  ~Scripts();
+  Scripts(Carrier carrier, int instructions_max)
+      : carrier_(std::move(carrier)), instructions_max_(instructions_max) {}
 
   // The hash by which it is known from now on; empty after an error that was answered.
   std::string load(std::string_view text, RedisReply& reply);
-  bool has(std::string_view sha) const { return references_.contains(sha); }
-  void forget();
+  bool has(std::string_view sha) const { return known_.contains(sha); }
+  void forget() { known_.clear(); }
 
   // REQUIRES: has(sha)
   void run(std::string_view sha, Words keys, Words arguments, RedisReply& reply);
 
  private:
-  void open();
-  void set_list(const char* name, Words words);
-  void answer_failure(std::string_view sha, RedisReply& reply);
-
-  struct Closer {
-    void operator()(lua_State* lua) const;
-  };
   const Carrier carrier_;
   const int instructions_max_;
-  std::unique_ptr<lua_State, Closer> lua_;
-  std::unordered_map<std::string, int, TextHash, std::equal_to<>> references_;  // by hash
+  std::set<std::string, std::less<>> known_;  // by hash
 };
 
 // As Redis writes them: 40 small letters and digits.

@@ -46,11 +46,12 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
   const auto stores = [this] { return live_nodes() * cores_of_node(core_, options_); };
   const auto share = [stores] { return 2 * stores(); };
-  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *sender_,
-                  reactor);
+  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share, .keys = options_.keys},
+                  *strict_, *sender_, reactor);
   async_.emplace(AsyncStoreOptions{.redis = redis_options,
                                    .interval = options_.sync_interval,
                                    .stores = stores,
+                                   .keys = options_.keys,
                                    .owed = core_.owed,
                                    .waiting_since = &core_.state.waiting_since(core_.number)},
                  *strict_, *sender_, reactor);

@@ -41,6 +41,7 @@ struct RedisFleetOptions {
   std::string title;  // what people call it; empty: as its machine
   HashSecret secret;  // to bring, if the fleet has none yet
 
+  std::size_t keys = 131'072;  // of which a core has leases, and of which it has copies
   // Processes that are this node together, with as many cores each.
   std::size_t processes = 1;
   // The first core beats, or whichever process begin_beat() names.

@@ -231,15 +231,17 @@ void Leases::give_back(std::uint32_t place, Instant now) {
   if (is_added) key.returns = LeasingKey::Returns::kAll;
 }
 
-// Of a key that another has replaced meanwhile nothing goes back: it held nothing.
+// Of a key that another has replaced meanwhile nothing goes back: it held nothing. A planned errand
+// may leave with others before it is due, and is for all leases that are due while it gathers.
 std::uint8_t Leases::pack_returns(std::uint32_t place, ChargeCall& words, Instant now) {
   LeasingKey& key = keys_[place];
   const auto returns = std::exchange(key.returns, LeasingKey::Returns::kNothing);
   if (returns == LeasingKey::Returns::kNothing) return 0;
   drop_expired(key, now);
+  const Instant due = now + kGatherReturns;
   std::uint8_t charges = 0;
   for (std::size_t lease = 0; lease < LeasedKey::kLeases; ++lease) {
-    const bool goes = returns == LeasingKey::Returns::kAll || key.leased.is_to_go_back(lease, now);
+    const bool goes = returns == LeasingKey::Returns::kAll || key.leased.is_to_go_back(lease, due);
     const auto returned = goes ? key.leased.give_back(lease, now) : LeasedKey::Returned{};
     if (returned.units == 0) continue;
     const Charge charge{.key = keys_.key_of(place),

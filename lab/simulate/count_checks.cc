@@ -1,0 +1,168 @@
+// The promises about what Redis has counted at the end, and what an exact count would have said.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "simulate/judging.h"
+#include "simulate/ledger.h"
+#include "simulate/promises.h"
+
+namespace weir::sim {
+namespace {
+
+// Of fixed windows, when all is told. Where nothing fails, Redis has charged exactly what nodes
+// admitted, and they have left. Where something does, it has charged no less, but for what it lost.
+class UnitsComeBack final : public Check {
+ public:
+  explicit UnitsComeBack(World& world) : Check(world), fails_(!world.scenario().faults.empty()) {
+    const auto& faults = world.scenario().faults;
+    for (const auto kind : {Fault::Kind::kClock, Fault::Kind::kClockBack}) {
+      clock_steps_ = clock_steps_ || std::ranges::find(faults, kind, &Fault::kind) != faults.end();
+    }
+  }
+  std::string_view promise() const override { return "units come back"; }
+
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) {
+      if (!is_about(part.rule)) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
+      if (part.verb == Verb::kHit) ++key.open;
+    }
+  }
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      if (!is_about(part.rule) || part.verb != Verb::kHit) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      --key.open;
+      const Quota& quota = world_.rules()[part.rule].quota;
+      const Instant to = world_.redis()->machine().clock.at(answered.at);
+      const Instant from = fails_ ? answered.asked.at_redis - kTold : to;
+      const bool is_lost = answered.is_unavailable || answered.answers[i].is_alone;
+      const bool is_told = is_lost || world_.mode_of(part.rule) == Mode::kAsync;
+      const Instant charged = is_told ? to + kTold : to;
+      const std::int64_t window = number(quota, charged);
+      if (is_lost || number(quota, answered.asked.at_redis) != window) key.unclear_in = window;
+      if (!is_charged(answered, i)) continue;
+      key.count.add(quota, {.from = from, .to = to, .units = part.cost});
+      key.last = world_.now();
+    }
+  }
+  void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
+    keys_.at(rule, 0, key).lost += units;
+  }
+  // What a node has not told goes with it.
+  void restarted(std::size_t) override {
+    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
+      if (world_.mode_of(rule) != Mode::kAsync) continue;
+      for (std::uint32_t key = 0; key < world_.keys(); ++key) {
+        keys_.at(rule, 0, key).is_unclear = true;
+      }
+    }
+  }
+  void end() override {
+    if (!fails_ || clock_steps_ || !world_.is_whole_for(kRecovered)) return;
+    each_key([this](std::uint32_t rule, std::uint32_t number, const Key& key) {
+      if (world_.now() - key.last < kTold) return;
+      const std::int64_t limit = world_.rules()[rule].quota.limit();
+      judge(rule, number, [&](std::int64_t admitted, std::int64_t left) {
+        return left <= limit - std::min(admitted, limit) + key.lost;
+      });
+    });
+  }
+  void have_left() override {
+    each_key([this](std::uint32_t rule, std::uint32_t number, const Key& key) {
+      const Quota& quota = world_.rules()[rule].quota;
+      if (key.open > 0 || key.unclear_in >= this->number(quota, world_.redis()->now())) return;
+      judge(rule, number, [&](std::int64_t admitted, std::int64_t left) {
+        return left == std::max<std::int64_t>(0, quota.limit() - admitted);
+      });
+    });
+  }
+
+ private:
+  struct Key {
+    WindowCount count;
+    std::int64_t open = 0;
+    std::int64_t unclear_in = -1;  // up to that window
+    std::int64_t lost = 0;
+    Instant last{};
+    bool is_unclear = false;
+  };
+  // Until then syncs have told Redis, if it answers; and it does, when all is whole for so long.
+  static constexpr Duration kTold = std::chrono::seconds(1);
+  static constexpr Duration kRecovered = std::chrono::seconds(12);
+
+  static std::int64_t number(const Quota& quota, Instant at) {
+    return epoch_us(at) / quota.window().count();
+  }
+  bool is_about(std::uint32_t rule) const {
+    const Rule& asked = world_.rules()[rule];
+    return world_.mode_of(rule) != Mode::kLocal && is_plain(asked) && world_.scenario().loss <= 0 &&
+           asked.quota.algorithm() == Algorithm::kFixedWindow;
+  }
+  template <typename Act>
+  void each_key(const Act& act) {
+    for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
+      for (std::uint32_t key = 0; is_about(rule) && key < world_.keys(); ++key) {
+        if (!keys_.at(rule, 0, key).is_unclear) act(rule, key, keys_.at(rule, 0, key));
+      }
+    }
+  }
+  template <typename IsRight>
+  void judge(std::uint32_t rule, std::uint32_t number, const IsRight& is_right) {
+    const Quota& quota = world_.rules()[rule].quota;
+    const std::int64_t admitted =
+        keys_.at(rule, 0, number).count.admitted(quota, world_.redis()->now());
+    const auto left = admitted == 0 ? std::nullopt : world_.left_in_redis(rule, number);
+    if (!left || is_right(admitted, *left)) return;
+    fail(about(world_, {.rule = rule, .key = number}) + ": " + std::to_string(admitted) + " of " +
+         std::to_string(quota.limit()) + " were admitted, and Redis says that " +
+         std::to_string(*left) + " are left, mode " + std::string(mode_name(world_.mode_of(rule))));
+  }
+
+  ByKey<Key> keys_;
+  bool fails_;
+  bool clock_steps_ = false;
+};
+
+// Counts exactly, in windows as fixed ones have, all that the nodes admit together.
+class Misjudged final : public Check {
+ public:
+  using Check::Check;
+  std::string_view promise() const override { return "misjudged"; }
+
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Answer& answer = answered.answers[i];
+      const Rule& rule = world_.rules()[part.rule];
+      if (answer.cause != Answer::Cause::kCounted && !answer.is_alone) continue;
+      if (part.verb != Verb::kHit || answered.is_unavailable) continue;
+      WindowCount& count = keys_.at(part.rule, 0, part.key);
+      const std::int64_t before = count.admitted(rule.quota, answered.asked.at);
+      if (!answer.allowed()) {
+        world_.note_misjudged(part.rule, 0, before + part.cost <= rule.quota.limit() ? 1 : 0);
+      } else if (answered.is_allowed()) {
+        count.add(rule.quota,
+                  {.from = answered.asked.at, .to = answered.asked.at, .units = part.cost});
+        const std::int64_t over = before + part.cost - std::max(before, rule.quota.limit());
+        world_.note_misjudged(part.rule, std::max<std::int64_t>(0, over), 0);
+      }
+    }
+  }
+
+ private:
+  ByKey<WindowCount> keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<Check> make_units_come_back(World& world) {
+  return std::make_unique<UnitsComeBack>(world);
+}
+std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
+
+}  // namespace weir::sim
