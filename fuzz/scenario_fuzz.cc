@@ -1,5 +1,5 @@
-// Scenarios of simulations: whatever the bytes are, there is a scenario, which is the same when it
-// is written and read again, or there are mistakes with a place in the file.
+// Scenarios of simulations. Whatever the bytes are, there is a scenario, or there are mistakes with
+// a place in the file. A scenario is the same when it is written and read again.
 
 #include <cstddef>
 #include <cstdint>

@@ -45,8 +45,8 @@ class NeverOver final : public Check {
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
-        // Where it did not fit, others may hold units that were leased before.
-        if (mode == Mode::kLeased && answered.answers[i].decision.remaining == 0) continue;
+        // Where it does not fit, others may hold leased units, or owe some from when they were alone.
+        if (!is_local && answered.answers[i].decision.remaining == 0) continue;
         admission.is_always = true;
         charges.push_back(admission);
         continue;

@@ -28,7 +28,7 @@ class Draw {
     is_shared_ = one_in(5) ? false : true;
     has_faults_ = is_shared_ ? !one_in(4) : one_in(2);
     drawn.nodes = is_shared_ ? between(1, 4) : 1;
-    busy_ = seconds(between(3, 12));
+    busy_ = seconds(between(2, 8));
     drawn.length = busy_ + (has_faults_ ? kQuiet : Duration(seconds(1)));
     if (one_in(3)) drawn.latency = Duration(between(50, 4'000));
     if (one_in(8)) drawn.latency = Duration(between(4'000, 25'000));
@@ -183,7 +183,7 @@ class Draw {
   }
 
   static constexpr double kRateMax = 800;
-  static constexpr std::array<std::int64_t, 5> kIntervals = {50, 100, 250, 500, 1000};
+  static constexpr std::array<std::int64_t, 5> kIntervals = {50, 250, 500, 500, 1000};
 
   Prng chance_;
   bool is_shared_ = false;

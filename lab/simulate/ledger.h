@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "weir/quota.h"
@@ -105,8 +106,14 @@ class BucketLevel {
     drain(quota, admission.to);
     const auto room = quota.debt_max() - static_cast<std::int64_t>(std::floor(level_));
     const auto units = static_cast<double>(capped(admission, room));
-    // A refund fills no bucket above its capacity.
-    level_ = units < 0 ? std::max(std::min(level_, 0.0), level_ + units) : level_ + units;
+    // A refund fills no bucket above its capacity; but nobody knows what comes before it.
+    const bool is_settled = admission.from > refunded_until_;
+    if (is_settled) level_ = std::max(level_, lowest_);
+    if (units < 0) {
+      if (is_settled) lowest_ = std::min(level_, 0.0);
+      refunded_until_ = std::max(refunded_until_, admission.to);
+    }
+    level_ += units;
     const auto open = static_cast<double>((admission.to - admission.from).count());
     slack_ = std::max(slack_, allowed_ + per_us(quota) * open);
   }
@@ -116,7 +123,10 @@ class BucketLevel {
   }
   double level() const { return level_; }
   // As if so many had not been admitted.
-  void forgive(std::int64_t units) { level_ -= static_cast<double>(units); }
+  void forgive(std::int64_t units) {
+    level_ -= static_cast<double>(units);
+    lowest_ -= static_cast<double>(units);
+  }
 
  private:
   static constexpr double kRounding = 1e-6;  // of sums of doubles
@@ -134,6 +144,8 @@ class BucketLevel {
   double level_ = 0;
   double slack_;
   double allowed_;
+  double lowest_ = std::numeric_limits<double>::lowest();  // before the last refunds; 0 at most
+  Instant refunded_until_{};
   Instant at_{};
 };
 

@@ -120,7 +120,7 @@ class Traffic::Source {
         wait = std::max(wait, answer.decision.retry_after);
       }
     } else {
-      waits_[client] = is_denied ? std::max(Duration(100), waits_[client] / 2) : kBackoffMin;
+      waits_[client] = is_denied ? std::max(kBackoffMin / 10, waits_[client] / 2) : kBackoffMin;
       if (is_denied) wait = waits_[client];
     }
     clients_[client]->set(world_.now() + wait);
