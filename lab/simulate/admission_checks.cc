@@ -45,7 +45,7 @@ class NeverOver final : public Check {
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
-        // Where it does not fit, others may hold leased units, or owe some from when they were alone.
+        // Where it does not fit, others may hold leased units, or owe some from being alone.
         if (!is_local && answered.answers[i].decision.remaining == 0) continue;
         admission.is_always = true;
         charges.push_back(admission);
