@@ -39,7 +39,7 @@ class Desk {
 
   // As what another node, or anybody who writes in its Redis, says.
   void follow(std::string_view by_hand) try {
-    book_.follow(by_hand, Rulebook::Authors::kOne, Instant());
+    book_.follow(by_hand, RuleAuthors::kOne, Instant());
   } catch (const RuleRefusal& refusal) {
     WEIR_ASSERT(!refusal.detail.empty());
   }

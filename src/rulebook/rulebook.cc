@@ -20,6 +20,7 @@ namespace {
 
 using Kind = RuleChange::Kind;
 using enum ChangeOutcome;
+using enum RuleAuthors;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
 
@@ -170,8 +171,10 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.sources = config.sources;
   if (!by_hand.empty()) {
     try {
-      auto rules = rules_in(next, by_hand).rules;
+      auto [file, all, rules, author, authors] = rules_in(next, by_hand);
       auto together = checked(next, {.rules = rules});
+      next.author = std::move(author);
+      next.authors = authors;
       config.rules = std::move(together.rules);
       next.rollouts = std::move(together.rollouts);
       next.in_force = std::move(rules);
@@ -199,11 +202,18 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
   return changes;
 }
 
-std::vector<std::string> Rulebook::follow(std::string_view by_hand, Authors authors, Instant now) {
-  auto [file, all, rules, author] = rules_in(state_, by_hand);
-  author.who += author.who.empty() ? "a node of the fleet" : ", at a node of the fleet";
-  if (authors == Authors::kSeveral) author = {.who = "several, the last " + describe(author)};
-  return take_over(std::move(rules), state_.version + 1, std::move(author), now);
+std::vector<std::string> Rulebook::follow(std::string_view by_hand, RuleAuthors authors,
+                                          Instant now) {
+  auto read = rules_in(state_, by_hand);
+  if (read.author.who.empty()) read.author.who = "a node of the fleet";
+  RuleAuthor told = read.author;
+  if (authors == kSeveral && read.authors == kSeveral) {
+    told = {.who = "several, the last " + describe(told)};
+  }
+  auto changes = take_over(std::move(read.rules), state_.version + 1, std::move(told), now);
+  state_.author = std::move(read.author);
+  state_.authors = read.authors;
+  return changes;
 }
 
 RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
@@ -466,7 +476,11 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
   auto changes = finish(next, RuleOrigin::kRequest, now, change.author);
-  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, change.author));
+  const bool is_first = state_.in_force == state_.in_file.rules;
+  const bool is_same = state_.authors == kOne && state_.author.is_one_with(change.author);
+  next.authors = is_first || is_same ? kOne : kSeveral;
+  next.author = change.author;
+  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, next.author, next.authors));
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
   }

@@ -75,10 +75,9 @@ class Rulebook {
   std::vector<std::string> take_over(std::vector<RuleSource> rules, std::uint64_t version,
                                      RuleAuthor author, Instant now);
   // The same of rules that travelled (rules_by_hand.h): each is checked as one by request is.
-  // Throws a RuleRefusal if they cannot be in force here. The bytes name who changed them last: of
-  // versions that this node has not seen that is one of several.
-  enum class Authors : std::uint8_t { kOne, kSeveral };
-  std::vector<std::string> follow(std::string_view by_hand, Authors authors, Instant now);
+  // Throws a RuleRefusal if they cannot be in force here. The bytes name who changed them last.
+  // kSeveral: of versions that this node has not seen that may be one of several.
+  std::vector<std::string> follow(std::string_view by_hand, RuleAuthors authors, Instant now);
   // The number of the version that the next load makes.
   void number_from(std::uint64_t version) { state_.version = version - 1; }
 
@@ -109,7 +108,9 @@ class Rulebook {
     RequestSources sources;
     Sources in_force;
     Rollouts rollouts;
-    RuleSetPtr rules;  // the same, compiled
+    RuleSetPtr rules;                         // the same, compiled
+    RuleAuthor author;                        // of the last change by hand
+    RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
     RuleHistory history;
   };

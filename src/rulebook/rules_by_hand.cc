@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '3';
+constexpr char kVersion = '4';
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
 }
 
 std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
-                     const RuleAuthor& author) {
+                     const RuleAuthor& author, RuleAuthors authors) {
   std::unordered_map<std::string_view, std::string_view> written;
   for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
   PackedWriter out;
@@ -33,7 +33,8 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
     const bool is_written = found != written.end() && found->second == rule.json;
     out.text(rule.id).text(is_written ? std::string_view() : rule.json);
   }
-  return out.text(author.who).text(author.by).text(author.why).take();
+  out.text(author.who).text(author.by).text(author.why);
+  return out.number(static_cast<unsigned>(authors)).take();
 }
 
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
@@ -47,6 +48,7 @@ std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   read.author.who = in.text(RuleAuthor::kWhoMax);
   read.author.by = in.text(RuleAuthor::kByMax);
   read.author.why = in.text(RuleAuthor::kWhyMax);
+  read.authors = static_cast<RuleAuthors>(in.number(1));
   if (!in.is_whole()) return std::nullopt;
   return read;
 }

@@ -25,10 +25,14 @@ std::string console_address(const Settings& settings, const Server& server) {
 
 }  // namespace
 
+std::string title_of(const Settings& settings) {
+  const std::string& name = settings.values->node_name;
+  return name.empty() ? host_name() : name;
+}
+
 NodeAbout about_node(const Settings& settings, const Server& server,
                      const std::optional<SharedStoreFigures>& shared) {
-  const std::string& name = settings.values->node_name;
-  NodeAbout about{.title = name.empty() ? host_name() : name,
+  NodeAbout about{.title = title_of(settings),
                   .address = console_address(settings, server),
                   .version = std::string(kVersion),
                   .mode = "local",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "cli/node/settings.h"
 #include "net/server.h"
@@ -12,6 +13,9 @@
 #include "observe/shared_store.h"
 
 namespace weir {
+
+// What people call it.
+std::string title_of(const Settings& settings);
 
 NodeAbout about_node(const Settings& settings, const Server& server,
                      const std::optional<SharedStoreFigures>& shared);

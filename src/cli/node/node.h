@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fault.h"
+#include "cli/node/about.h"
 #include "cli/node/rollouts.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/settings.h"
@@ -131,7 +132,8 @@ class Node {
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   SharedRules shared_rules_{name_, [this](Instant now) { rule_changer_.follow_fleet(now); }};
-  RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr};
+  RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr,
+                            title_of(settings_)};
   TrafficGuard traffic_guard_;
   Rollouts rollouts_{
       {.traffic = traffic_, .desk = rule_changer_, .tell = [this](TrafficEvent event) {

@@ -11,22 +11,26 @@
 
 namespace weir {
 
-RuleChanger::RuleChanger(Rulebook& book, SharedRules* fleet)
+RuleChanger::RuleChanger(Rulebook& book, SharedRules* fleet, std::string title)
     : book_(book),
       fleet_(fleet),
+      title_(std::move(title)),
       thread_([this](const std::stop_token& stop) { work_off(stop); }) {}
 
 void RuleChanger::change(RuleChange change, Done done, Instant now) {
   run([this, change = std::move(change), now] { return make(change, now); }, std::move(done));
 }
 
-RuleReply RuleChanger::make(const RuleChange& change, Instant now) {
-  if (fleet_ != nullptr) follow(now);
+RuleReply RuleChanger::make(RuleChange change, Instant now) {
+  auto& author = change.author;
+  if (fleet_ != nullptr) {
+    follow(now);
+    author.who += (author.who.empty() ? "" : ", at ") + title_;
+  }
   SharedRules::Version offered;
   Rulebook::Agree agree;
   if (fleet_ != nullptr) agree = [&](std::string by_hand) { offered = offer(std::move(by_hand)); };
   RuleReply reply = book_.change(change, agree, now);
-  const auto& author = change.author;
   for (const auto& line : reply.changes) {
     spdlog::info("by request: {}, by {}{}", line, describe(author), reason_of(author));
   }
@@ -82,7 +86,7 @@ void RuleChanger::follow(Instant now) {
   }
   std::string why_not;
   try {
-    const auto by = news->has_skipped ? Rulebook::Authors::kSeveral : Rulebook::Authors::kOne;
+    const auto by = news->has_skipped ? RuleAuthors::kSeveral : RuleAuthors::kOne;
     for (const auto& line : book_.follow(news->version.bytes, by, now)) {
       spdlog::info("by another node: {}", line);
     }

@@ -43,8 +43,8 @@ class RuleChanger final : public RuleDesk {
 
   // Starts the thread. Signals that are blocked in the caller are blocked in it. `book` must
   // outlive this; from the first change() or run() on it is this thread's. `fleet`: null if the
-  // node is alone; it outlives the thread.
-  RuleChanger(Rulebook& book, SharedRules* fleet);
+  // node is alone; it outlives the thread. `title`: what people call the node.
+  RuleChanger(Rulebook& book, SharedRules* fleet, std::string title = {});
   // Before the first trial: what rules were asked of late. It outlives the thread.
   // `precise_keys`: how many the node counts precisely.
   void remember_in(const RecentAsks& memory, std::size_t precise_keys) {
@@ -83,13 +83,14 @@ class RuleChanger final : public RuleDesk {
   RuleReply refusal(std::string detail) const;
   RuleReply reply_to(const Job& job) const;
   void work_off(const std::stop_token& stop);
-  RuleReply make(const RuleChange& change, Instant now);
+  RuleReply make(RuleChange change, Instant now);
   SharedRules::Version offer(std::string by_hand);
   void follow(Instant now);
   RuleVerdict verdict_on(const RuleTrial& trial, Instant now) const;
 
   Rulebook& book_;
   SharedRules* const fleet_;
+  const std::string title_;
   const RecentAsks* memory_ = nullptr;  // null: there is none
   std::size_t precise_keys_ = 0;
   std::atomic_flag has_dry_run_;  // one waits, or is under way
