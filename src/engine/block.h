@@ -39,6 +39,8 @@ struct Block {
   // Whose a hand is, and what its block is for, if it said so.
   std::string by{};
   std::string why{};
+  // When that was by this node's clock. `since` orders acts, and may be of another node's clock.
+  Instant began{};
 };
 
 inline bool is_by_hand(const Block& block) { return block.reason != BlockReason::kDenied; }

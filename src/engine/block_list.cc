@@ -4,6 +4,7 @@
 #include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace weir {
 
@@ -22,6 +23,7 @@ bool BlockList::add(Block block, Instant now) {
   book_.expire(now);
   const auto known = book_.known_of(block);
   if (!is_by_hand(block) && block.until <= known.end()) return true;
+  block.began = block.since;
   block.since = std::max(block.since, known.newest() + Duration(1));
   auto* const entry = book_.put(block, known, now);
   if (entry != nullptr) tell(*entry, std::nullopt);
@@ -34,6 +36,7 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
   shorten(block);
   const std::scoped_lock lock(mutex_);
   book_.expire(now);
+  if (block.began == Instant{}) block.began = std::min(block.since, now);
   if (block.until <= now && !is_by_hand(block)) return;
   if (block.until <= now && !is_lift(block)) block.reason = BlockReason::kEnded;
   const auto known = book_.known_of(block);
@@ -48,7 +51,10 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
 }
 
 void BlockList::tell(BlockBook::Entry& entry, std::optional<Audience> except) {
-  news_.tell(entry.tag, entry.news, is_by_hand(entry.block), except);
+  news_.tell(entry.tag, entry.news, except);
+  if (!is_by_hand(entry.block) || entry.block.reason == BlockReason::kEnded) return;
+  acts_.push_back({.block = entry.block, .is_own = !except});
+  if (acts_.size() > kActsMax) acts_.pop_front();
 }
 
 bool BlockList::lift(std::string_view rule, std::string_view key, Instant now) {
@@ -62,7 +68,8 @@ bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant
   Block lift{.rule = std::string(rule),
              .key = std::string(StoredKey(key)),
              .until = now,
-             .reason = BlockReason::kLifted};
+             .reason = BlockReason::kLifted,
+             .began = now};
   const auto known = book_.known_of(lift);
   if (known.end() <= now) return false;
   lift.since = std::max(now, known.newest() + Duration(1));
@@ -128,6 +135,7 @@ std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_ma
   for (const auto& [number, tag] : std::views::reverse(untold) | std::views::take(blocks_max)) {
     taken.push_back(book_.find(tag)->block);
   }
+  is_telling_fleet_ = audience == Audience::kFleet ? !taken.empty() : is_telling_fleet_;
   // There was memory for all of them.
   for (std::size_t i = 0; i < taken.size(); ++i) {
     news_.unmark(audience, book_.find(untold.rbegin()->second)->news);
@@ -135,9 +143,25 @@ std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_ma
   return taken;
 }
 
+std::deque<BlockList::Act> BlockList::take_acts() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(acts_, {});
+}
+
 bool BlockList::has_news(Audience audience) const {
   const std::scoped_lock lock(mutex_);
   return !news_.untold(audience).empty();
+}
+
+std::optional<bool> BlockList::has_told_fleet() const {
+  const std::scoped_lock lock(mutex_);
+  if (!news_.is_kept(Audience::kFleet)) return std::nullopt;
+  return !is_telling_fleet_ && news_.untold(Audience::kFleet).empty();
+}
+
+void BlockList::fleet_has_heard() {
+  const std::scoped_lock lock(mutex_);
+  is_telling_fleet_ = false;
 }
 
 // ---- lists ----

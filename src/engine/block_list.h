@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -39,9 +40,11 @@
 
 namespace weir {
 
+// check:allow(methods): one lock guards what requests, hands, nodes and pages want of it
 class BlockList {
  public:
   static constexpr std::size_t kBlocksMax = 65'536;
+  static constexpr std::size_t kActsMax = 50;
   using Audience = BlockAudience;
 
   // `hasher` must outlive the list.
@@ -89,6 +92,16 @@ class BlockList {
   // The newest news, as they are now, which are no longer kept.
   std::vector<Block> take_news(Audience audience, std::size_t blocks_max);
   bool has_news(Audience audience) const;
+  // Whether Redis has taken all that is known here. Nothing: no fleet is told from here.
+  std::optional<bool> has_told_fleet() const;
+  // It has taken what take_news() has returned last.
+  void fleet_has_heard();
+  // What hands have blocked and lifted since the last call, for people: the newest, in their order.
+  struct Act {
+    Block block;
+    bool is_own = true;  // by nobody who has told of it
+  };
+  std::deque<Act> take_acts();
   // They have not heard of these, or of anything.
   void tell_again(Audience audience, std::optional<std::span<const Block>> blocks = {});
   // A message of one of these, or of a file: news for the others, if it is newer than what is
@@ -119,6 +132,8 @@ class BlockList {
   mutable std::mutex mutex_;  // guards what follows, and writing to index_
   BlockNews news_;
   BlockBook book_;
+  std::deque<Act> acts_;
+  bool is_telling_fleet_ = false;
 };
 
 }  // namespace weir

@@ -161,17 +161,31 @@ TEST_F(BlockListTest, AHandThatShortensABlockHasDoneSoWhenItsOwnHasEnded) {
 
 // A console said that a hand had lifted what ended while Redis was away.
 TEST_F(BlockListTest, WhatEndsUnheardIsNoLiftByAHand) {
-  const auto people = BlockList::Audience::kPeople;
-  list_.share(people);
-  list_.learn(by_hand("a", 20s), BlockList::Audience::kFleet, kNow + 21s);
+  constexpr auto kFleet = BlockList::Audience::kFleet;
+  list_.learn(by_hand("a", 20s), kFleet, kNow + 21s);
+  EXPECT_TRUE(list_.take_acts().empty());
   EXPECT_TRUE(list_.add(by_hand("b", 1h), kNow + 59min));
+  list_.share(kFleet);
   list_.expire(kNow + 1h);
-  const auto acts = list_.take_news(people, 9);
-  ASSERT_EQ(acts.size(), 2u);
+  const auto news = list_.take_news(kFleet, 9);
+  ASSERT_EQ(news.size(), 2u);
   BlockList other(hasher_, 64);
-  other.share(people);
-  for (const Block& act : acts) other.learn(act, BlockList::Audience::kFleet, kNow + 1h);
-  for (const Block& act : other.take_news(people, 9)) EXPECT_EQ(act.reason, BlockReason::kEnded);
+  for (const Block& act : news) other.learn(act, kFleet, kNow + 1h);
+  EXPECT_TRUE(other.take_acts().empty());
+}
+
+TEST_F(BlockListTest, PeopleHearOfEachActByAHandInItsOrder) {
+  list_.add(block("rule", 1h), kNow);
+  list_.add(by_hand("a", 1h), kNow);
+  list_.lift("login", "a", kNow + 1us);
+  list_.learn(by_hand("b", 1h), BlockList::Audience::kFleet, kNow + 2us);
+  const auto acts = list_.take_acts();
+  ASSERT_EQ(acts.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(is_lift(acts[i].block), i == 1);
+    EXPECT_EQ(acts[i].is_own, i < 2);
+    EXPECT_EQ(acts[i].block.began, kNow + (i == 1 ? 1us : 0us));
+  }
 }
 
 // An attacker who has keys lifted must not drive out blocks.

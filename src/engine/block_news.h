@@ -13,14 +13,12 @@
 
 namespace weir {
 
-// The list tells other nodes, other processes of this node, and people what is new. People hear of
-// blocks by hand only.
-enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kPeople };
+// The list tells other nodes and other processes of this node what is new.
+enum class BlockAudience : std::uint8_t { kFleet, kProcesses };
 
 class BlockNews {
  public:
-  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses,
-                                            BlockAudience::kPeople};
+  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses};
   // A block's, one for each audience; 0: told.
   using Numbers = std::array<std::uint64_t, kAudiences.size()>;
   using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
@@ -31,10 +29,8 @@ class BlockNews {
   void end(BlockAudience audience) { of(audience).is_kept = false; }
 
   // The block is news to all but these.
-  void tell(std::uint64_t tag, Numbers& numbers, bool is_by_hand,
-            std::optional<BlockAudience> except) {
+  void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
     for (const BlockAudience audience : kAudiences) {
-      if (audience == BlockAudience::kPeople && !is_by_hand) continue;
       if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
     }
   }
@@ -48,6 +44,9 @@ class BlockNews {
   void unmark(BlockAudience audience, Numbers& numbers) {
     std::uint64_t& number = numbers[static_cast<std::size_t>(audience)];
     if (number != 0) of(audience).tags.erase(std::exchange(number, 0));
+  }
+  bool is_kept(BlockAudience audience) const {
+    return audiences_[static_cast<std::size_t>(audience)].is_kept;
   }
   // The newest last.
   const Tags& untold(BlockAudience audience) const {

@@ -103,10 +103,11 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
     id = id_of_(found.rule);
   }
   if (!id.empty()) {
+    const auto lead = std::chrono::round<std::chrono::seconds>(snapshot.lead).count();
     const auto event = events_.add({.kind = began ? Event::Kind::kBegan : Event::Kind::kEnded,
                                     .rule = id,
-                                    .at = found.second,
-                                    .since = found.traffic.since(),
+                                    .at = found.second - lead,  // by this node's clock
+                                    .since = found.traffic.since() - lead,
                                     .rate = began ? found.traffic.level() : found.traffic.peak(),
                                     .band = found.traffic.band(),
                                     .keys = keys_of_(found.rule, id).ranked(Event::kKeysMax)});

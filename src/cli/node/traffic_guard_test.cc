@@ -52,6 +52,8 @@ TEST_F(TrafficGuardTest, TellsOfAnEventFromBeginningToEnd) {
   WebhookReceiver receiver({kOk});
   TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
   snapshot_.nodes = {{.name = "b"}, {.name = "c"}};
+  snapshot_.lead = std::chrono::hours(1);  // of Redis's clock
+  snapshot_.newest += 3'600;
   see(guard, 300, 100);
   EXPECT_FALSE(guard.unusual_rules().holds(3));
   see(guard, 10, 1'000);

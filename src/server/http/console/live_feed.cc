@@ -1,7 +1,6 @@
 #include "server/http/console/live_feed.h"
 
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -238,19 +237,18 @@ void LiveFeed::note_events(LivePicture& picture) {
 // By hands on any node, but for those from before this one has started, and for blocks that ended
 // before anybody here heard of them.
 void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news) {
-  const auto acts = blocks_.take_news(BlockAudience::kPeople, BlockList::kBlocksMax);
   const bool is_public = people_ == People::kHidden;
-  for (const Block& act :
-       std::views::reverse(std::span(acts).first(std::min(acts.size(), kEventsMax)))) {
-    if (act.since < view_.info.started || act.reason == BlockReason::kEnded) continue;
+  for (const auto& [act, is_own] : blocks_.take_acts()) {
+    if (act.began < view_.info.started) continue;
     std::string text =
         whom(act, *picture.rules, blocks_.hasher(), !is_public && view_.traffic.keeps_key_texts());
-    const Duration length = std::chrono::round<std::chrono::seconds>(act.until - act.since);
+    const Duration length = std::chrono::round<std::chrono::seconds>(act.until - act.began);
     text += is_lift(act) ? " is blocked no more" : " is blocked for " + format_duration(length);
     if (act.rule.empty()) text += ", whatever the rule";
     if (!is_public && !act.by.empty()) text += ", by " + act.by;
+    if (picture.figures->shared) text += is_own ? ", at this node" : ", at another node";
     if (!is_public) text += reason_of({.why = act.why});
-    news.push_back({.at = picture.wall(std::min(act.since, picture.now)),
+    news.push_back({.at = picture.wall(act.began),
                     .kind = "block",
                     .rule = act.rule,
                     .text = std::move(text)});

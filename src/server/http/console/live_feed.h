@@ -20,7 +20,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -99,9 +98,7 @@ class LiveFeed {
   // All of it outlives the feed.
   LiveFeed(const NodeView& view, const TrafficEvents& surges, const RuleDesk& desk,
            BlockList& blocks, People people = People::kNamed)
-      : view_(view), surges_(surges), desk_(desk), blocks_(blocks), people_(people) {
-    blocks_.share(BlockAudience::kPeople, std::span<const Block>());
-  }
+      : view_(view), surges_(surges), desk_(desk), blocks_(blocks), people_(people) {}
 
   // A second has ended.
   struct Second {

@@ -122,6 +122,7 @@ void BlocksField::say(std::vector<std::string>& words, Instant now) {
 
 std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   untold_.clear();
+  blocks_.fleet_has_heard();
   const std::string epoch = " " + std::to_string(told[1].integer().value_or(0));
   if (!last_read_.ends_with(epoch)) {
     is_asked_for_all_ = last_read_.find(' ') != std::string::npos;
@@ -162,6 +163,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
       if (act.since > now + std::chrono::milliseconds(kLeftMaxMs)) continue;
       const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
       act.until = is_lift(act) ? std::min(act.until, end) : end;
+      act.began = now - std::chrono::milliseconds(std::max<std::int64_t>(passed, 0));
       blocks_.learn(std::move(act), kFleet, now);
     }
   }
