@@ -52,12 +52,17 @@ class Blocks(unittest.TestCase):
                 self.assertEqual(command(weir, "unblock", key).code, 0)
 
     def test_a_key_is_blocked_by_one_rule(self):
-        with Weir("--threads", "2", config=FILE) as weir:
+        ghost = "  - {id: ghost, limit: 0, window: 1h, shadow: true}\n"
+        with Weir("--threads", "2", config=FILE + ghost) as weir:
             command(weir, "block", "alice", "--for", "5m", "--rule", "api")
             self.assertFalse(self.allowed(weir, "alice"))
             self.assertTrue(self.allowed(weir, "alice", "other"))
             shown = json.loads(command(weir, "blocks", "--rule", "api", "--json").out)
             self.assertEqual(shown["blocks"][0]["by"], "carol")
+            said = command(weir, "block", "alice", "--for", "5m", "--rule", "ghost").out
+            self.assertEqual(said, "alice is blocked for 5m, by ghost, and passes all the same: "
+                                   "the rule is in shadow\n")
+            self.assertTrue(self.allowed(weir, "alice", "ghost"))
             missed = command(weir, "unblock", "alice", "--rule", "other")
             self.assertEqual(missed.code, 2)
             self.assertIn("This key of this rule is not blocked.", missed.err)

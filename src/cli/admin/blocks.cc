@@ -59,9 +59,10 @@ void block(const BlockOptions& options) {
                                                       {"why", options.reason},
                                                       {"by", user_name()}})};
   options.client.show(question, [](const json::value& made) {
+    const auto why = text_in(made, "passes_because");
     return text_of(made.at("key")) + " is blocked for " +
            span_text(made.at("ends_in_seconds").to_number<double>()) + ", by " + rule_in(made) +
-           "\n";
+           (why.empty() ? "\n" : ", and passes all the same: " + why + "\n");
   });
 }
 

@@ -110,9 +110,9 @@ std::string counter_text(const json::object& counter) {
                                                 : ", since the rule is in shadow";
   }
   if (const auto* const choice = counter.if_contains("on_store_failure")) {
-    text += ", Redis is away and on_store_failure is " + text_of(*choice);
+    text += ", Redis has not answered and on_store_failure is " + text_of(*choice);
   }
-  if (decided_by == "store_failure") return text + " until it answers again\n";
+  if (decided_by == "store_failure") return text + "\n";
   const auto* const drops = counter.if_contains("drops_percent");
   if (drops && drops->to_number<int>() > 0) {
     text += denies ? ", as are " + text_of(*drops) + " % of its requests"
@@ -175,7 +175,7 @@ void print_json(const std::vector<Explanation>& explanations) {
 void explain(const ExplainOptions& options) {
   const auto rules = rules_to_ask(options);
   std::vector<Explanation> explanations;
-  bool is_alone = false;  // Redis, which is away, may have counted the key
+  bool is_alone = false;  // Redis, which has not answered, may have counted the key
   for (const auto& rule : rules) {
     auto found = explanation(options, rule);
     is_alone = is_alone || found.counter.contains("on_store_failure");
@@ -188,7 +188,7 @@ void explain(const ExplainOptions& options) {
   }
   if (explanations.empty()) {
     std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
-              << (is_alone ? " here, but Redis is away and may know more" : "")
+              << (is_alone ? " here, but Redis has not answered and may know more" : "")
               << ", and none denied it in the last " << options.since << " on this node\n";
   }
 }

@@ -61,7 +61,7 @@ std::string limits_text(std::span<const Quota> limits) {
     if (quota.capacity() != quota.limit()) {
       part += ", " + std::to_string(quota.capacity()) + " at once";
     }
-    if (quota.is_never_over()) part += ", never over";
+    if (quota.is_never_over()) part += ", never over on one node";
   }
   return joined(parts, " and ");
 }

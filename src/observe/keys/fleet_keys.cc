@@ -44,6 +44,11 @@ std::vector<FleetKeys::Contribution> FleetKeys::of(std::string_view rule, KeysBy
   return said;
 }
 
+std::size_t FleetKeys::nodes(Instant now) const {
+  const std::scoped_lock lock(mutex_);
+  return now - heard_ > kKeptMax ? 0 : nodes_.size();
+}
+
 std::string FleetKeys::trouble() const {
   const std::scoped_lock lock(mutex_);
   return trouble_;

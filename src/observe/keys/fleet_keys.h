@@ -39,6 +39,8 @@ class FleetKeys {
   // The word of each about the rule, if any.
   std::vector<Contribution> of(std::string_view rule, KeysBy by, Instant now) const;
   std::string trouble() const;
+  // How many others have said anything of late.
+  std::size_t nodes(Instant now) const;
 
  private:
   const KeyTexts texts_;

@@ -24,13 +24,15 @@ constexpr std::size_t kBlocksShown = 100;  // unless the request says otherwise
 constexpr std::size_t kBlocksShownMax = 10'000;
 constexpr Duration kBlockMax = std::chrono::hours(24) * 366;
 
-void write_block(JsonWriter& json, const Block& block, Instant now) {
+// Without the brace at its end.
+void write_block(JsonWriter& json, const Engine& engine, const Block& block, Instant now) {
   json.begin_object().field("rule", or_null(block.rule)).field("key", block.key);
   json.field("reason", reason_name(block.reason));
   if (!block.by.empty()) json.field("by", block.by);
   if (!block.why.empty()) json.field("why", block.why);
-  json.field("blocked_for_seconds", now - block.since);
-  json.field("ends_in_seconds", block.until - now).end_object();
+  json.field("blocked_at", CoreDenials::second_of(engine.wall_time(block.began)));
+  json.field("blocked_for_seconds", now - block.began);
+  json.field("ends_in_seconds", block.until - now);
 }
 
 // No rule stands for all of them.
@@ -54,8 +56,13 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   const auto blocks = core.blocks().list(rule, limit, exchange.now);  // forgets what has ended
   JsonWriter json;
   json.begin_object().field("total", core.blocks().size()).key("blocks").begin_array();
-  for (const Block& block : blocks) write_block(json, block, exchange.now);
-  json.end_array().end_object();
+  for (const Block& block : blocks) {
+    write_block(json, core.engine(), block, exchange.now);
+    json.end_object();
+  }
+  json.end_array();
+  if (const auto told = core.blocks().has_told_fleet()) json.field("told", *told);
+  json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
@@ -104,6 +111,18 @@ std::string circumstances(const Exchange& exchange, const Block& block) {
   return text;
 }
 
+// What lets the key pass all the same; empty: nothing that is known.
+std::string_view why_it_passes(const HttpCore& core, const Block& block, Instant now) {
+  const Rule* const rule = core.rules().find(block.rule);
+  if (rule == nullptr) return {};
+  const Ask ask{.rule = rule, .key = block.key};
+  if (!rule->in_force(core.engine().wall_time(now))) return "the rule is not in force";
+  if (rule->shadow) return "the rule is in shadow";
+  if (blocked_network(block)) return {};
+  if (ask.is_on_allow_list()) return "the key is on the rule's allow list";
+  return ask.is_shadow() ? "the rule spares this key" : std::string_view();
+}
+
 using Log = std::function<void(const std::string& line)>;
 
 void announce(const Log& log, const Exchange& exchange, const Block& block,
@@ -124,7 +143,11 @@ std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes
 
 void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
-  Block block{.rule = {}, .key = {}, .since = exchange.now, .reason = BlockReason::kManual};
+  Block block{.rule = {},
+              .key = {},
+              .since = exchange.now,
+              .reason = BlockReason::kManual,
+              .began = exchange.now};
   block.by = short_text(body, "by", Block::kByMax);
   block.why = short_text(body, "why", Block::kWhyMax);
   const auto length = parse_duration(body.text("for"));
@@ -145,7 +168,10 @@ void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   }
   announce(log, exchange, block, "blocked for " + std::string(body.text("for")));
   JsonWriter json;
-  write_block(json, block, exchange.now);
+  write_block(json, core.engine(), block, exchange.now);
+  const auto why = why_it_passes(core, block, exchange.now);
+  if (!why.empty()) json.field("passes_because", why);
+  json.end_object();
   core.reply(exchange, {.body = json.text()});
 }
 

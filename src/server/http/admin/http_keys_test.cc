@@ -1,6 +1,9 @@
 // What the admin routes tell of keys beyond tests/scenarios: floods, fleets, places that are taken.
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,7 +36,8 @@ TEST_F(HttpKeys, TheBusiestAreSumsOfTheNodesOfAFleet) {
             R"({"rule":"login","by":"asked","scope":"fleet","total":63,"sampled_one_of":1,)"
             R"("nodes":[{"node":"here","total":3},{"node":"other","total":60}],"keys":[)"
             R"({"hash":"0000000000000007","count":20,"at_least":20,"at_most":21,)"
-            R"("share":0.31746031746031744,"nodes":[{"node":"other","count":20}]}]})");
+            R"("share":0.31746031746031744,"nodes":[{"node":"other","count":20}]}],)"
+            R"("nodes_heard":2})");
   EXPECT_NE(told("/admin/busiest?rule=login").find(R"("at_most":5,)"), std::string::npos);
   EXPECT_EQ(told("/admin/busiest?rule=login&scope=node").find("other"), std::string::npos);
   door_.fleet_keys.set_trouble("WRONGTYPE");
@@ -71,6 +75,42 @@ TEST_F(HttpKeys, HostileKeysAreValuesAndCells) {
   EXPECT_NE(csv.find(R"x(,login,"<img src=x onerror=""alert(1)"">xx)x"), std::string::npos) << csv;
   EXPECT_NE(csv.find(R"(,login,a?bxx)"), std::string::npos) << csv;
   EXPECT_NE(csv.find(",login,\"a\r\nb,\"\"cxx"), std::string::npos) << csv;
+}
+
+TEST_F(HttpKeys, ABlockSaysWhatLetsItsKeyPass) {
+  std::vector<Rule> rules(4, {.id = "off", .quota = quota_});
+  rules[0].enabled = false;
+  rules[1].id = "shadow";
+  rules[1].shadow = true;
+  rules[2].id = "spares";
+  rules[2].enforced_percent = 0;
+  rules[3].id = "denies";
+  TestDoor door({.rules = rules, .access = {}});
+  for (const auto& [rule, why] : {std::pair("off", "the rule is not in force"),
+                                  {"shadow", "the rule is in shadow"},
+                                  {"spares", "the rule spares this key"},
+                                  {"denies", ""}}) {
+    const std::string asked = R"({"key":"a","rule":")" + std::string(rule) + "\"";
+    const std::string said = door.ask(post("/admin/blocks", asked + R"(,"for":"5m"})")).body;
+    const bool passes = !std::string_view(why).empty();
+    EXPECT_EQ(said.find("passes_because") != said.npos, passes) << said;
+    EXPECT_NE(said.find(why), said.npos) << said;
+    const std::string checked = door.ask(post("/check", asked + "}")).body;
+    EXPECT_EQ(checked.find(R"("allowed":true)") != checked.npos, passes) << checked;
+  }
+}
+
+TEST_F(HttpKeys, BlocksSayWhetherTheFleetIsTold) {
+  const auto told = [&] { return this->told("/admin/blocks?limit=0"); };
+  EXPECT_EQ(told(), R"({"total":0,"blocks":[]})") << "there is no fleet";
+  door_.blocks.share(BlockAudience::kFleet);
+  EXPECT_EQ(told(), R"({"total":0,"blocks":[],"told":true})");
+  door_.ask(post("/admin/blocks", R"({"key":"a","for":"5m"})"));
+  EXPECT_EQ(told(), R"({"total":1,"blocks":[],"told":false})");
+  door_.blocks.take_news(BlockAudience::kFleet, 9);
+  EXPECT_EQ(told(), R"({"total":1,"blocks":[],"told":false})") << "Redis has not answered";
+  door_.blocks.fleet_has_heard();
+  EXPECT_EQ(told(), R"({"total":1,"blocks":[],"told":true})");
 }
 
 TEST_F(HttpKeys, ABlockSaysWhenNobodyWasBlocked) {

@@ -98,6 +98,9 @@ void show_busiest(HttpCore& core, const NodeView& view, const FleetKeys* others,
   json.end_array().key("keys").begin_array();
   for (const KeyEstimate& key : sum.ranked(wanted.limit)) write_key(json, key, sum, all);
   json.end_array();
+  if (wanted.is_of_fleet && others != nullptr) {
+    json.field("nodes_heard", 1 + others->nodes(exchange.now));
+  }
   if (const auto trouble = others == nullptr ? std::string() : others->trouble();
       !trouble.empty()) {
     json.field("trouble", trouble);
