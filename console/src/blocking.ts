@@ -1,6 +1,6 @@
 // Blocks a key by hand: asks of which rules, why, and who wants it.
 
-import { ask } from "./api";
+import { UNASKED, ask } from "./api";
 import { keyText } from "./denials";
 import { field, h, option, tell } from "./dom";
 import * as json from "./json";
@@ -33,8 +33,18 @@ export async function block(
     "Allow lists and shadow still let it pass. The tab Keys lifts the block.";
   const yes = await confirmed(`Block ${shown}?`, says, "Block", author.element);
   if (!yes) return;
-  const { ok, problem } = await ask("/admin/blocks", { body: { key, for: length,
+  const { ok, problem, body } = await ask("/admin/blocks", { body: { key, for: length,
     ...rules.value ? { rule: rules.value } : {}, ...author.said() } });
-  tell(place, ok ? "good" : "bad",
-    ok ? `${shown} is blocked for ${length}${reach(feed.last?.redis)}.` : problem);
+  if (!ok) return tell(place, "bad", problem);
+  const passes = json.text(body.passes_because);
+  tell(place, passes ? "warn" : "good", `${shown} is blocked for ${length}${await held()}${
+    passes ? `. It passes all the same: ${passes}` : ""}.`);
+}
+
+/** Where what was just done to a block holds, once Redis has taken it or does not soon. */
+export async function held(tries = 4): Promise<string> {
+  const { told } = (await ask("/admin/blocks?limit=0", UNASKED)).body;
+  if (told !== false || tries === 0) return reach(feed.last?.redis, told === true);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  return held(tries - 1);
 }

@@ -54,7 +54,10 @@ export class BusiestKeys {
     if (rule !== this.rule) return;
     const trouble = reply.ok ? json.text(reply.body.trouble) : reply.problem;
     this.table.show(reply.ok ? keys : undefined);
-    fill(this.note, secret(keys), ...[OTHERS[feed.last?.redis?.state ?? ""], trouble]
+    const heard = json.number(reply.body.nodes_heard) ?? Infinity;
+    const all = feed.last?.nodeCount ?? 0;
+    const part = heard < all ? `Of ${heard} of ${all} nodes; the others have not told theirs.` : "";
+    fill(this.note, secret(keys), ...[part || OTHERS[feed.last?.redis?.state ?? ""], trouble]
       .map((text, at) => text ? h("p", { class: at === 1 ? "problem" : "message" }, text) : null));
   }
 }

@@ -148,7 +148,7 @@ export class DenialsTab extends Tab {
     const total = json.number(body.total) ?? 0;
     const what = this.filters.by ? plural(total, "group") : plural(total, "entry", "entries");
     const part = total > found.length ? `, the first ${found.length} of them here` : "";
-    say(this.state, `${what}${part}, as of ${clock(Date.now() / 1000)}` +
+    say(this.state, `${what}${part}, as of ${clock(feed.now())}` +
       (this.live.checked ? "." : ". Not live."));
     const isHidden = found.some(({ hash, key }) => hash && key === undefined);
     say(this.notes, this.lost + (isHidden
@@ -263,7 +263,7 @@ function fromCell({ client, country }: json.Fields): HTMLElement {
 
 export const CAUSES: Record<string, string> = { limit: "limit", block: "blocked",
   deny_list: "deny list", missing_key: "no key",
-  store_failure: "Redis away", memory_full: "memory full" };
+  store_failure: "no answer of Redis", memory_full: "memory full" };
 
 function causeCell({ cause, shadow, remaining, limit }: json.Fields): HTMLElement {
   const name = CAUSES[String(cause)] ?? String(cause);

@@ -5,6 +5,7 @@ import { parseCurl } from "./curl";
 import { badge, field, fill, h, icon, offer, say } from "./dom";
 import { plural } from "./format";
 import * as json from "./json";
+import { feed } from "./live";
 import { Tab } from "./tab";
 import { because, dropsOf, verdict, whyNot } from "./words";
 import { ruleNames } from "./written";
@@ -142,7 +143,7 @@ function applied(rule: json.Fields): HTMLElement {
     : dropsOf(rule) > 0 ? ["denies a share", "warn"] : ["would allow", "good"];
   return h("article", { class: `applied ${level}` },
     h("h3", {}, h("span", {}, json.text(rule.rule) ?? ""), badge(word, level)),
-    h("ul", {}, ...because(rule).map((sentence) => h("li", {}, sentence))));
+    h("ul", {}, ...because(rule, feed.last).map((sentence) => h("li", {}, sentence))));
 }
 
 function unknown(body: json.Fields): HTMLElement | null {

@@ -29,7 +29,7 @@ const FACTS: Column<NodeLine>[] = [
     latency),
   { title: "Version", by: ({ version }) => version, cell: ({ version }) => version },
   figure("Last heard", heardAgo, (ago) =>
-    `${ago > SILENT_S ? `${clock(feed.last!.t + feed.age() - ago)}, ` : ""}${span(ago)} ago`),
+    `${ago > SILENT_S ? `${clock(feed.now() - ago)}, ` : ""}${span(ago)} ago`),
 ];
 
 function figure(
@@ -173,6 +173,7 @@ function stateOf(node: NodeLine): { rank: number; level: Level; word: string } {
   if (node.degraded) return { rank: 4, level: "bad", word: "degraded" };
   if (node.gone === false) return { rank: 3, level: "warn", word: "not heard" };
   if (node.apart) return { rank: 2, level: "warn", word: "other rules" };
+  if (feed.isOld()) return { rank: 1, level: "warn", word: "not known" };  // the page is silent
   return (ageOf(node) ?? 0) > SILENT_S ? { rank: 1, level: "warn", word: "silent" }
     : { rank: 0, level: "good", word: "healthy" };
 }

@@ -1,7 +1,7 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
 import { type Ask, UNASKED, ask } from "./api";
-import { block, unended } from "./blocking";
+import { block, held, unended } from "./blocking";
 import { BusiestKeys } from "./busiest_keys";
 import { DataTable } from "./data_table";
 import { keyText } from "./denials";
@@ -12,7 +12,7 @@ import { feed } from "./live";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
-import { because, reach, verdict } from "./words";
+import { because, verdict } from "./words";
 import { ruleNames } from "./written";
 
 /** The busiest keys are counted by minutes, so that is often enough. */
@@ -37,7 +37,8 @@ export class KeysTab extends Tab {
       { title: "Reason", cell: (entry) => h("span", {}, badge(why(entry),
         why(entry) === BY_HAND ? "" : "warn"), " ", json.text(entry.why)), by: why },
       { title: "By", cell: ({ by }) => json.text(by), by: ({ by }) => json.text(by) },
-      { title: "Since", cell: (entry) => moment(since(entry)), by: since, figures: true },
+      { title: "Since", cell: ({ blocked_at: at }) => moment(Number(at)),
+        by: ({ blocked_at: at }) => json.number(at), figures: true },
       { title: "Ends in", cell: (entry) => span(json.number(entry.ends_in_seconds)),
         by: (entry) => json.number(entry.ends_in_seconds), figures: true },
       { title: "Do", cell: (entry) => this.liftButton(entry) },
@@ -125,7 +126,8 @@ export class KeysTab extends Tab {
     const { ok, problem, body } = await ask("/v1/explain", { body: chosen });
     if (!ok) return tell(this.state, "bad", problem);
     const { level, text } = verdict(body);
-    tell(this.state, level, [text, ...json.objects(body.applies).flatMap(because)].join(" "));
+    tell(this.state, level, [text, ...json.objects(body.applies)
+      .flatMap((rule) => because(rule, feed.last))].join(" "));
   }
 
   private async reset(chosen: Chosen): Promise<void> {
@@ -146,7 +148,7 @@ export class KeysTab extends Tab {
     const body = rule === undefined ? { key } : { rule, key };
     const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body });
     tell(this.state, ok ? "good" : "bad",
-      ok ? `The block of ${keyText({ key })} is lifted${reach(feed.last?.redis)}.` : problem);
+      ok ? `The block of ${keyText({ key })} is lifted${await held()}.` : problem);
     await this.loadBlocks();
   }
 }
@@ -155,10 +157,6 @@ const BY_HAND = "by hand";
 
 function why({ reason }: json.Fields): string {
   return reason === "manual" ? BY_HAND : json.text(reason) ?? "";
-}
-
-function since({ blocked_for_seconds: ago }: json.Fields): number {
-  return Date.now() / 1000 - (json.number(ago) ?? 0);
 }
 
 function blockName({ rule, key }: json.Fields): string {

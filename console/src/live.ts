@@ -72,6 +72,11 @@ class LiveFeed extends EventTarget {
     return (Date.now() - this.toldMs) / 1000;
   }
 
+  /** The node's clock, as all times are that the page shows. */
+  now(): number {
+    return this.last ? this.last.t + this.age() : Date.now() / 1000;
+  }
+
   /** What people call the node with this id. */
   titleOf(id: string): string {
     return this.last?.nodes.find(({ name }) => name === id)?.title ?? id;

@@ -90,7 +90,7 @@ function showStatus(): void {
   const old = element("old");
   old.hidden = !isOld;
   if (!isOld) return;
-  say(old, `Old figures, as of ${clock(feed.toldMs / 1000)}: nothing has come since.`);
+  say(old, `Old figures, as of ${clock(feed.last?.t)}: nothing has come since.`);
 }
 
 function showNode(): void {
@@ -112,7 +112,7 @@ function showSession(): void {
 async function signInOrOut(): Promise<void> {
   if (session.signedIn) {
     await session.signOut();
-    begin();
+    location.reload();  // which forgets what only the session may know
   } else {
     openSignIn(begin);
   }

@@ -51,8 +51,6 @@ export function readLive(value: unknown) {
     here,
     redis,
     rules: json.objects(from.rules).flatMap(readRule),
-    /** Those that denied in the last minute, with what they had in it. */
-    denying: json.objects(from.denying).flatMap(readSum),
     nodes: json.objects(from.nodes).flatMap(readNode),
     events: json.objects(from.events).flatMap(readEvent),
   };

@@ -26,19 +26,19 @@ import { burstState, deniedState, keysState, latencyState, redisState } from "./
 
 /** `everyMs`: how often the server is asked for it. */
 type Span = typeof MINUTE;
-const MINUTE = { name: "1m", words: "minute", seconds: 60, everyMs: 2000 };
+const MINUTE = { name: "1m", words: "minute", seconds: 60, everyMs: 1000 };
 const SPANS: readonly Span[] = [
   MINUTE,
   { name: "10m", words: "10 minutes", seconds: 600, everyMs: 5000 },
   { name: "1h", words: "hour", seconds: 3600, everyMs: 10_000 },
   { name: "24h", words: "day", seconds: 86_400, everyMs: 60_000 },
 ];
-const LOAD_MS = 2000;
+const LOAD_MS = 1000;
 const DENIED_MS = 5000;
 const YOUNG_S = 300;
 /** The figures of a fleet come two to three seconds late; later than this they stand still. */
 const LATE_S = 4;
-/** The table is drawn in the frame after that of the charts. */
+/** Figures and table are drawn together, in the frame after that of the charts. */
 const FRAME_MS = 20;
 const EVENTS_SHOWN = 50;
 const DENYING_SHOWN = 3;
@@ -128,14 +128,16 @@ export class OverviewTab extends Tab {
     this.uptime = last.uptime ?? 0;
     const begin = this.startWithin(this.chosen);
     say(this.young, begin ? `known since ${moment(begin)}` : "");
-    this.showNow(last);
-    this.showTiles(last);
     if (this.charted().seconds <= HISTORY_S) this.drawCharts();
     const { points } = this.history(this.chosen);  // as old as its rows
     const newest = this.chosen === MINUTE ? undefined : points[points.length - 1];
     say(this.period, `in ${this.timeOf(this.chosen, points)}${
       newest ? `, as of ${clock(newest.t)}` : ""}`);
-    window.setTimeout(() => this.rules.show(this.history(this.chosen)), FRAME_MS);
+    window.setTimeout(() => {
+      this.showNow(last);
+      this.showTiles(last);
+      this.rules.show(this.history(this.chosen), this.history(MINUTE).rules);
+    }, FRAME_MS);
   }
 
   /** What somebody asked for; else as much as a young server knows. */
@@ -149,28 +151,26 @@ export class OverviewTab extends Tab {
     return this.histories.get(name) ?? NOTHING;
   }
 
-  /** The steps of a span, with each second that has come since. */
+  /** The steps of a span, with each second that has come since. A minute's are as its rows. */
   private points(span: Span): readonly Second[] {
-    const first = (feed.last?.fleetT ?? 0) - span.seconds;
-    if (span.seconds <= HISTORY_S) return feed.seconds.filter(({ t }) => t > first);
     const { points } = this.history(span);
-    return points.length > 0 ? withTold(points, feed.seconds) : [];
+    const first = (feed.last?.fleetT ?? 0) - span.seconds;
+    return span === MINUTE ? points : withTold(points, feed.seconds).filter(({ t }) => t > first);
   }
 
-  /** Since when the node knows what it sums up, if that is in the span and not all of it. */
+  /** Since when a young node knows what it sums up: it hears some seconds from before its start. */
   private startWithin(span: Span): number | undefined {
-    const { t = 0, uptime = Infinity } = feed.last ?? {};
-    if (uptime >= span.seconds) return undefined;
-    const points = this.points(span);
+    if ((feed.last?.uptime ?? Infinity) >= span.seconds) return undefined;
+    const { points } = this.history(span);
     const isAlone = points[points.length - 1]?.alone;
-    const first = points.find(({ t: ended, alone }) => ended > t - uptime && alone === isAlone);
-    return Math.max(t - uptime, first ? first.t - first.seconds : 0);
+    const first = points.find(({ alone }) => alone === isAlone);
+    return first && first.t - first.seconds;
   }
 
   /** Those that have denied in it, the fleet's or this node's. */
   private deniedIn(span: Span): RuleSum[] {
-    const { fleetT = 0, denying = [] } = feed.last ?? {};
-    return [...this.history(span).rules, ...denying]
+    const { fleetT = 0 } = feed.last ?? {};
+    return [...this.history(span).rules, ...this.history(MINUTE).rules]
       .filter(({ last = 0 }) => last > fleetT - span.seconds);
   }
 
@@ -184,13 +184,13 @@ export class OverviewTab extends Tab {
   /** The shortest span that has all of what the charts show. */
   private charted(): Span {
     if (!this.zoomed) return this.chosen;
-    const ago = Date.now() / 1000 - this.zoomed.from;
+    const ago = feed.now() - this.zoomed.from;
     return SPANS.find(({ seconds }) => seconds >= ago) ?? SPANS[SPANS.length - 1]!;
   }
 
   private async load(): Promise<void> {
     if (document.hidden || feed.isOld() || feed.status === "refused") return;
-    const wanted = new Set([this.chosen, this.charted()]);
+    const wanted = new Set([MINUTE, this.chosen, this.charted()]);
     await Promise.all([...wanted].map((span) => this.loadHistory(span)));
     if (session.mayChange) await this.loadDenied();
     this.refresh();
@@ -203,7 +203,7 @@ export class OverviewTab extends Tab {
       this.blocks = { total: json.number(body.total) ?? 0, first: json.objects(body.blocks) };
     }
     const { name, words } = this.chosen;
-    if (feed.last?.denying.length && this.isDue("keys", DENIED_MS)) {
+    if (this.deniedIn(MINUTE).length > 0 && this.isDue("keys", DENIED_MS)) {
       this.keys = await deniedBy("key", MINUTE.name);
       await Promise.all(this.denyingNow().slice(0, DENYING_SHOWN).map(async ({ rule, since = 0 }) =>
         rule && this.causes.set(rule, await deniedBy("cause", Math.floor(since) - 1, { rule }))));
@@ -238,8 +238,8 @@ export class OverviewTab extends Tab {
   }
 
   private denyingNow(): readonly RuleSum[] {
-    const { denying = [], fleetT = 0 } = feed.last ?? {};
-    return denying.filter(({ last = 0 }) => last > fleetT - NOW_S);
+    const { fleetT = 0 } = feed.last ?? {};
+    return this.history(MINUTE).rules.filter(({ last = 0 }) => last > fleetT - NOW_S);
   }
 
   private showNow(last: Live): void {
@@ -272,7 +272,7 @@ export class OverviewTab extends Tab {
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule")
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
-      ` denied ${count(denied)} of ${plural(requests ?? 0, "request")} in ${
+      ` denied ${count(denied)} of ${plural(requests ?? 0, "counted request")} in ${
         this.timeOf(MINUTE)}, `, h("b", { class: "bad" }, share(denyRate)), when,
       ...whom ? [`; ${where}most of all `, keyOf(whom), where && `, ${
         this.keys.isPart ? "at least " : ""}${plural(Number(whom.times), "time")}`] : [], ". ",
@@ -288,8 +288,8 @@ export class OverviewTab extends Tab {
       return `, since ${moment(since)} (${lasting(Math.max(0, now - since))})`;
     }
     const said = causes.slice(0, CAUSES_SHOWN).map(({ cause, first, last }) =>
-      `${CAUSES[cause] ?? cause} ${last > now - NOW_S ? `since ${moment(first)}`
-        : first === last ? `at ${moment(first)}` : `from ${moment(first)} to ${moment(last)}`}`);
+      `${CAUSES[cause] ?? cause} ${first === last ? "at" : "since"} ${moment(first)}${
+        first === last || last > now - NOW_S ? "" : `, last at ${moment(last)}`}`);
     return `: ${onThisNode()}${said.join(", ")}`;
   }
 
@@ -337,7 +337,7 @@ export class OverviewTab extends Tab {
     const { zoomed, chosen } = this;
     const span = this.charted();
     const points = this.points(span);
-    const now = zoomed?.to ?? feed.last?.fleetT ?? points[points.length - 1]?.t ?? 0;
+    const now = zoomed?.to ?? points[points.length - 1]?.t ?? 0;
     const { step } = this.history(span);
     for (const chart of Object.values(this.charts)) {
       chart.draw(points, now, zoomed ? zoomed.to - zoomed.from : chosen.seconds,

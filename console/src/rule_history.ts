@@ -5,6 +5,7 @@ import { type Child, badge, button, fill, h, say } from "./dom";
 import { type DiffLine, diffLines, hunks } from "./diff";
 import { moment } from "./format";
 import * as json from "./json";
+import { feed } from "./live";
 import { authorOf } from "./rule_words";
 import { toYaml } from "./yaml";
 
@@ -46,7 +47,7 @@ export class RuleHistory {
     return h("li", { "data-version": version },
       h("span", { class: "version" }, `Version ${version}`),
       h("span", { class: "what" }, whatOf(entry), h("small", {},
-        ` by ${authorOf(entry)}, ${moment(Date.now() / 1000 - ago)}`),
+        ` by ${authorOf(entry)}, ${moment(feed.now() - ago)}`),
         why ? h("q", {}, why) : null),
       isNow ? badge(entry.rule === null ? "gone" : "in force", entry.rule === null ? "bad" : "good")
         : h("span", { class: "buttons" }, this.of === "all" ? compare : null, back),

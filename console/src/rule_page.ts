@@ -121,8 +121,8 @@ export class RulePage {
     if (id !== this.id) return;
     const changes = json.objects(past.body.history);
     this.isKnown = changes.length > 0;
-    this.marks = changes.map((each) => ({ t: nowS() - (json.number(each.seconds_ago) ?? Infinity),
-      level: "accent", text: json.list(each.changes).join("; ") }));
+    this.marks = changes.map(({ seconds_ago: ago, changes: lines }) => ({ level: "accent",
+      t: feed.now() - (json.number(ago) ?? Infinity), text: json.list(lines).join("; ") }));
     this.past.show(changes, past.problem);
     await this.loadRule(how);
   }
@@ -223,8 +223,8 @@ export class RulePage {
     if (id !== this.id) return;
     const { points = [], step = 1 } = past ?? {};
     this.points = points;
-    const known = nowS() - (points[0]?.t ?? nowS());
-    this.chart.draw(points, nowS(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
+    const known = feed.now() - (points[0]?.t ?? feed.now());
+    this.chart.draw(points, feed.now(), SPANS_S.find((span) => span > known) ?? HOUR_S, step);
     this.chart.mark(this.marks);
     const [newest, before = newest] = points.slice(-2).reverse();
     this.chart.standAt((newest && newest.seconds < step ? before : newest)?.t ?? 0);
@@ -239,7 +239,8 @@ export class RulePage {
 
   /** Since it was last changed, an hour at most. */
   private lately(from: State): string | undefined {
-    return pastOf(this.points, Math.min(nowS() - (this.marks[0]?.t ?? 0), HOUR_S), nowS(), from);
+    const now = feed.now();
+    return pastOf(this.points, Math.min(now - (this.marks[0]?.t ?? 0), HOUR_S), now, from);
   }
 
   private edit(): void {
@@ -317,10 +318,6 @@ export class RulePage {
     tell(this.message, level, text);
     if (more) this.message.append(" ", more);
   }
-}
-
-function nowS(): number {
-  return feed.last?.t ?? Date.now() / 1000;
 }
 
 function fact(name: string, said: readonly Child[]): HTMLElement[] {

@@ -15,7 +15,6 @@ import { type Written, written } from "./written";
 
 /** A badge that changed so recently pulses, also on a page that was just opened. */
 const PULSE_S = 6;
-const MINUTE_S = 60;
 /** A rule whose last denial is older does not deny now: a fleet's figures are three seconds old. */
 export const NOW_S = 10;
 /** Rules that have a line of the last so many seconds. */
@@ -80,16 +79,12 @@ export class RuleTable {
     this.element.classList.add("rule-table");
   }
 
-  /** What was denied in the last minute is told each second, a history more seldom. */
-  show({ span, rules, hasOthers }: History): void {
+  /** `minute`: the sums of the last one, which are told each second. */
+  show({ rules, hasOthers }: History, minute = rules): void {
     written.follow();
-    const isNow = span === MINUTE_S;
-    const sums = new Map(rules.map((sum) =>
-      [sum.rule, isNow ? { ...sum, denied: 0, denyRate: 0 } : sum]));
-    for (const newest of feed.last?.denying ?? []) {
-      const { rule, since, last } = newest;
-      if (isNow) sums.set(rule, newest);
-      else if (sums.has(rule)) sums.set(rule, { ...sums.get(rule)!, since, last });
+    const sums = new Map(rules.map((sum) => [sum.rule, sum]));
+    for (const { rule, since, last } of minute) {
+      if (since && sums.has(rule)) sums.set(rule, { ...sums.get(rule)!, since, last });
     }
     const lines = new Map((feed.last?.rules ?? []).map((line) => [line.rule, line]));
     const names = new Set([...sums.keys(), ...lines.keys(), ...written.rules.keys()]);

@@ -43,7 +43,6 @@ class Session extends EventTarget {
 
   async signOut(): Promise<void> {
     await ask("/console/session", { method: "DELETE" });
-    await this.load();
   }
 }
 

@@ -3,7 +3,7 @@
 import { keyText } from "./denials";
 import { count, exact, latency, plural, ratio, share, span, wait } from "./format";
 import * as json from "./json";
-import type { Here, Rates, Redis } from "./message";
+import type { Here, Live, Rates, Redis } from "./message";
 
 export type Level = "good" | "warn" | "bad" | "calm";
 
@@ -53,9 +53,10 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   return { level: "good", value: "up", text };
 }
 
-/** Where a block holds; nothing to say where there is no fleet. */
-export function reach(redis: Redis | undefined): string {
-  return redis?.state === "up" ? ", on this node, and on the others as Redis tells them"
+/** Where a block holds; nothing to say where there is no fleet. `told`: Redis has taken it. */
+export function reach(redis: Redis | undefined, told = false): string {
+  return told ? ", on all nodes that share its Redis"
+    : redis?.state === "up" ? ", on this node, and on the others as soon as Redis answers"
     : redis?.state === "down" ? ", on this node alone until Redis is back" : "";
 }
 
@@ -93,10 +94,10 @@ export function dropsOf(rule: json.Fields): number {
 }
 
 /** Why one rule answers as it does, a sentence each. */
-export function because(rule: json.Fields): string[] {
+export function because(rule: json.Fields, live?: Live): string[] {
   const drops = dropsOf(rule) === 0 ? [] : [`The key was offered ${
     exact(json.number(rule.offered) ?? 0)} in a window, so ${dropsOf(rule)} % of that is denied.`];
-  const said = [decision(rule), ...drops, ...limits(rule), ...fields(rule), ...missing(rule),
+  const said = [decision(rule, live), ...drops, ...limits(rule), ...fields(rule), ...missing(rule),
     ...following(rule)];
   if (rule.shadow === true) {
     const percent = json.number(rule.enforce_percent);
@@ -109,31 +110,41 @@ export function because(rule: json.Fields): string[] {
     const percent = String(surge.limit_percent);
     said.push(`Traffic is unusual now, so the limit is ${percent} % of itself.`);
   }
-  return [...said, ...scope(rule)];
+  return [...said, ...scope(rule, live)];
+}
+
+/** One answer may have come too late. */
+function noAnswer(live: Live | undefined): string {
+  return live?.redis?.state === "down" ? "Redis is away" : "Redis has not answered this in time";
 }
 
 /** Of which nodes the counter is. */
-function scope(rule: json.Fields): string[] {
+function scope(rule: json.Fields, live: Live | undefined): string[] {
   if (rule.scope === undefined) return [];
   const mode = String(rule.mode);
   if (rule.scope === "fleet") {
     const ahead = mode === "leased" ? " What nodes hold ahead of need counts as spent." : "";
-    return [`The fleet shares the counter, in mode ${mode}.${ahead}`];
+    const others = mode !== live?.redis?.mode ? [] : live.nodes
+      .filter((node) => node.mode && node.mode !== mode)
+      .map((node) => `${node.title ?? node.name} ${node.mode}`);
+    const mixed = others.length > 0
+      ? ` Unless the rule names that mode, others count it in theirs: ${others.join(", ")}.` : "";
+    return [`The fleet shares the counter, in mode ${mode}.${ahead}${mixed}`];
   }
   return [rule.on_store_failure === undefined
     ? "This node alone counts here: each node of the fleet has a counter of its own."
-    : "Redis is away, so this node counts alone, by its share of the limit " +
+    : `${noAnswer(live)}, so this node counts alone, by its share of the limit ` +
       `(on_store_failure: ${String(rule.on_store_failure)}).`];
 }
 
-function decision(rule: json.Fields): string {
+function decision(rule: json.Fields, live: Live | undefined): string {
   switch (rule.decided_by) {
     case "blocked": return `The key is blocked, ${again(rule)}.`;
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
     case "not_counted": return `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
-    case "store_failure": return "Redis is away. Until it answers again the rule " +
-      `${rule.on_store_failure === "deny" ? "denies" : "allows"} everything ` +
+    case "store_failure": return `${noAnswer(live)}, so the rule ${
+      rule.on_store_failure === "deny" ? "denies" : "allows"} this ` +
       `(on_store_failure: ${String(rule.on_store_failure)}).`;
     default: return counter(rule);
   }

@@ -57,10 +57,19 @@ test("other reasons than the counter", () => {
   assert.match(said({ missing: [{ part: "jwt:sub", because: expired }] }),
                /It lacks jwt:sub of the key: the token does not count: it has expired\./);
   const away = { on_store_failure: "deny", mode: "strict" };
-  assert.match(said({ decided_by: "store_failure", ...away }),
-    /^Redis is away\. Until it answers again the rule denies everything .*: deny\)/);
-  assert.match(said({ ...away, on_store_failure: "local", scope: "node" }),
-    /Redis is away, so this node counts alone, by its share .*: local\)\.$/);
+  const up = { redis: { state: "up", mode: "strict" },
+    nodes: [{ name: "a", title: "web-1", mode: "async" }, { name: "b", mode: "strict" }, {}] };
+  const live = (fields, told) => because({ ...DENIED, ...away, ...fields }, told).join(" ");
+  for (const [told, why] of [[up, "Redis has not answered this in time"],
+    [{ ...up, redis: { state: "down" } }, "Redis is away"]]) {
+    assert.match(live({ decided_by: "store_failure" }, told),
+      new RegExp(`^${why}, so the rule denies this .*: deny\\)`));
+    assert.match(live({ on_store_failure: "local", scope: "node" }, told),
+      new RegExp(`${why}, so this node counts alone, by its share .*: local\\)\\.$`));
+  }
+  assert.doesNotMatch(live({ scope: "fleet", mode: "leased" }, up), /Unless/);
+  assert.match(live({ scope: "fleet" }, up),
+    /in mode strict\. Unless the rule names that mode, others count it in theirs: web-1 async\.$/);
   assert.match(said({ retry_after: null }), /waiting does not help/);
   assert.match(said({ shadow: true, would: "allow" }), /in shadow: it would deny/);
   assert.match(said({ shadow: true, over: false, would: "allow", enforce_percent: 10 }),
@@ -140,7 +149,9 @@ test("what a node says of its console becomes a link only where that leads there
 });
 
 test("a block says where it holds", () => {
-  assert.equal(reach({ state: "up" }), ", on this node, and on the others as Redis tells them");
+  assert.equal(reach({ state: "up" }),
+    ", on this node, and on the others as soon as Redis answers");
+  assert.equal(reach({ state: "up" }, true), ", on all nodes that share its Redis");
   assert.match(reach({ state: "down" }), /on this node alone until Redis is back/);
   assert.deepEqual([reach({ state: "disabled" }), reach(undefined)], ["", ""]);
 });

@@ -301,8 +301,11 @@ class Console(unittest.TestCase):
             cookie = page.driver.get_cookies()[0]
             self.assertTrue(cookie["httpOnly"])
             self.assertEqual(cookie["sameSite"], "Strict")
+            page.go("fleet")
+            page.find("#fleet .node.good")
             page.click("#sign", "Sign out")
             page.find("dialog")
+            self.assertEqual(page.all("#fleet .node"), [], "what only a session may know")
             page.click("dialog button", "Not now")
             page.gone("dialog")
 

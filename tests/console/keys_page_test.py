@@ -1,8 +1,11 @@
 """The page Keys in a real Chromium: what Look says of a key, blocks, lifts and resets."""
 
 import re
+import time
 
 from browser import PageTest, main
+from fleet import admin
+from truth_test import seen_at
 from weir_server import Weir
 
 CONFIG = """
@@ -64,6 +67,19 @@ class Keys(PageTest):
             page.find("dialog p", "this network" if "/" in key else "this key")
             page.click("dialog button", "Cancel")
             page.gone("dialog")
+
+    def test_times_are_by_the_clock_of_the_node(self):
+        page = self.page
+        self.addCleanup(page.before_pages("""const real = Date.now;
+          Date.now = () => real() + 3_600_000;"""))
+        with Weir("--threads", "1", config=CONFIG) as server:
+            admin(server, "/admin/blocks", key="mallory", **{"for": "5m"})
+            page.open(server.url, "keys")
+            for tab, place in (("keys", "[data-column=Since]"), ("denials", ".message")):
+                page.go(tab)
+                told = page.find(f"#{tab} {place}", ":").text
+                self.assertLess(abs(seen_at(told) - time.time() % 86_400), 9, told)
+            page.driver.get("about:blank")
 
     def test_a_look_knows_rules_that_let_pass_what_is_over_their_limits(self):
         for rule, level, said in (("trial", "good", "it would deny this, and lets it pass."),

@@ -119,7 +119,7 @@ class Overview(PageTest):
                 page.wait(lambda _: self.agreed_denials(), "denials")
                 said = page.find("#overview .now.bad", "login").text
                 now = time.strftime("%H:%M")
-                self.assertRegex(said, r"login denied \d+ of \d+ requests in the last "
+                self.assertRegex(said, r"login denied \d+ of \d+ counted requests in the last "
                                        rf"(minute|\d+ s), \d+ %, since ({began}|{now}):\d\d")
                 self.assertNotIn("trial", said, "a rule in shadow denies nobody")
                 self.assertNotIn("api", said)

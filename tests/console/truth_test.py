@@ -152,7 +152,7 @@ class Truth(PageTest):
             page.go("keys")
             page.type("#keys .fields > :nth-child(2) input", "x")
             page.click("#block")
-            page.find("dialog p", "on this node, and on the others as Redis tells them.")
+            page.find("dialog p", "on this node, and on the others as soon as Redis answers.")
             redis.kill()
             page.find("dialog p", alone)
             page.press("ESCAPE")

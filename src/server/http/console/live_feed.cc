@@ -118,7 +118,7 @@ void LiveFeed::tick(Second second, Instant now) {
 LiveMessagePtr LiveFeed::message() {
   const std::scoped_lock lock(mutex_);
   if (message_ == nullptr && picture_.traffic != nullptr) {
-    message_ = std::make_shared<const LiveMessage>(live_json(view_, picture_, history_, events_));
+    message_ = std::make_shared<const LiveMessage>(live_json(view_, picture_, events_));
   }
   if (message_ == nullptr) return std::make_shared<const LiveMessage>(R"({"t":0})");
   return message_;

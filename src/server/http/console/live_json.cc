@@ -126,17 +126,6 @@ void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   json.end_object();
 }
 
-// Writes the rules that denied in the last minute.
-void write_denying(JsonWriter& json, const NodeView& view, const LivePicture& picture,
-                   const TrafficHistory& history) {
-  json.key("denying").begin_array();
-  const DenyingRules sums = rules_of(history.last(std::chrono::minutes(1)));
-  for (const RuleTraffic& one : sums.rules) {
-    if (one.counts.denied > 0) write_sums(json, view, picture, history, sums, one);
-  }
-  json.end_array();
-}
-
 // What a node says of itself; what it does not know is left out, and what strangers need not.
 void write_about(JsonWriter& json, const NodeAbout& about, const LivePicture& picture) {
   if (!about.title.empty()) json.field("title", about.title);
@@ -216,7 +205,7 @@ void write_point(JsonWriter& json, const LivePicture& picture, const TrafficHist
 }  // namespace
 
 std::string live_json(const NodeView& view, const LivePicture& picture,
-                      const TrafficHistory& history, const std::deque<LiveEvent>& events) {
+                      const std::deque<LiveEvent>& events) {
   const NodeFigures& figures = *picture.figures;
   const ServerInfo& info = view.info;
   JsonWriter json;
@@ -231,7 +220,6 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   write_here(json, view, picture, figures);
   write_redis(json, picture, figures.shared);
   write_rules(json, view, picture);
-  write_denying(json, view, picture, history);
   write_nodes(json, view, picture, figures);
   write_events(json, events);
   json.end_object();

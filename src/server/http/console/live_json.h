@@ -15,7 +15,7 @@
 namespace weir {
 
 std::string live_json(const NodeView& view, const LivePicture& picture,
-                      const TrafficHistory& history, const std::deque<LiveEvent>& events);
+                      const std::deque<LiveEvent>& events);
 
 // The last so many seconds: of all with the rules that denied most, and of one rule.
 std::string history_json(const NodeView& view, const LivePicture& picture,
