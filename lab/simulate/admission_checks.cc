@@ -57,6 +57,7 @@ class NeverOver final : public Check {
       if (!is_local) forgiven = lost_.at(part.rule, 0, part.key).at(world_.now());
       const bool is_over = std::visit(
           [&](auto& counted) { return add(counted, rule.quota, admission, forgiven); }, key);
+      if (!is_over && !is_local) check_redis_knows(part, key, admission, forgiven, mode);
       if (!is_over) continue;
       if (is_local && is_excused(answered, rule, admission)) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) + " admitted " +
@@ -121,6 +122,22 @@ class NeverOver final : public Check {
     sum.most = quota.limit() + promise_of(quota, mode, 1).over;
     return sum;
   }
+  // Of fixed windows: whoever spends a unit has had it charged before. So Redis has charged what was
+  // certainly admitted, at any time.
+  void check_redis_knows(const Part& part, const Key& key, const Admission& last,
+                         std::int64_t forgiven, Mode mode) {
+    const auto* const count = std::get_if<WindowCount>(&key);
+    if (count == nullptr || mode == Mode::kAsync) return;
+    const Quota& quota = world_.rules()[part.rule].quota;
+    const bool is_early = epoch_us(last.to) % quota.window().count() < kEarly.count();
+    if (!is_early && ++answers_ % kOneOf != 0) return;
+    const std::int64_t admitted = count->admitted(quota, last.to);
+    const auto left = world_.left_in_redis(part.rule, part.key, RedisServer::Script::kIfKnown);
+    if (!left || admitted <= quota.limit() - *left + forgiven) return;
+    fail(about(world_, part) + ": " + std::to_string(admitted) +
+         " were admitted in a window, and " + "Redis has charged " +
+         std::to_string(quota.limit() - *left) + ", mode " + std::string(mode_name(mode)));
+  }
   // What short leases that go back early may cost a bucket (docs/internals/model.md).
   static double gained_in_lease(const Quota& quota) {
     return 1 + static_cast<double>(quota.limit()) *
@@ -177,6 +194,10 @@ class NeverOver final : public Check {
     return node != nullptr && node->memory().stats().evictions > 0;
   }
 
+  static constexpr Duration kEarly = std::chrono::milliseconds(100);
+  static constexpr std::uint64_t kOneOf = 16;
+
+  std::uint64_t answers_ = 0;
   ByKey<Key> keys_;
   ByKey<Charges> charges_;
   ByKey<Forgiven> lost_;

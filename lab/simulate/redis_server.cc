@@ -118,12 +118,14 @@ void RedisServer::fail_over(Duration lag, Duration ahead) {
   get_replica();
 }
 
-std::optional<std::int64_t> RedisServer::left(const Charge& charge, const std::string& prefix) {
+std::optional<std::int64_t> RedisServer::left(const Charge& charge, const std::string& prefix,
+                                              Script script) {
   ChargeCall call(prefix);
   call.add(ScriptOperation::kLook, {&charge, 1});
   lab::RedisPeer peer;
   OutputBuffer out;
-  model_->execute(peer, call.words_with_text(), machine_.now(), out);
+  const auto words = script == Script::kLoaded ? call.words_with_text() : call.words();
+  model_->execute(peer, words, machine_.now(), out);
   std::string bytes;
   while (!out.empty()) {
     bytes += out.view();

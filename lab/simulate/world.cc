@@ -238,7 +238,8 @@ void World::act_on_block(std::size_t number, const Fault& fault) {
   }
 }
 
-std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32_t key) {
+std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32_t key,
+                                                 RedisServer::Script script) {
   const auto is_sharing = [](const auto& place) {
     return place->node != nullptr && place->node->is_sharing();
   };
@@ -248,7 +249,7 @@ std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32
   const KeyName name{.rule = asked.id, .bucket = "", .key = keys_[key]};
   const Charge charge{
       .key = (*found)->node->hasher().hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
-  return redis_->left(charge, means_.settings->store.prefix);
+  return redis_->left(charge, means_.settings->store.prefix, script);
 }
 
 void World::lose_in_redis(const std::function<void()>& loss) {

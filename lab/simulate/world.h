@@ -75,7 +75,9 @@ class World {
   void leave_node(std::size_t number);
   void act_on_block(std::size_t number, const Fault& fault);
   // As its script says; nothing if no node shares.
-  std::optional<std::int64_t> left_in_redis(std::uint32_t rule, std::uint32_t key);
+  std::optional<std::int64_t> left_in_redis(
+      std::uint32_t rule, std::uint32_t key,
+      RedisServer::Script script = RedisServer::Script::kLoaded);
   // `loss` makes Redis forget something: the checks hear of each unit.
   void lose_in_redis(const std::function<void()>& loss);
 
