@@ -122,8 +122,8 @@ class NeverOver final : public Check {
     sum.most = quota.limit() + promise_of(quota, mode, 1).over;
     return sum;
   }
-  // Of fixed windows: whoever spends a unit has had it charged before. So Redis has charged what was
-  // certainly admitted, at any time.
+  // Of fixed windows. A unit that a node spends was charged before. So Redis has charged, at any
+  // time, what was certainly admitted.
   void check_redis_knows(const Part& part, const Key& key, const Admission& last,
                          std::int64_t forgiven, Mode mode) {
     const auto* const count = std::get_if<WindowCount>(&key);
