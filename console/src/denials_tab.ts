@@ -148,7 +148,8 @@ export class DenialsTab extends Tab {
     const total = json.number(body.total) ?? 0;
     const what = this.filters.by ? plural(total, "group") : plural(total, "entry", "entries");
     const part = total > found.length ? `, the first ${found.length} of them here` : "";
-    say(this.state, `${what}${part}, as of ${clock(feed.now())}` +
+    const asOf = feed.last ? `, as of ${clock(feed.now())}` : "";
+    say(this.state, `${what}${part}${asOf}` +
       (this.live.checked ? "." : ". Not live."));
     const isHidden = found.some(({ hash, key }) => hash && key === undefined);
     say(this.notes, this.lost + (isHidden

@@ -5,7 +5,6 @@ import { type Child, badge, button, fill, h, say } from "./dom";
 import { type DiffLine, diffLines, hunks } from "./diff";
 import { moment } from "./format";
 import * as json from "./json";
-import { feed } from "./live";
 import { authorOf } from "./rule_words";
 import { toYaml } from "./yaml";
 
@@ -43,11 +42,10 @@ export class RuleHistory {
     const back = button("Go back", () => this.goBack(entry), about("Go back to version"), "arrow");
     const compare = button("Compare", () => this.compare(version), about("Compare version"));
     const why = json.text(entry.why);
-    const ago = json.number(entry.seconds_ago) ?? 0;
     return h("li", { "data-version": version },
       h("span", { class: "version" }, `Version ${version}`),
       h("span", { class: "what" }, whatOf(entry), h("small", {},
-        ` by ${authorOf(entry)}, ${moment(feed.now() - ago)}`),
+        ` by ${authorOf(entry)}, ${moment(Date.parse(String(entry.at)) / 1000)}`),
         why ? h("q", {}, why) : null),
       isNow ? badge(entry.rule === null ? "gone" : "in force", entry.rule === null ? "bad" : "good")
         : h("span", { class: "buttons" }, this.of === "all" ? compare : null, back),

@@ -121,8 +121,8 @@ export class RulePage {
     if (id !== this.id) return;
     const changes = json.objects(past.body.history);
     this.isKnown = changes.length > 0;
-    this.marks = changes.map(({ seconds_ago: ago, changes: lines }) => ({ level: "accent",
-      t: feed.now() - (json.number(ago) ?? Infinity), text: json.list(lines).join("; ") }));
+    this.marks = changes.map(({ at, changes: lines }) => ({ level: "accent",
+      t: Date.parse(String(at)) / 1000, text: json.list(lines).join("; ") }));
     this.past.show(changes, past.problem);
     await this.loadRule(how);
   }

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_756),
+    ("server", ("src/", "include/"), 52_762),
     ("laboratory", ("lab/", "bench/"), 14_295),
-    ("console", ("console/",), 5_469),
+    ("console", ("console/",), 5_468),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_757
+TESTS_MAX = 61_764
 
 
 def weigh(tree):

@@ -139,7 +139,8 @@ TEST(HttpRules, ADryRunIsOfOneSecondToOneDay) {
 TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history/6")).body,
-            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[],)"
+            R"({"version":6,"at":"1970-01-01T00:00:00Z","seconds_ago":784111877,)"
+            R"("origin":"file","changes":[],)"
             R"("rules":[{"id":"old","rule":{"id":"old"}}]})");
   for (const std::string_view none : {"5", "x", "-1", "7x"}) {
     EXPECT_EQ(door.ask(get("/admin/history/" + std::string(none))).status, 404) << none;
@@ -182,20 +183,25 @@ TEST(HttpRules, ARuleThatIsToBeNew) {
 TEST(HttpRules, HaveAHistory) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history")).body,
-            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"({"history":[{"version":7,"at":"1994-11-06T08:51:15Z","seconds_ago":1.5,)"
+            R"("origin":"request","who":"192.0.2.1",)"
             R"("by":"carol","why":"bots","changes":["added login: x","removed old"]},)"
-            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[]}]})");
+            R"({"version":6,"at":"1970-01-01T00:00:00Z","seconds_ago":784111877,)"
+            R"("origin":"file","changes":[]}]})");
 }
 
 TEST(HttpRules, HaveEachAHistoryOfItsOwn) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history?rule=login")).body,
-            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"({"history":[{"version":7,"at":"1994-11-06T08:51:15Z","seconds_ago":1.5,)"
+            R"("origin":"request","who":"192.0.2.1",)"
             R"("by":"carol","why":"bots","changes":["added login: x"],"rule":{"id":"login"}}]})");
   EXPECT_EQ(door.ask(get("/admin/history?rule=old")).body,
-            R"({"history":[{"version":7,"seconds_ago":1.5,"origin":"request","who":"192.0.2.1",)"
+            R"({"history":[{"version":7,"at":"1994-11-06T08:51:15Z","seconds_ago":1.5,)"
+            R"("origin":"request","who":"192.0.2.1",)"
             R"("by":"carol","why":"bots","changes":["removed old"],"rule":null},)"
-            R"({"version":6,"seconds_ago":784111877,"origin":"file","changes":[],)"
+            R"({"version":6,"at":"1970-01-01T00:00:00Z","seconds_ago":784111877,)"
+            R"("origin":"file","changes":[],)"
             R"("rule":{"id":"old"}}]})");
   EXPECT_EQ(door.ask(get("/admin/history?rule=none")).body, R"({"history":[]})");
 }

@@ -275,8 +275,11 @@ void make_change(const Pages& pages, const Exchange& exchange, RuleChange change
 }
 
 // The fields, without the braces.
-void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
-  json.field("version", version.version).field("seconds_ago", now - version.when);
+void write_version(JsonWriter& json, const Engine& engine, const RuleVersion& version,
+                   Instant now) {
+  json.field("version", version.version);
+  json.field("at", utc_text(CoreDenials::second_of(engine.wall_time(version.when))));
+  json.field("seconds_ago", now - version.when);
   json.field("origin", kOriginNames[static_cast<std::size_t>(version.origin)]);
   const auto& [who, by, why] = version.author;
   if (!who.empty()) json.field("who", who);
@@ -285,9 +288,10 @@ void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
 }
 
 // Those that were in force then, as they were written.
-void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
+void write_rules_of(JsonWriter& json, const Engine& engine, const RuleVersion& version,
+                    Instant now) {
   json.begin_object();
-  write_version(json, version, now);
+  write_version(json, engine, version, now);
   json.field("changes", version.changes).key("rules").begin_array();
   for (const RuleSource& rule : version.rules) {
     json.begin_object().field("id", rule.id).key("rule").raw(rule.json).end_object();
@@ -296,7 +300,7 @@ void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
 }
 
 // Of one rule only the versions that changed it, and what it was in each.
-void write_history(JsonWriter& json, const RuleHistory& history,
+void write_history(JsonWriter& json, const Engine& engine, const RuleHistory& history,
                    const std::optional<std::string>& rule, Instant now) {
   const auto text_in = [&](auto version) {
     if (!rule || version == history.rend()) return std::string_view();
@@ -309,7 +313,7 @@ void write_history(JsonWriter& json, const RuleHistory& history,
     const std::string_view text = std::exchange(before, text_in(std::next(version)));
     if (rule && text == before) continue;
     json.begin_object();
-    write_version(json, **version, now);
+    write_version(json, engine, **version, now);
     auto changes = (*version)->changes;
     if (rule) std::erase_if(changes, [&](const auto& line) { return !is_about(line, *rule); });
     json.field("changes", changes);
@@ -321,7 +325,8 @@ void write_history(JsonWriter& json, const RuleHistory& history,
 
 void show_history(const Pages& pages, const Exchange& exchange) {
   JsonWriter json;
-  write_history(json, pages.desk.history(), query_value(exchange.query, "rule"), exchange.now);
+  write_history(json, pages.core.engine(), pages.desk.history(),
+                query_value(exchange.query, "rule"), exchange.now);
   pages.core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
@@ -393,7 +398,7 @@ void show_version(const Pages& pages, const Exchange& exchange) {
     return core.reply_problem(exchange, http_problem(404, "This version is not in the history."));
   }
   JsonWriter json;
-  write_rules_of(json, **found, exchange.now);
+  write_rules_of(json, core.engine(), **found, exchange.now);
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 

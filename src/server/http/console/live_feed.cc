@@ -227,11 +227,10 @@ void LiveFeed::note_events(LivePicture& picture) {
     news.push_back(node_event(change));
   }
   note_apart(picture, abouts, news);
+  for (LiveEvent& event : news) event.at = event.at == 0 ? picture.at : event.at;
+  std::ranges::stable_sort(news, {}, &LiveEvent::at);
   const std::scoped_lock lock(mutex_);
-  for (LiveEvent& event : news) {
-    if (event.at == 0) event.at = picture.at;
-    add(std::move(event));
-  }
+  for (LiveEvent& event : news) add(std::move(event));
 }
 
 // By hands on any node, but for those from before this one has started, and for blocks that ended

@@ -161,9 +161,11 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     for (Block& act : *acts) {
       // No clock is so far ahead. The acts that follow on it would run out of instants.
       if (act.since > now + std::chrono::milliseconds(kLeftMaxMs)) continue;
+      const Duration length = act.until - act.since;  // by one clock
       const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
       act.until = is_lift(act) ? std::min(act.until, end) : end;
       act.began = now - std::chrono::milliseconds(std::max<std::int64_t>(passed, 0));
+      if (!is_lift(act)) act.began = std::min(act.began, end - length);
       blocks_.learn(std::move(act), kFleet, now);
     }
   }
