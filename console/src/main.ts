@@ -152,6 +152,7 @@ async function start(): Promise<void> {
   session.addEventListener("change", showSession);
   api.addEventListener("signin", wantSignIn);
   feed.addEventListener("ended", () => void session.load());
+  feed.addEventListener("status", () => feed.status === "refused" && void session.load());
   window.addEventListener("hashchange", route);
   await session.load();
   begin();

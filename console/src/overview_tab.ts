@@ -225,7 +225,7 @@ export class OverviewTab extends Tab {
     if (!this.isDue(name, everyMs)) return;
     const history = await historyOf(name, UNASKED);
     if (history) this.histories.set(name, history);
-    else this.histories.delete(name);
+    else if (feed.status === "live") this.histories.delete(name);
     if (this.shown && seconds > HISTORY_S) this.drawCharts();
   }
 

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 52_762),
     ("laboratory", ("lab/", "bench/"), 14_295),
-    ("console", ("console/",), 5_468),
+    ("console", ("console/",), 5_469),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_764
+TESTS_MAX = 61_769
 
 
 def weigh(tree):

@@ -176,9 +176,14 @@ class Truth(PageTest):
             for tab in ("overview", "rules", "fleet"):
                 page.go(tab)
                 page.wait(lambda _: self.green() > 0, f"{tab} is alive")
+            for _ in range(6):
+                server.check(key="x", rule="login")
+            page.go("overview")
+            page.find("#overview .now.bad", "login denied 1 of 6")
             server.process.kill()
             began = time.time()
             old = page.find("#old", "Old figures, as of").text
+            page.find("#overview .now.bad", "login denied 1 of 6")
             self.assertLess(time.time() - began, OLD_MAX_S)
             self.assertLess(abs(seen_at(old) - began % 86400), 3, old)
             for scheme in ("light", "dark"):
