@@ -43,6 +43,7 @@ class Draw {
       drawn.faults.push_back(fault(drawn));
     }
     if (is_shared_ && has_faults_ && one_in(5)) add_block_story(drawn);
+    if (is_shared_ && one_in(8)) add_bucket_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -180,6 +181,21 @@ class Draw {
     act.at = busy_ * 3 / 4;
     act.node = between(0, drawn.nodes - 1);
     drawn.faults.push_back(act);
+  }
+
+  // A bucket of which nodes hold some for long, before all ask for all of it at once.
+  void add_bucket_story(Scenario& drawn) {
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    const std::int64_t limit = between(60, 300);
+    drawn.rules.push_back("{\"id\":\"" + id + "\",\"algorithm\":\"token_bucket\",\"limit\":" +
+                          std::to_string(limit) + R"(,"window":"10s","mode":"leased"})");
+    drawn.traffic.push_back({.rules = {id}, .rate = 3, .keys = 1, .until = busy_});
+    drawn.traffic.push_back({.kind = TrafficSource::Kind::kBursts,
+                             .rules = {id},
+                             .rate = static_cast<double>(limit),
+                             .keys = 1,
+                             .from = busy_ / 2,
+                             .until = busy_});
   }
 
   static constexpr double kRateMax = 800;
