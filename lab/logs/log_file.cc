@@ -69,17 +69,16 @@ class PackedSource : public LogFile::Source {
     std::size_t made = 0;
     while (fault.empty() && made == 0) {
       if (rest_.empty() && !has_more_ && !take_input()) break;
-      const auto unpacked = unpack(rest_, into);
-      if (!unpacked) fault = "the " + name_ + " is damaged";
-      made = unpacked.value_or(0);
+      made = unpack(rest_, into);
       has_more_ = is_within_ && made == into.size();
     }
     return made;
   }
 
  protected:
-  // Takes from the input, and returns how much it has made. Nothing: the input is damaged.
-  virtual std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) = 0;
+  // Takes from the input, and returns how much it has made. Calls damaged() if it is.
+  virtual std::size_t unpack(std::span<char>& input, std::span<char> into) = 0;
+  void damaged() { fault = "the " + name_ + " is damaged"; }
 
   bool is_within_ = true;  // a stream
 
@@ -89,7 +88,10 @@ class PackedSource : public LogFile::Source {
     rest_ = std::span(input_).first(packed_->read(input_));
     bytes_read = packed_->bytes_read;
     fault = packed_->fault;
-    if (rest_.empty() && is_within_ && fault.empty()) fault = "the " + name_ + " is truncated";
+    // A damaged one may end so, too.
+    if (rest_.empty() && is_within_ && fault.empty()) {
+      fault = "the " + name_ + " is truncated or damaged";
+    }
     return !rest_.empty();
   }
 
@@ -108,7 +110,7 @@ class GzipSource final : public PackedSource {
   ~GzipSource() override { inflateEnd(&stream_); }
 
  private:
-  std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) override {
+  std::size_t unpack(std::span<char>& input, std::span<char> into) override {
     stream_.next_in = reinterpret_cast<Bytef*>(input.data());
     stream_.avail_in = static_cast<uInt>(input.size());
     stream_.next_out = reinterpret_cast<Bytef*>(into.data());
@@ -116,7 +118,7 @@ class GzipSource final : public PackedSource {
     const int state = inflate(&stream_, Z_NO_FLUSH);
     is_within_ = state != Z_STREAM_END;
     if (!is_within_) inflateReset(&stream_);
-    if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) return std::nullopt;
+    if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) damaged();
     input = input.last(stream_.avail_in);
     return into.size() - stream_.avail_out;
   }
@@ -130,11 +132,11 @@ class ZstdSource final : public PackedSource {
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
  private:
-  std::optional<std::size_t> unpack(std::span<char>& input, std::span<char> into) override {
+  std::size_t unpack(std::span<char>& input, std::span<char> into) override {
     ZSTD_inBuffer in{input.data(), input.size(), 0};
     ZSTD_outBuffer out{into.data(), into.size(), 0};
     const std::size_t left = ZSTD_decompressStream(stream_, &out, &in);
-    if (ZSTD_isError(left) != 0) return std::nullopt;
+    if (ZSTD_isError(left) != 0) damaged();
     is_within_ = left != 0;
     input = input.subspan(in.pos);
     return out.pos;

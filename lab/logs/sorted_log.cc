@@ -25,10 +25,11 @@ class SortedLog::Stream {
     auto format = log_format.empty() ? detected_format() : make_text_format(log_format);
     if (!format) return (log_format.empty() ? "" : "--log-format: ") + format.error();
     format_ = *std::move(format);
-    fill();
+    if (!is_empty()) fill();
     return {};
   }
 
+  bool is_empty() const { return format_ == nullptr; }
   const LogFile& file() const { return *file_; }
   const LogFormat& format() const { return *format_; }
 
@@ -66,18 +67,23 @@ class SortedLog::Stream {
     }
   }
 
-  // Takes the lines before those that it looks at: they are empty, or too long.
+  // Takes the lines before those that it looks at: they are empty, or too long. Null: there is no
+  // line but empty ones.
   Result<std::unique_ptr<LogFormat>, std::string> detected_format() {
+    const std::uint64_t before = counts_.lines;
     auto lines = file_->first_lines(kSample);
+    bool is_at_end = false;
     for (std::size_t i = 0; i < kLongLinesMax && lines.empty(); ++i) {
       const auto line = file_->next();
-      if (!line) break;
+      is_at_end = !line;
+      if (is_at_end) break;
       take(*line);
       lines = file_->first_lines(kSample);
     }
     auto format = detect_format(lines);
-    if (format != nullptr) return format;
     const std::string& fault = file_->fault();
+    const bool has_none = is_at_end && counts_.lines == before && fault.empty();
+    if (format != nullptr || has_none) return format;
     return file_->path() + (fault.empty() ? ": none of its first lines is of a known format; say "
                                             "--log-format"
                                           : ": " + fault);
@@ -155,7 +161,7 @@ std::string SortedLog::add(const std::string& path, const std::string& log_forma
   if (!file) return file.error();
   auto stream = std::make_unique<Stream>(*std::move(file), latest_, counts_);
   auto fault = stream->begin(log_format);
-  streams_.push_back(std::move(stream));
+  if (!stream->is_empty()) streams_.push_back(std::move(stream));
   return fault;
 }
 

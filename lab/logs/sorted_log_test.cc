@@ -42,6 +42,25 @@ TEST(SortedLog, SortsAndMerges) {
   EXPECT_EQ(log.progress(), 1);
 }
 
+TEST(SortedLog, AnEmptyFileHasNoLines) {
+  const std::string common =
+      R"(192.0.2.1 - - [14/Nov/2023:22:13:20 +0000] "GET /a HTTP/1.1" 200 5)";
+  SortedLog log(kLatest);
+  EXPECT_EQ(log.add(written("none", ""), ""), "");
+  EXPECT_EQ(log.add(written("some", common + "\n"), ""), "");
+  EXPECT_EQ(log.add(written("blank", "\n\r\n\n"), ""), "");
+  EXPECT_EQ(paths(log), "a");
+  EXPECT_EQ(log.counts().lines, 1U);
+  EXPECT_EQ(log.format_names(), "common");
+  EXPECT_TRUE(log.knows().status);
+  EXPECT_EQ(log.progress(), 1);
+  SortedLog none(kLatest);
+  EXPECT_EQ(none.add(written("none", ""), ""), "");
+  EXPECT_EQ(none.next(), nullptr);
+  const std::string too_long(2 * LogFile::kLineMax, 'x');
+  EXPECT_NE(none.add(written("too_long", too_long), ""), "") << "it has a line";
+}
+
 TEST(SortedLog, CountsWhatComesTooLate) {
   std::string text = line(0, "x");
   for (std::size_t i = 0; i < SortedLog::kWindow; ++i) text += line(1, "x");

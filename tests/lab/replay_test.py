@@ -155,6 +155,13 @@ class Inputs(LabTest):
         self.assertEqual(self.requests(fifo)[0], 10)
         writer.join()
 
+    def test_may_be_empty(self):
+        some = self.write("log", combined(0))
+        empty = [self.write(f"empty{i}", content)
+                 for i, content in enumerate((b"", b"\n\n", gzip.compress(b"")))]
+        requests, log = self.requests(*empty, some)
+        self.assertEqual((requests, log["lines"], log["format"]), (1, 1, "combined"))
+
     def test_may_be_bad(self):
         lines = [combined(0).encode(), b"\0\0\0", b"\xff\xfe" * 50, b"x" * 10_000_000,
                  combined(400 * 10**6).encode(), combined(1).encode()]
@@ -165,7 +172,7 @@ class Inputs(LabTest):
                                                             "its time is in the future"])
         text = "".join(combined(i, f"192.0.2.{i % 250}") for i in range(5000)).encode()
         requests, log = self.requests(self.write("cut.gz", gzip.compress(text)[:-2000]))
-        self.assertIn("the gzip is truncated", log["faults"][0])
+        self.assertIn("the gzip is truncated or damaged", log["faults"][0])
         self.assertGreater(requests, 0)
 
     def test_of_no_known_format_are_refused(self):
