@@ -30,9 +30,8 @@ void KeyLedger::count(KeyRecord& record, Duration window, Instant now) {
   record.last = now;
 }
 
-void KeyLedger::deny(KeyRecord& record, std::string_view key, std::string_view client,
+void KeyLedger::name(KeyRecord& record, std::string_view key, std::string_view client,
                      Instant now) {
-  ++record.denied;
   if (record.details == 0 && denied_.size() < kDeniedMax) {
     denied_.push_back({.key = std::string(key.substr(0, kKeyShown)),
                        .client = std::string(client.substr(0, kKeyShown)),

@@ -58,7 +58,8 @@ struct KeyRecord {
   std::uint32_t details = 0;  // the number of its DeniedKey; 0: none
   std::uint32_t requests = 0;
   std::uint32_t denied = 0;
-  std::uint32_t newly = 0;      // of them, those that the other rules allowed
+  std::uint32_t spared = 0;     // would have been denied
+  std::uint32_t newly = 0;      // of those denied, those that the other rules allowed
   std::uint32_t elsewhere = 0;  // of its requests, those that the other rules denied
   std::uint32_t burst = 0;
   Instant burst_begin{};
@@ -82,8 +83,8 @@ class KeyLedger {
 
   // Counts a request. A burst ends with a pause of `window`.
   static void count(KeyRecord& record, Duration window, Instant now);
-  // Counts its denial. `key` and `client` are kept of the first.
-  void deny(KeyRecord& record, std::string_view key, std::string_view client, Instant now);
+  // Notes that it is over. `key` and `client` are kept of the first time.
+  void name(KeyRecord& record, std::string_view key, std::string_view client, Instant now);
 
   std::span<const KeyRecord> records() const { return {records_.begin(), numbers_.size()}; }
   // REQUIRES: record.details > 0

@@ -74,10 +74,11 @@ struct Condition {
   bool is_share = false;
 };
 
-Condition condition_of(const std::string& text, const ReplayOptions& options) {
+Condition condition_of(std::string text, const ReplayOptions& options) {
   const auto fail = [&](const std::string& fault) {
     options.fail("--fail-on: '" + text + "' " + fault);
   };
+  std::erase(text, ' ');
   const auto sign = text.find('>');
   const auto* const figure = std::ranges::find(kFigures, text.substr(0, sign), &Figure::name);
   if (sign == std::string::npos || figure == kFigures.end()) {

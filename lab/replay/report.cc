@@ -54,6 +54,7 @@ json::object key_report(const World& world, const KeyRecord& record) {
           {"client", shown(denied.client)},
           {"requests", record.requests},
           {"denied", record.denied},
+          {"would_be_denied", record.spared},
           {"first_denied", date_text(denied.first)},
           {"last_denied", date_text(denied.last)},
           {"burst",
@@ -65,10 +66,11 @@ json::object key_report(const World& world, const KeyRecord& record) {
 using Keys = std::vector<const KeyRecord*>;  // that have details
 
 // The keys with the highest counts, at most kWorstShown.
-json::array worst_of(const World& world, Keys keys, std::uint32_t KeyRecord::*count) {
+template <typename Count>
+json::array worst_of(const World& world, Keys keys, Count count) {
   const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(kWorstShown, keys.size()));
   std::partial_sort(keys.begin(), end, keys.end(), [&](const auto* one, const auto* other) {
-    if (one->*count != other->*count) return one->*count > other->*count;
+    if (count(*one) != count(*other)) return count(*one) > count(*other);
     return one->details < other->details;
   });
   json::array worst;
@@ -79,7 +81,8 @@ json::array worst_of(const World& world, Keys keys, std::uint32_t KeyRecord::*co
 struct RuleKeys {
   std::uint64_t all = 0;
   std::uint64_t denied = 0;
-  Keys known{};  // of those denied
+  std::uint64_t spared = 0;  // and none of their requests was denied
+  Keys known{};              // of both
 };
 
 json::object rule_report(const World& world, std::size_t number, const RuleKeys& keys) {
@@ -87,16 +90,20 @@ json::object rule_report(const World& world, std::size_t number, const RuleKeys&
   const RuleTally& tally = world.tallies()[number];
   return {{"id", rule.id},
           {"shadow", rule.shadow},
+          {"enforce_percent", rule.shadow ? 0 : rule.enforced_percent},
           {"requests", tally.requests},
           {"denied", tally.denied},
+          {"would_be_denied", tally.spared},
           {"share", share(tally.denied, tally.requests)},
           {"keys", keys.all},
           {"denied_keys", keys.denied},
+          {"would_be_denied_keys", keys.spared},
           {"exact",
            {{"denied", tally.exact_denied},
             {"too_early", tally.too_early},
             {"too_late", tally.too_late}}},
-          {"worst", worst_of(world, keys.known, &KeyRecord::denied)},
+          {"worst", worst_of(world, keys.known,
+                             [](const KeyRecord& key) { return key.denied + key.spared; })},
           {"chart", chart_of(world.chart(), 2 + number)}};
 }
 
@@ -116,7 +123,8 @@ json::object keys_only_in(const World& world) {
     ++count;
     if (record.details != 0) known.push_back(&record);
   }
-  return {{"count", count}, {"worst", worst_of(world, std::move(known), &KeyRecord::newly)}};
+  const auto newly = [](const KeyRecord& key) { return key.newly; };
+  return {{"count", count}, {"worst", worst_of(world, std::move(known), newly)}};
 }
 
 }  // namespace
@@ -200,7 +208,8 @@ json::object world_report(const World& world, const std::string& file) {
   for (const KeyRecord& record : world.keys().records()) {
     RuleKeys& keys = keys_of[record.rule];
     ++keys.all;
-    if (record.denied > 0) ++keys.denied;
+    keys.denied += record.denied > 0;
+    keys.spared += record.denied == 0 && record.spared > 0;
     if (record.details != 0) keys.known.push_back(&record);
   }
   json::array rules;
@@ -210,7 +219,7 @@ json::object world_report(const World& world, const std::string& file) {
   for (std::size_t i = 0; i < keys_of.size(); ++i) {
     rules.push_back(rule_report(world, i, keys_of[i]));
     keys += keys_of[i].all;
-    if (!world.rules()[i].shadow) denied_keys += keys_of[i].denied;
+    denied_keys += keys_of[i].denied;
   }
   for (const auto& [rule, reason] : world.left_out()) {
     left_out.push_back({{"id", rule}, {"reason", reason}});

@@ -80,12 +80,19 @@ void print_keys(const json::array& keys, std::ostream& out) {
   for (std::size_t i = 0; i < std::min(kWorstPrinted, keys.size()); ++i) {
     const json::object& key = keys[i].as_object();
     const json::object& burst = key.at("burst").as_object();
-    fmt::print(out, "    {}: {} of {} requests denied, the first at {}, after {} in {:.6g} s\n",
-               text(key, "key"), grouped(key, "denied"), grouped(key, "requests"),
-               text(key, "first_denied"), number(burst, "requests"),
+    const std::uint64_t spared = number(key, "would_be_denied");
+    fmt::print(out, "    {}: {} of {} requests {}denied, the first at {}, after {} in {:.6g} s\n",
+               text(key, "key"), grouped(number(key, "denied") + spared), grouped(key, "requests"),
+               spared > 0 ? "would be " : "", text(key, "first_denied"), number(burst, "requests"),
                burst.at("seconds").to_number<double>());
   }
   if (keys.size() > kWorstPrinted) out << "    ...\n";
+}
+
+std::string enforced_text(const json::object& rule) {
+  const std::uint64_t percent = number(rule, "enforce_percent");
+  if (percent == 100) return {};
+  return percent == 0 ? "   (in shadow)" : fmt::format("   (enforce: {}%)", percent);
 }
 
 void print_rule(const json::object& rule, std::size_t width, std::ostream& out) {
@@ -94,17 +101,23 @@ void print_rule(const json::object& rule, std::size_t width, std::ostream& out) 
              text(rule, "id"), width, grouped(rule, "requests"), grouped(rule, "denied"),
              percent(rule.at("share").to_number<double>()), grouped(rule, "keys"),
              grouped(rule, "denied_keys"), grouped(exact, "too_early"), grouped(exact, "too_late"),
-             rule.at("shadow").as_bool() ? "   (in shadow)" : "");
-  if (number(rule, "denied") == 0) return;
+             enforced_text(rule));
+  const std::uint64_t spared = number(rule, "would_be_denied");
+  if (spared > 0) {
+    fmt::print(out, "    would be denied: {} of {}\n", counted(rule, "would_be_denied", "request"),
+               counted(rule, "would_be_denied_keys", "key"));
+  }
+  if (number(rule, "denied") + spared == 0) return;
   print_keys(rule.at("worst").as_array(), out);
   fmt::print(out, "    [{}]\n", bars(rule.at("chart").as_array()));
 }
 
 void print_world(const json::object& world, std::ostream& out) {
-  fmt::print(out, "\n{}: {} of {} requests denied ({}), {} of {} keys\n", text(world, "file"),
+  const json::array& rules = world.at("rules").as_array();
+  fmt::print(out, "\n{}: {} of {} requests denied ({}), {} of {} keys{}\n", text(world, "file"),
              grouped(world, "denied"), grouped(world, "requests"),
              percent(world.at("share").to_number<double>()), grouped(world, "denied_keys"),
-             grouped(world, "keys"));
+             grouped(world, "keys"), rules.size() > 1 ? ", each counted once a rule" : "");
   if (number(world, "refused") > 0) {
     fmt::print(out,
                "  {} of them refused: their paths have too many readings, or a header repeats\n",
@@ -122,7 +135,6 @@ void print_world(const json::object& world, std::ostream& out) {
     const json::object& rule = each.as_object();
     fmt::print(out, "  {} is left out: {}\n", text(rule, "id"), text(rule, "reason"));
   }
-  const json::array& rules = world.at("rules").as_array();
   if (rules.empty()) return;
   std::size_t width = 4;
   for (const auto& rule : rules) width = std::max(width, text(rule.as_object(), "id").size());

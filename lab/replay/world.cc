@@ -143,11 +143,13 @@ void World::note(std::size_t index, const LoggedRequest& logged) {
   const bool is_exactly_over = exact_.is_over(index);
   RuleTally& tally = tallies_[number];
   ++tally.requests;
-  tally.denied += is_over;
+  const bool is_spared = is_over && ask.is_shadow();
+  tally.denied += is_over && !is_spared;
+  tally.spared += is_spared;
   tally.exact_denied += is_exactly_over;
   tally.too_early += is_over && !is_exactly_over;
   tally.too_late += !is_over && is_exactly_over;
-  if (is_over && !ask.is_shadow()) denier_ = ask.rule;
+  if (is_over && !is_spared) denier_ = ask.rule;
   if (is_over) chart_.add(2 + number, logged.time);
   const auto record = records_[index];
   if (!record) {
@@ -156,7 +158,9 @@ void World::note(std::size_t index, const LoggedRequest& logged) {
   }
   KeyRecord& key = ledger_[*record];
   KeyLedger::count(key, tally.window, logged.time);
-  if (is_over) ledger_.deny(key, ask.key, logged.client, logged.time);
+  key.denied += is_over && !is_spared;
+  key.spared += is_spared;
+  if (is_over) ledger_.name(key, ask.key, logged.client, logged.time);
 }
 
 // What rules count by the response.

@@ -29,9 +29,11 @@ namespace weir::lab {
 struct RuleTally {
   Duration window{0};  // its longest
   std::uint64_t requests = 0;
-  std::uint64_t denied = 0;  // in shadow, would have been
+  std::uint64_t denied = 0;
+  std::uint64_t spared = 0;  // would have been: in shadow, or of a key outside `enforce`
+  // Of both together:
   std::uint64_t exact_denied = 0;
-  std::uint64_t too_early = 0;  // denied, and an exact log would have allowed it
+  std::uint64_t too_early = 0;  // an exact log would have allowed it
   std::uint64_t too_late = 0;   // the other way round
 };
 
@@ -50,7 +52,7 @@ class World {
   const std::vector<Rule>& rules() const { return court_->rules().rules(); }
   const std::vector<RuleTally>& tallies() const { return tallies_; }
   const KeyLedger& keys() const { return ledger_; }
-  // Series: all requests, those denied, and what each rule denied.
+  // Series: all requests, those denied, and what each rule denied or spared.
   const TimeChart& chart() const { return chart_; }
   const auto& left_out() const { return left_out_; }  // rules, each with the reason
   std::uint64_t requests() const { return requests_; }

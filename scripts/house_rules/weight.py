@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 52_762),
-    ("laboratory", ("lab/", "bench/"), 14_315),
+    ("laboratory", ("lab/", "bench/"), 14_341),
     ("console", ("console/",), 5_469),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 61_807
+TESTS_MAX = 61_837
 
 
 def weigh(tree):

@@ -38,6 +38,31 @@ class Report(LabTest):
                       "times of whole seconds", said)
         self.assertIn("23: it is of another format: nonsense", said)
 
+    def test_tells_who_is_denied_from_who_would_be(self):
+        log = self.write("log", "".join(combined(i, f"192.0.2.{client}")
+                                        for client in range(1, 101) for i in range(8)))
+        config = self.write("rules.yaml", FIVE_A_MINUTE.replace("key:", "enforce: 10%, key:") + """
+  - {id: none, group: b, shadow: true, limit: 5, window: 1m, match: {}, key: client}
+""")
+        report = json.loads(self.said("replay", "--config", config, "--json", log))["rules"]
+        some, none = report["rules"]
+        self.assertEqual(some["denied_keys"] + some["would_be_denied_keys"], 100)
+        self.assertTrue(1 < some["denied_keys"] < 30, some["denied_keys"])
+        self.assertEqual(some["denied"], 3 * some["denied_keys"])
+        self.assertEqual(some["would_be_denied"], 3 * some["would_be_denied_keys"])
+        self.assertEqual((none["denied"], none["would_be_denied_keys"]), (0, 100))
+        self.assertEqual((report["denied"], report["denied_keys"]),
+                         (some["denied"], some["denied_keys"]))
+        self.assertEqual(self.lab("replay", "--config", config, log,
+                                  "--fail-on", f"denied_keys>{some['denied_keys']}")[0], 0)
+        said = self.said("replay", "--config", config, log)
+        self.assertIn(f" {some['denied_keys']} of 200 keys, each counted once a rule", said)
+        self.assertIn(f"would be denied: {some['would_be_denied']} requests of "
+                      f"{some['would_be_denied_keys']} keys", said)
+        self.assertRegex(said, "five .*(enforce: 10%)")
+        self.assertRegex(said, "none .*(in shadow)")
+        self.assertRegex(said, "192.0.2.[0-9]+: 3 of 8 requests would be denied, the first at")
+
     def test_leaves_out_rules_that_need_more_than_the_log_has(self):
         report = self.report("""
 rules:
@@ -128,6 +153,8 @@ class Compared(LabTest):
         self.assertEqual(code("newly_denied_keys>0"), 3)
         self.assertEqual(code("newly_allowed_keys>0", "denied_requests>49.9%"), 3)
         self.assertEqual(code("denied_requests>50%"), 0)
+        self.assertEqual(code(" newly_denied_keys > 0 "), 3)
+        self.assertEqual(code("denied_requests > 50 %"), 0)
         for wrong in ("denied", "denied_keys>", "denied_keys>x", "denied_keys>nan", "keys>1"):
             self.assertEqual(code(wrong), 2, wrong)
         self.assertEqual(self.lab("replay", "--config", config, log,
@@ -251,10 +278,13 @@ class Recounted(LabTest):
                 expected = recount(rules, requests)
                 for rule in report["rules"]["rules"]:
                     keys = expected[rule["id"]]
-                    self.assertEqual((rule["denied"], rule["denied_keys"]),
+                    really, spared = (("would_be_denied", "denied") if rule["shadow"]
+                                      else ("denied", "would_be_denied"))
+                    self.assertEqual((rule[really], rule[really + "_keys"]),
                                      (sum(map(len, keys.values())), len(keys)), rule)
+                    self.assertEqual((rule[spared], rule[spared + "_keys"]), (0, 0), rule)
                     worst = sorted(map(len, keys.values()), reverse=True)[:10]
-                    self.assertEqual([key["denied"] for key in rule["worst"]], worst)
+                    self.assertEqual([key[really] for key in rule["worst"]], worst)
                 exact = recount([{**rule, "algorithm": "sliding_log"} for rule in rules], requests)
                 self.assertEqual(
                     {rule["id"]: rule["exact"]["denied"] for rule in report["rules"]["rules"]},
@@ -283,9 +313,10 @@ rules:
                                 f"GET {dice.choice(['/a', '/b', '/c'])} HTTP/1.1") for us in times)
             report = self.report(self.RULES, "--log-format", FORMAT, self.write("log", log))
             for rule in report["rules"]["rules"]:
-                self.assertGreater(rule["denied"], 10, rule["id"])
-                self.assertEqual(rule["exact"], {"denied": rule["denied"], "too_early": 0,
-                                                 "too_late": 0}, (seed, rule["id"]))
+                over = rule["denied"] + rule["would_be_denied"]
+                self.assertGreater(over, 10, rule["id"])
+                self.assertEqual(rule["exact"], {"denied": over, "too_early": 0, "too_late": 0},
+                                 (seed, rule["id"]))
 
 
 class Proportional(LabTest):
