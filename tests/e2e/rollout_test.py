@@ -18,6 +18,7 @@ rules:
   - {id: r, limit: 1, window: 1h, shadow: true}
   - {id: full, limit: 1, window: 1h}
   - {id: part, limit: 1, window: 1h, enforce: 5%}
+  - {id: even, algorithm: fixed_window, limit: 1, window: 1h, enforce: proportional}
 """
 TO_10 = ("--to", "100%", "--steps", "10", "--every", "1h", "--stop-if", "denied_keys>3%")
 
@@ -94,8 +95,10 @@ class Rollouts(unittest.TestCase):
                     ("r", ("--to", "100%", "--every", "0s"), "--every"),
                     ("r", ("--to", "100%", "--every", "1ms"), "'every' must be from 1s"),
                     ("r", ("--to", "100%", "--stop-if", "denied>1%"), "denied_keys>0.1%"),
-                    ("part", ("--to", "100%"), "'steps' must rise"),
-                    ("full", ("--to", "100%"), "'steps' must rise"),
+                    ("part", ("--to", "100%"), "part is at enforce: 5% already; put it in "
+                                               "shadow first, or begin above with --steps"),
+                    ("full", ("--to", "100%"), "full is at enforce: 100% already"),
+                    ("even", ("--to", "100%"), "even is at enforce: proportional already"),
                     ("none", ("--to", "100%"), "no rule with this id"),
                     ("r", ("--to", "100%", "--stop"), "--stop")):
                 with self.subTest(rule=rule, arguments=arguments):

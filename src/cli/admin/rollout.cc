@@ -2,7 +2,9 @@
 // rollout, and ends it. The server moves it.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json.hpp>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,6 +84,12 @@ void change(const RolloutOptions& options, const std::string& path) {
   if (options.stop && !has_one) options.client.fail(options.rule + " has no rollout");
   if (!options.stop && has_one && text_in(rule.at("rollout"), "stopped").empty()) {
     options.client.fail(options.rule + " has a rollout already, at " + share + "; --stop ends it");
+  }
+  const std::string& first = options.steps.empty() ? options.to : options.steps.front();
+  const bool has_begun = std::atoi(share.c_str()) >= std::max(1, std::atoi(first.c_str()));
+  if (!options.stop && (has_begun || share == "proportional")) {
+    options.client.fail(options.rule + " is at enforce: " + share +
+                        " already; put it in shadow first, or begin above with --steps");
   }
   const auto fields = options.stop ? json::object{{"rollout", nullptr}} : start(share, options);
   options.client.show({.url = path + "?by=" + escaped(user_name()) + "&why=" + escaped(options.why),
