@@ -35,6 +35,7 @@ struct World {
     for (int i = 0; i < 300; ++i) {
       asks.core(0).add({.key = static_cast<std::uint64_t>(i % 7) + 1,
                         .tier = RecentAsk::tier_named(i % 2 == 0 ? "gold" : ""),
+                        .place = static_cast<std::uint16_t>(i % 7 * 15),
                         .rule = static_cast<std::uint16_t>(i % 3),
                         .operation = i % 11 == 0 ? Operation::kCharge : Operation::kSpendEach,
                         .cost = i % 13 == 0 ? 3 : 1,
@@ -69,8 +70,9 @@ void check_figures(const DryRun& run, const RuleTrial& trial) {
   if (!run.unknown.empty()) return;
   WEIR_ASSERT(run.over > Duration{0} && run.over <= trial.over);
   for (const DryRun::Outcome& outcome : {run.in_force, run.wanted}) {
-    check_count(outcome.denied, run.asked);
-    WEIR_ASSERT(outcome.too_early <= outcome.denied.requests);
+    const auto& [limit, denied, spared, too_early] = outcome;
+    check_count({denied.requests + spared.requests, denied.keys + spared.keys}, run.asked);
+    WEIR_ASSERT(too_early <= denied.requests + spared.requests);
   }
   check_count(run.newly_denied, run.wanted.denied);
   check_count(run.newly_allowed, run.in_force.denied);

@@ -8,9 +8,9 @@ import { TimeChart } from "./time_chart";
 
 const OVER = "5m";
 
-/** `t`: its place among the limits, which are far apart. */
-interface Point { readonly t: number; readonly limit: number; readonly denied: Count }
-type Count = ReturnType<typeof readCount>;
+/** `t`: its place among the limits, which are far apart. `over`: denied, or spared: in shadow or
+ *  outside enforce. */
+type Point = ReturnType<typeof readPoint>;
 
 export class DryRun {
   private readonly said = h("p", { role: "status" });
@@ -22,8 +22,8 @@ export class DryRun {
     title: "Denied by each limit", least: 1, format: (value = 0) => exact(value),
     says: (t) => `limit ${exact(this.points[Math.round(t)]?.limit ?? 0)}`,
     series: [
-      { label: "requests", colour: "bad", filled: true, value: ({ denied }) => denied.requests },
-      { label: "keys", colour: "accent", value: ({ denied }) => denied.keys },
+      { label: "requests", colour: "bad", filled: true, value: ({ over }) => over.requests },
+      { label: "keys", colour: "accent", value: ({ over }) => over.keys },
     ],
   });
   private readonly curve = h("div", { class: "stack", hidden: true }, this.chart.element,
@@ -61,8 +61,7 @@ export class DryRun {
 
   private take({ body, problem }: Reply): void {
     this.run = json.object(json.list(body.dry_runs)[0]);
-    this.points = json.objects(this.run.curve).map((point, t) => (
-      { t, limit: json.number(point.limit) ?? 0, denied: readCount(point.denied) }));
+    this.points = json.objects(this.run.curve).map(readPoint);
     this.curve.hidden = this.points.length === 0;
     if (this.curve.hidden) return say(this.said, json.text(this.run.unknown) ?? problem);
     const limit = json.number(json.object(this.run.wanted).limit);
@@ -77,7 +76,7 @@ export class DryRun {
   }
 
   private show(): void {
-    const { t, limit, denied } = this.chosen();
+    const { t, limit, denied, spared } = this.chosen();
     const { asked, in_force: inForce, wanted, seconds, one_key_of: oneOf } = this.run;
     const judged = json.object(wanted);
     const kept = json.number(oneOf) ?? 1;
@@ -86,13 +85,21 @@ export class DryRun {
       `${exact(readCount(asked).requests)} requests, ${plural(denied.keys, "key")}, in the last ` +
       `${span(json.number(seconds))} (${kept === 1 ? "every key" : `one key of ${exact(kept)}`} ` +
       "is remembered). " +
-      `The rule as it is now: ${exact(readCount(json.object(inForce).denied).requests)}.`;
+      `The rule as it is now: ${exact(readCount(json.object(inForce).denied).requests)}.` +
+      (spared.requests === 0 ? "" : ` Spared, in shadow or outside enforce: ` +
+        `${exact(spared.requests)}, ${plural(spared.keys, "key")}.`);
     say(this.said, judged.limit === limit
       ? `${text} Of them an exact log would have allowed ${exact(early)}.` : text);
     this.slider.setAttribute("aria-valuetext", `limit ${exact(limit)}`);
     this.chart.mark([{ t: Math.max(t, 0.01), level: "accent", text: "" }]);
     this.chart.standAt(t);
   }
+}
+
+function readPoint(point: json.Fields, t: number) {
+  const [denied, spared] = [readCount(point.denied), readCount(point.spared)];
+  const over = { requests: denied.requests + spared.requests, keys: denied.keys + spared.keys };
+  return { t, limit: json.number(point.limit) ?? 0, denied, spared, over };
 }
 
 function readCount(from: unknown) {

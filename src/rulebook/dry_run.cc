@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -41,8 +41,12 @@ Ask::Counting counting_of(Operation operation) {
   return operation == Operation::kDrain ? Ask::Counting::kOrWhatIsLeft : Ask::Counting::kIfItFits;
 }
 
-// No key has its text, so the rule has no lists and no limits of single keys.
-RuleSetPtr court_rules(const Rule& rule) {
+// As the court knows a key: by what is remembered of it (engine/asks/conclude.cc).
+using CourtKey = std::array<char, sizeof(RecentAsk::key)>;
+
+// The rule for keys that it denies, and for those that it spares. No key has its text, so the rule
+// has no lists. `hasher`: null where no key with limits of its own is remembered.
+RuleSetPtr court_rules(const Rule& rule, const KeyHasher* hasher) {
   std::vector<Rule> rules(1);
   rules[0] = {.id = rule.id, .quota = rule.quota, .limits = rule.limits, .tiers = rule.tiers};
   rules[0].denial = rule.denial;
@@ -50,21 +54,35 @@ RuleSetPtr court_rules(const Rule& rule) {
   rules[0].enabled = rule.enabled;
   rules[0].effect = rule.effect;
   rules[0].number = 0;
+  for (const auto& [key, limits] : rule.overrides) {
+    if (hasher == nullptr) break;
+    const HashedName name = hasher->hash_names({.rule = {}, .bucket = {}, .key = key});
+    const auto remembered = std::bit_cast<CourtKey>(name.key.low + name.bucket.low);
+    rules[0].overrides.emplace(std::string(remembered.data(), remembered.size()), limits);
+  }
+  rules.push_back(rules[0]);
+  rules[1].id += " spares";
+  rules[1].shadow = true;
   return std::make_shared<const RuleSet>(std::move(rules));
 }
 
 class Replay {
  public:
   // Counts the asks from `from` on.
-  Replay(std::vector<RecentAsk> asks, Instant from, std::size_t precise_keys)
-      : asks_(std::move(asks)), from_(from), precise_keys_(precise_keys) {
+  Replay(std::vector<RecentAsk> asks, Instant from, std::size_t precise_keys,
+         const KeyHasher* hasher)
+      : asks_(std::move(asks)), from_(from), precise_keys_(precise_keys), hasher_(hasher) {
     for (const RecentAsk& ask : asks_) {
       keys_.push_back(numbers_.emplace(ask.key, numbers_.size()).first->second);
     }
   }
 
-  // For each ask, whether the rule denies it.
+  // For each ask, whether the rule's counters deny it.
   std::vector<bool> denials_of(const Rule& rule) const;
+  // Whether a denial of the ask lets pass.
+  bool spares(const Rule& rule, std::size_t ask) const {
+    return rule.shadow || asks_[ask].place >= rule.enforced_percent;
+  }
 
   // Counts the asks that cost something and for which `is_one` holds.
   template <typename IsOne>
@@ -81,7 +99,9 @@ class Replay {
   }
 
   DryRun::Outcome outcome(const Rule& rule, const std::vector<bool>& denied) const {
-    return {.limit = rule.quota.limit(), .denied = count([&](auto i) { return denied[i]; })};
+    return {.limit = rule.quota.limit(),
+            .denied = count([&](auto i) { return denied[i] && !spares(rule, i); }),
+            .spared = count([&](auto i) { return denied[i] && spares(rule, i); })};
   }
   DryRun::Outcome judged(const Rule& rule, const std::vector<bool>& denied) const {
     auto outcome = this->outcome(rule, denied);
@@ -94,6 +114,7 @@ class Replay {
   const std::vector<RecentAsk> asks_;
   const Instant from_;
   const std::size_t precise_keys_;
+  const KeyHasher* const hasher_;
   std::unordered_map<std::uint64_t, std::size_t> numbers_;  // of keys
   std::vector<std::size_t> keys_;                           // of each ask, by number
 };
@@ -103,17 +124,16 @@ std::vector<bool> Replay::denials_of(const Rule& rule) const {
   if (asks_.empty()) return denied;
   const MemoryStoreOptions memory{.max_keys = 1024 + 8 * numbers_.size(),
                                   .precise_keys = std::min(precise_keys_, numbers_.size())};
-  Court court(court_rules(rule), memory, asks_.front().at);
-  const Rule& there = court.rules().rules().front();
-  std::unordered_map<std::uint32_t, std::string_view> tiers;
-  for (const auto& [name, limits] : there.tiers) tiers.emplace(RecentAsk::tier_named(name), name);
-  std::array<char, sizeof(RecentAsk::key)> key;
+  Court court(court_rules(rule, hasher_), memory, asks_.front().at);
+  const std::vector<Rule>& there = court.rules().rules();
+  std::unordered_map<std::uint16_t, std::string_view> tiers;
+  for (const auto& [name, limits] : rule.tiers) tiers.emplace(RecentAsk::tier_named(name), name);
   for (std::size_t i = 0; i < asks_.size(); ++i) {
     const RecentAsk& ask = asks_[i];
-    std::memcpy(key.data(), &ask.key, key.size());
+    const auto key = std::bit_cast<CourtKey>(ask.key);
     const auto tier = tiers.find(ask.tier);
     Asks& asks = court.begin();
-    asks.add({.rule = &there,
+    asks.add({.rule = &there[spares(rule, i) ? 1 : 0],
               .key = {key.data(), key.size()},
               .tier = tier == tiers.end() ? std::string_view() : tier->second,
               .cost = ask.cost,
@@ -164,13 +184,13 @@ DryRun dry_run(const RecentAsks& memory, const Rule& in_force, const Rule& wante
   const Instant since = std::max(found.since, terms.since);
   const bool are_all = found.are_all && terms.since <= found.since;
   const Instant from = std::max(now - terms.over, are_all ? since : since + reach);
-  if (from >= now) {
+  if (now - since <= reach) {
     run.unknown = "Its windows reach back " + format_duration(reach) + ", and the memory " +
                   format_duration(std::chrono::floor<std::chrono::seconds>(now - since)) + ".";
     return run;
   }
   std::erase_if(found.asks, [&](const RecentAsk& ask) { return ask.at < since; });
-  const Replay replay(std::move(found.asks), from, terms.precise_keys);
+  const Replay replay(std::move(found.asks), from, terms.precise_keys, memory.hasher());
   const auto before = replay.denials_of(in_force);
   const auto after = replay.denials_of(wanted);
   run.over = now - from;
@@ -178,8 +198,10 @@ DryRun dry_run(const RecentAsks& memory, const Rule& in_force, const Rule& wante
   run.asked = replay.count([](auto) { return true; });
   run.in_force = replay.judged(in_force, before);
   run.wanted = replay.judged(wanted, after);
-  run.newly_denied = replay.count([&](auto i) { return after[i] && !before[i]; });
-  run.newly_allowed = replay.count([&](auto i) { return before[i] && !after[i]; });
+  const auto denied_before = [&](auto i) { return before[i] && !replay.spares(in_force, i); };
+  const auto denied_after = [&](auto i) { return after[i] && !replay.spares(wanted, i); };
+  run.newly_denied = replay.count([&](auto i) { return denied_after(i) && !denied_before(i); });
+  run.newly_allowed = replay.count([&](auto i) { return denied_before(i) && !denied_after(i); });
   if (terms.curve != DryRunTerms::Curve::kNone) run.curve = curve_of(replay, in_force, wanted);
   return run;
 }

@@ -1,9 +1,10 @@
 // Dry run: what a rule, as somebody wants it, would have decided otherwise about the asks that the
 // node remembers (observe/keys/recent_asks.h). The engine decides them again, at their own times.
 //
-// Limits decide, and blocks that follow from denials; tiers are those that requests had. Where the
-// ring does not reach back to the node's start, the first of its asks are decided and not counted,
-// for as long as the longest window.
+// Limits decide, blocks that follow from denials, and `shadow` and `enforce`; tiers are those that
+// requests had. Where the ring does not reach back to the node's start, the first of its asks are
+// decided and not counted, for as long as the longest window. Nothing is known if that is longer
+// than the ring reaches back.
 //
 // Thread rule: any thread. Cost: up to a second. Tested by dry_run_test.cc.
 
@@ -26,9 +27,10 @@ struct DryRun {
     std::uint64_t keys = 0;  // that made these requests
   };
   struct Outcome {
-    std::int64_t limit = 0;       // the first of the rule's own
-    Count denied{};               // in shadow, would have been
-    std::uint64_t too_early = 0;  // of them, an exact log would have allowed
+    std::int64_t limit = 0;  // the first of the rule's own
+    Count denied{};
+    Count spared{};               // would have been, and pass in shadow or outside `enforce`
+    std::uint64_t too_early = 0;  // of both, an exact log would have allowed
   };
 
   std::string rule{};     // its id

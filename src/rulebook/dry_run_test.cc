@@ -30,8 +30,12 @@ Rule rule(const Quota& limit) { return {.id = "r", .quota = limit, .number = 3};
 class DryRunTest : public testing::Test {
  protected:
   void ask(std::uint64_t key, std::int64_t cost = 1, std::string_view tier = {}) {
-    const RecentAsk ask{
-        .key = key << 41, .tier = RecentAsk::tier_named(tier), .rule = 3, .cost = cost, .at = now_};
+    const RecentAsk ask{.key = key << 41,
+                        .tier = RecentAsk::tier_named(tier),
+                        .place = static_cast<std::uint16_t>(key % 100),
+                        .rule = 3,
+                        .cost = cost,
+                        .at = now_};
     asked_.push_back(ask);
     asks_.core(0).add(ask);
   }
@@ -51,10 +55,10 @@ TEST_F(DryRunTest, SaysWhomALowerLimitWouldHaveDenied) {
   for (int i = 0; i < 90; ++i) ask(1);
   for (int i = 0; i < 50; ++i) ask(2);
   for (int i = 0; i < 110; ++i) ask(3);
-  now_ += 30s;
+  now_ += 90s;
   const auto run = this->run(rule(quota(100)), rule(quota(80)));
   EXPECT_EQ(run.unknown, "");
-  EXPECT_EQ(run.over, 30s);
+  EXPECT_EQ(run.over, 90s);
   EXPECT_EQ(run.asked.requests, 250u);
   EXPECT_EQ(run.asked.keys, 3u);
   EXPECT_EQ(run.in_force.denied.requests, 10u);
@@ -71,6 +75,65 @@ TEST_F(DryRunTest, SaysWhomALowerLimitWouldHaveDenied) {
   EXPECT_EQ(denied[80], 40u);
   EXPECT_EQ(denied[100], 10u);
   EXPECT_EQ(denied[125], 0u);
+}
+
+// They said that nobody would newly be denied: they took a rule in shadow for one that denies.
+TEST_F(DryRunTest, ShadowAndEnforceAreChanges) {
+  for (int i = 0; i < 12; ++i) {
+    for (const std::uint64_t key : {1, 5, 50}) ask(key);
+  }
+  now_ += 90s;
+  const Rule all = rule(quota(10));
+  Rule none = all;
+  none.shadow = true;
+  Rule some = all;
+  some.enforced_percent = 10;
+  const auto counts = [](const DryRun::Count& count) {
+    return std::pair(count.requests, count.keys);
+  };
+  using Counts = std::pair<std::uint64_t, std::uint64_t>;
+  const auto begun = run(none, all);
+  EXPECT_EQ(counts(begun.in_force.denied), Counts(0, 0));
+  EXPECT_EQ(counts(begun.in_force.spared), Counts(6, 3));
+  EXPECT_EQ(counts(begun.wanted.denied), Counts(6, 3));
+  EXPECT_EQ(counts(begun.wanted.spared), Counts(0, 0));
+  EXPECT_EQ(counts(begun.newly_denied), Counts(6, 3));
+  EXPECT_EQ(counts(run(none, some).newly_denied), Counts(4, 2));
+  EXPECT_EQ(counts(run(none, some).wanted.spared), Counts(2, 1));
+  EXPECT_EQ(counts(run(some, all).newly_denied), Counts(2, 1));
+  EXPECT_EQ(counts(run(all, some).newly_allowed), Counts(2, 1));
+  EXPECT_EQ(counts(run(all, none).newly_allowed), Counts(6, 3));
+  EXPECT_EQ(counts(run(some, some).newly_denied), Counts(0, 0));
+  const auto still = run(none, none);
+  EXPECT_EQ(still.curve.front().limit, 1);
+  EXPECT_EQ(counts(still.curve.front().spared), Counts(33, 3))
+      << "the curve shows whom it would hit";
+}
+
+TEST_F(DryRunTest, ARuleOfAHourIsNotKnownAfterSevenMinutes) {
+  for (int i = 0; i < 10; ++i) ask(1);
+  now_ += 7min;
+  const auto hour = run(rule(quota(9)), rule(quota(5, 1h)));
+  EXPECT_EQ(hour.unknown, "Its windows reach back 1h, and the memory 7m.");
+  EXPECT_EQ(run(rule(quota(9)), rule(quota(5, 6min))).newly_denied.requests, 4u);
+}
+
+TEST_F(DryRunTest, LimitsOfSingleKeysAreFoundByTheirHashes) {
+  const KeyHasher hasher{HashSecret{}};
+  RecentAsks asks(RecentAsks::kBytesMin, 1, kStart, &hasher);
+  for (const std::string_view key : {"alice", "bob"}) {
+    const HashedName name = hasher.hash_names({.rule = {}, .bucket = {}, .key = key});
+    for (int i = 0; i < 10; ++i) {
+      asks.core(0).add({.key = name.key.low + name.bucket.low, .rule = 3, .cost = 1, .at = now_});
+    }
+  }
+  now_ += 90s;
+  Rule special = rule(quota(5));
+  special.overrides["alice"] = {quota(8)};
+  const auto run = dry_run(asks, rule(quota(5)), special, {.over = 1h}, now_);
+  EXPECT_EQ(run.newly_allowed.requests, 3u);
+  EXPECT_EQ(run.wanted.denied.requests, 2u + 5u);
+  EXPECT_EQ(dry_run(asks, special, rule(quota(6)), {.over = 1h}, now_).newly_denied.requests, 2u);
 }
 
 TEST_F(DryRunTest, TheSameRuleChangesNothing) {
@@ -146,6 +209,7 @@ TEST_F(DryRunTest, AnyRulesDifferByWhatTheyDenyApart) {
     now_ += Duration{random.below(50'000)};
     ask(random.below(40) + 1, random.below(3) + 1);
   }
+  now_ += 1h;  // any bucket fills meanwhile
   const auto any = [&] {
     const Algorithm algorithm = kAlgorithms[random.below(kAlgorithms.size())];
     const std::int64_t burst = algorithm == Algorithm::kTokenBucket ? random.below(20) : 0;
@@ -168,7 +232,7 @@ TEST_F(DryRunTest, AnyRulesDifferByWhatTheyDenyApart) {
   for (int round = 0; round < 30; ++round) {
     const Rule before = any();
     const Rule after = any();
-    const auto run = this->run(before, after);
+    const auto run = this->run(before, after, 2h);
     const auto was = ask_court(before);
     const auto is = ask_court(after);
     std::uint64_t newly_denied = 0;
@@ -187,7 +251,7 @@ TEST_F(DryRunTest, SaysWhatAnExactLogWouldHaveAllowed) {
   for (int i = 0; i < 10; ++i) ask(1);
   now_ += 2s;  // in the next window
   for (int i = 0; i < 10; ++i) ask(1);
-  now_ += 1s;
+  now_ += 90s;
   const auto fixed = this->run(rule(quota(10)), rule(quota(10)));
   EXPECT_EQ(fixed.wanted.denied.requests, 0u);
   EXPECT_EQ(fixed.wanted.too_early, 0u);
@@ -201,7 +265,7 @@ TEST_F(DryRunTest, TiersHaveTheirLimitsAndKeepThemAlongTheCurve) {
     ask(2, 1, "none that it has");
     ask(3);
   }
-  now_ += 1s;
+  now_ += 90s;
   Rule tiered = rule(quota(4));
   tiered.tiers["gold"] = {quota(8)};
   const auto run = this->run(rule(quota(10)), tiered);
@@ -220,6 +284,10 @@ TEST_F(DryRunTest, BlocksFollowFromDenials) {
   now_ += 20s;
   ask(1);
   EXPECT_EQ(run(rule(quota(5, 1s)), blocks).wanted.denied.requests, 16u);
+  blocks.shadow = true;
+  EXPECT_EQ(run(blocks, blocks).wanted.spared.requests,
+            run(blocks, rule(quota(5, 1s))).newly_denied.requests)
+      << "shadow blocks nobody";
 }
 
 // Sixteen times the limit: each window, the plain rule lets its first requests pass, the other one
@@ -275,6 +343,7 @@ TEST_F(DryRunTest, ARuleOfManyAsksIsJudgedByFewerKeys) {
     asks_.core(0).add(
         {.key = static_cast<std::uint64_t>(i % 64), .rule = 3, .cost = 1, .at = now_});
   }
+  now_ += 1min;
   const auto run =
       dry_run(asks_, rule(quota(100)), rule(quota(50)), {.over = 1h, .asks_max = 400}, now_);
   EXPECT_EQ(run.one_key_of, 16u);
@@ -296,7 +365,7 @@ class TriedRulesTest : public testing::Test {
           {.key = 1, .rule = 0, .cost = 1, .at = kStart + std::chrono::milliseconds(i)});
     }
   }
-  std::vector<DryRun> judge(RuleTrial trial, Duration later = std::chrono::seconds(1)) {
+  std::vector<DryRun> judge(RuleTrial trial, Duration later = std::chrono::seconds(90)) {
     trial.over = std::chrono::minutes(5);
     return book_.judge(trial, &asks_, kStart + later).dry_runs;
   }
@@ -333,15 +402,26 @@ TEST_F(TriedRulesTest, JudgeOtherLimitsOfARuleOrOfAFile) {
 }
 
 TEST_F(TriedRulesTest, DoNotKnowWhatOtherRequestsWouldCome) {
-  for (const auto& [field, text] : {std::pair("match", "match: {path: /x}"),
-                                    {"key", "key: client, match: {}"},
-                                    {"allow", "allow: [alice]"},
-                                    {"overrides", "overrides: [{key: a, limit: 1, window: 1m}]"}}) {
-    EXPECT_THAT(why_not("login", "{id: login, limit: 3, window: 1m, " + std::string(text) + "}"),
-                HasSubstr("It differs in more than its limits"))
-        << field;
+  for (const auto& [fields, text] :
+       {std::pair("match", "match: {path: /x}"),
+        {"match, key", "key: client, match: {}"},
+        {"allow", "allow: [alice]"},
+        {"deny", "deny: [alice]"},
+        {"overrides", "overrides: [{key: a, limit: 1, window: 1m}]"}}) {
+    EXPECT_EQ(
+        why_not("login", "{id: login, limit: 3, window: 1m, " + std::string(text) + "}"),
+        "It differs in " + std::string(fields) +
+            ". The node remembers hashed key, tier, cost and time of what the limits decided, "
+            "so nobody knows which requests would count.");
   }
   EXPECT_THAT(why_not("x", "{id: x, limit: 3, window: 1m}"), HasSubstr("is not in force"));
+}
+
+TEST_F(TriedRulesTest, JudgeABoundAndWhichKeysAreDenied) {
+  for (const char* const more : {"bound: never_over", "shadow: true", "enforce: 10%"}) {
+    EXPECT_EQ(why_not("login", "{id: login, limit: 3, window: 1m, " + std::string(more) + "}"), "")
+        << more;
+  }
 }
 
 TEST_F(TriedRulesTest, ForgetWhatWasAskedBeforeTheRuleWasAskedOtherwise) {

@@ -1,9 +1,10 @@
 // Tried rules: rules that somebody is still writing, tried on the asks that a node remembers. A dry
 // run judges most of these rules (dry_run.h). Of the rest it says why it cannot.
 //
-// A dry run judges limits. The other fields of a rule decide which requests it counts, by which
-// key, at which cost. If somebody changes them, or changed them lately, the memory does not hold
-// the requests that the new fields would count.
+// A dry run judges limits, and which keys they are for. The other fields of a rule decide which
+// requests it counts, by which key, at which cost. If somebody changes them, or changed them
+// lately, the memory does not hold the requests that the new fields would count. Limits of single
+// keys (`overrides`) are judged on a node that shares no Redis: there keys keep their hashes.
 //
 // Thread rule: as dry_run.h. Tested by dry_run_test.cc.
 

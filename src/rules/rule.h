@@ -212,9 +212,10 @@ struct Rule {
   // the key alone: on all nodes and after each reload the same ones. 50 % denies those that 10 %
   // does, and more. A client that chooses its key can choose one that is spared.
   bool spares(std::string_view key) const {
-    return shadow || (enforced_percent < 100 && is_outside(key));
+    return shadow || (enforced_percent < 100 && place_of(key) >= enforced_percent);
   }
-  bool is_outside(std::string_view key) const;  // of the part that is denied
+  // From 0 to 99. A rule in part denies the keys below its percentage.
+  std::int64_t place_of(std::string_view key) const;
 
   // REQUIRES: units > 0
   bool counts_always(std::int64_t units) const {

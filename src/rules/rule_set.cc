@@ -83,7 +83,7 @@ std::span<const Quota> Rule::limits_by_name(std::string_view key,
 }
 
 // FNV-1a and the finalizer of MurmurHash3: small enough for the Worker, which must agree.
-bool Rule::is_outside(std::string_view key) const {
+std::int64_t Rule::place_of(std::string_view key) const {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&hash](std::string_view text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -94,7 +94,7 @@ bool Rule::is_outside(std::string_view key) const {
   for (const std::uint64_t factor : {0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53}) {
     hash = (hash ^ (hash >> 33)) * factor;
   }
-  return (hash ^ (hash >> 33)) % 100 >= static_cast<std::uint64_t>(enforced_percent);
+  return static_cast<std::int64_t>((hash ^ (hash >> 33)) % 100);
 }
 
 std::span<const Quota> Rule::limits_of_tier(std::string_view tier_name) const {

@@ -11,7 +11,7 @@ from browser import PageTest, main
 from fleet import Fleet
 from redis_world import Redis
 from rules_test import ask, request
-from weir_server import Weir, get, wait_until
+from weir_server import Weir, get, post, wait_until
 
 CONFIG = """
 show_keys: true
@@ -22,7 +22,7 @@ rules:
   - {id: some, limit: 2, window: 1m, enforce: 10%}
   - {id: office, limit: 2, window: 1m, on_full: deny, active: {days: mon}, match: {}}
 """
-LIMITED = "rules: [{id: demo, algorithm: fixed_window, limit: 100, window: 1h}]"
+LIMITED = "rules: [{id: demo, algorithm: fixed_window, limit: 100, window: 1s}]"
 PAGE = "?rule=login"
 
 
@@ -279,22 +279,24 @@ class RulePage(PageTest):
         page = self.page
         with Weir("--threads", "1", "--remember", "1MiB", config=LIMITED) as server:
             with server.connect() as connection:
-                for key, times in (("a", 70), ("b", 95), ("c", 103)):
-                    for _ in range(times):
-                        connection.check(rule="demo", key=key)
+                for i, cost in enumerate([70] * 230 + [95] * 35 + [103] * 3):
+                    connection.check(rule="demo", key=f"k{i}", cost=cost)
+            rule = b"{id: demo, algorithm: fixed_window, limit: 9, window: 1s}"
+            trial = post("/admin/rules/validate?id=demo&dry_run=5m", rule)
+            wait_until(lambda: "reach back" not in ask(server, trial).text, "a window has passed")
             page.open(server.url, "rules", "?rule=demo")
             page.click("#rule-page .buttons button", "Edit")
-            page.find(".dry-run p", "Limit 100 would have denied 3 of 268 requests, 1 key, in the")
+            page.find(".dry-run p", "Limit 100 would have denied 3 of 268 requests, 3 keys, in")
             page.find(".dry-run p", "Of them an exact log would have allowed 0.")
             page.run("arguments[0].focus()", page.find(".dry-run input[type=range]"))
             page.press("ARROW_LEFT", "ARROW_LEFT")
-            said = page.find(".dry-run p", "Limit 80 would have denied 38 of 268 requests, 2 keys")
+            said = page.find(".dry-run p", "Limit 80 would have denied 38 of 268 requests, 38 keys")
             self.assertIn("(every key is remembered). The rule as it is now: 3.", said.text)
-            page.find(".editor .changes", "now fixed_window 80 per 1h")
+            page.find(".editor .changes", "now fixed_window 80 per 1s")
             self.assertIn("limit: 80\n", page.value(".editor textarea"))
             self.pictures("dry-run")
-            page.type(".editor textarea", "id: demo\nlimit: 80\nwindow: 1h\ncost: 2\nmatch: {}\n")
-            page.find(".dry-run p", "It differs in more than its limits")
+            page.type(".editor textarea", "id: demo\nlimit: 80\nwindow: 1s\ncost: 2\nmatch: {}\n")
+            page.find(".dry-run p", "It differs in match, cost.")
             page.gone(".dry-run canvas")
             page.type(".editor textarea", "id: demo\nlimit: x\n")
             page.find(".dry-run p", "Nothing, as long as it has mistakes.")

@@ -7,11 +7,11 @@ import threading
 import unittest
 
 from rules_test import ask
-from weir_server import ROOT, Weir, post, run_weir
+from weir_server import ROOT, Weir, post, run_weir, wait_until
 
 FILE = """
 rules:
-  - {id: api, algorithm: sliding_log, limit: 100, window: 1h}
+  - {id: api, algorithm: sliding_log, limit: 100, window: 1s}
   - {id: burst, algorithm: token_bucket, limit: 20, window: 1s, burst: 5}
   - {id: login, limit: 5, window: 1m, key: client, match: {path: /login}, on_deny: {block: 1h}}
 """
@@ -24,23 +24,83 @@ def judge(weir, rule, over="5m"):
     return reply.json()["dry_runs"][0]
 
 
+def judged(weir, rule):
+    """What is said as soon as the node has run for longer than a window."""
+    wait_until(lambda: "unknown" not in judge(weir, rule), "it is known")
+    return judge(weir, rule)
+
+
+def spend(weir, rule, *costs):
+    """A request of each of these costs, each by a key of its own: nothing depends on its time."""
+    with weir.connect() as connection:
+        for i, cost in enumerate(costs):
+            connection.check(key=f"k{i}", rule=rule, cost=cost)
+
+
 class DryRun(unittest.TestCase):
     def test_80_instead_of_100(self):
         with Weir("--threads", "2", "--remember", "4MiB", config=FILE) as weir:
-            for key, times in (("a", 70), ("b", 95), ("c", 103)):
-                for _ in range(times):
-                    weir.check(key=key, rule="api")
-            run = judge(weir, {"id": "api", "algorithm": "sliding_log", "limit": 80,
-                               "window": "1h"})
-            self.assertEqual(run["asked"], {"requests": 268, "keys": 3})
-            self.assertEqual(run["in_force"]["denied"], {"requests": 3, "keys": 1})
-            self.assertEqual(run["wanted"], {"limit": 80, "too_early": 0,
-                                             "denied": {"requests": 15 + 23, "keys": 2}})
-            self.assertEqual(run["newly_denied"], {"requests": 35, "keys": 2})
-            self.assertEqual(run["newly_allowed"], {"requests": 0, "keys": 0})
+            spend(weir, "api", *[70] * 20, *[95] * 40, *[103] * 3)
+            api = {"id": "api", "algorithm": "sliding_log", "limit": 80, "window": "1s"}
+            run = judged(weir, api)
+            self.assertEqual(run["asked"], {"requests": 63, "keys": 63})
+            self.assertEqual(run["in_force"]["denied"], {"requests": 3, "keys": 3})
+            nobody = {"requests": 0, "keys": 0}
+            self.assertEqual(run["wanted"], {"limit": 80, "too_early": 0, "spared": nobody,
+                                             "denied": {"requests": 43, "keys": 43}})
+            self.assertEqual(run["newly_denied"], {"requests": 40, "keys": 40})
+            self.assertEqual(run["newly_allowed"], nobody)
             curve = {point["limit"]: point["denied"] for point in run["curve"]}
-            self.assertEqual(curve[90], {"requests": 5 + 13, "keys": 2})
-            self.assertEqual(curve[125], {"requests": 0, "keys": 0})
+            self.assertEqual(curve[60], {"requests": 63, "keys": 63})
+            self.assertEqual(curve[125], nobody)
+            self.assertEqual(judge(weir, api | {"window": "1h"})["unknown"].partition(", and")[0],
+                             "Its windows reach back 1h")
+
+    def test_a_rule_in_shadow_would_newly_deny(self):
+        config = """
+rules:
+  - {id: quiet, algorithm: sliding_log, limit: 5, window: 1s, shadow: true}
+  - {id: some, algorithm: sliding_log, limit: 5, window: 1s, enforce: 30%}
+"""
+        with Weir("--threads", "1", "--remember", "4MiB", config=config) as weir, \
+                tempfile.TemporaryDirectory() as folder:
+            spend(weir, "quiet", *[9] * 40)
+            with weir.connect() as connection:
+                denied = sum(not connection.check(key=f"k{i}", rule="some", cost=9)["allowed"]
+                             for i in range(40))
+            self.assertTrue(0 < denied < 40, denied)
+            rule = {"algorithm": "sliding_log", "limit": 5, "window": "1s"}
+            run = judged(weir, rule | {"id": "quiet"})
+            self.assertEqual(run["in_force"]["denied"]["requests"], 0)
+            self.assertEqual(run["in_force"]["spared"], {"requests": 40, "keys": 40})
+            self.assertEqual(run["newly_denied"], {"requests": 40, "keys": 40})
+            run = judge(weir, rule | {"id": "some"})
+            self.assertEqual(run["in_force"]["denied"]["requests"], denied, "as it was")
+            self.assertEqual(run["newly_denied"]["requests"], 40 - denied)
+            run = judge(weir, rule | {"id": "quiet", "enforce": "0%"})
+            self.assertEqual(run["newly_denied"]["requests"], 0)
+            path = pathlib.Path(folder, "next.yaml")
+            path.write_text(config.replace(", shadow: true", ", enforce: 50%"), encoding="utf-8")
+            code, out, err = run_weir("validate", path, "--against", weir.url)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(out, r"newly denied: [1-9]\d* requests of .*; newly allowed: 0 .*\n"
+                                  r"  would be denied, but pass in shadow or outside enforce: "
+                                  r"[1-9]\d* requests of [1-9]\d* keys\n")
+
+    def test_limits_of_single_keys(self):
+        config = """
+rules:
+  - {id: api, algorithm: sliding_log, limit: 5, window: 1s,
+     overrides: [{key: k0, limit: 50, window: 1s, algorithm: sliding_log}]}
+"""
+        with Weir("--threads", "1", "--remember", "4MiB", config=config) as weir:
+            spend(weir, "api", 20, 20, 20)
+            rule = {"id": "api", "algorithm": "sliding_log", "limit": 5, "window": "1s"}
+            own = lambda key: {"key": key, "limit": 50, "window": "1s", "algorithm": "sliding_log"}
+            run = judged(weir, rule | {"overrides": [own("k0"), own("k1")]})
+            self.assertEqual(run["in_force"]["denied"], {"requests": 2, "keys": 2})
+            self.assertEqual(run["newly_allowed"], {"requests": 1, "keys": 1})
+            self.assertEqual(judge(weir, rule)["newly_denied"], {"requests": 1, "keys": 1})
 
     def test_the_rule_in_force_decides_again_what_it_has_decided(self):
         with Weir("--threads", "1", "--remember", "4MiB", config=FILE) as weir, \
@@ -51,36 +111,35 @@ class DryRun(unittest.TestCase):
             self.assertGreater(denied, 50)
             rule = {"id": "burst", "algorithm": "token_bucket", "limit": 20, "window": "1s",
                     "burst": 5}
-            run = judge(weir, rule)
+            run = judged(weir, rule)
             self.assertEqual(run["in_force"]["denied"]["requests"], denied)
             self.assertEqual(run["newly_denied"]["requests"], 0)
             self.assertGreater(judge(weir, rule | {"burst": 1})["newly_denied"]["requests"], 0)
 
     def test_a_rule_that_would_be_proportional(self):
-        config = "rules: [{id: r, algorithm: fixed_window, limit: 2, window: 1h}]"
+        config = "rules: [{id: r, algorithm: fixed_window, limit: 2, window: 1s}]"
         with Weir("--threads", "1", "--remember", "4MiB", config=config) as weir, \
-                weir.connect() as connection, tempfile.TemporaryDirectory() as folder:
-            for _ in range(8):
-                connection.check(key="a", rule="r")
+                tempfile.TemporaryDirectory() as folder:
+            spend(weir, "r", *[3] * 6, 1, 1)
+            rule = {"id": "r", "algorithm": "fixed_window", "limit": 4, "window": "1s",
+                    "enforce": "proportional"}
+            run = judged(weir, rule)
+            self.assertEqual(run["newly_allowed"], {"requests": 6, "keys": 6})
+            self.assertEqual({point["limit"]: point["denied"]["requests"]
+                              for point in run["curve"]}[4], 0)
             path = pathlib.Path(folder, "next.yaml")
-            path.write_text(config.replace("1h", "1h, enforce: proportional"), encoding="utf-8")
+            path.write_text(config.replace("1s", "1s, enforce: proportional"), encoding="utf-8")
             code, out, err = run_weir("validate", path, "--against", weir.url)
             self.assertEqual((code, err), (0, ""))
-            # The limit is used up when the share begins, so the same requests are denied.
-            self.assertRegex(out, "would have denied 6 requests of 1 key out of 8 requests")
-            run = judge(weir, {"id": "r", "algorithm": "fixed_window", "limit": 4, "window": "1h",
-                               "enforce": "proportional"})
-            # 4 pass, and of the shares of four fifths, sixths ... the fifth is denied anyhow.
-            self.assertEqual(run["wanted"]["denied"], {"requests": 4, "keys": 1})
-            self.assertEqual({point["limit"]: point["denied"]["requests"]
-                              for point in run["curve"]}[4], 4)
+            self.assertRegex(out, "would have denied 6 requests of 6 keys out of 8 requests")
 
     def test_says_what_it_does_not_know(self):
         for memory, change, why in (
                 ((), {"limit": 4}, "This node remembers no requests"),
-                (("--remember", "1MiB"), {"key": "header:X-User"}, "It differs in more than its"),
-                (("--remember", "1MiB"), {"cost": 2}, "It differs in more than its limits"),
-                (("--remember", "1MiB"), {"match": {"path": "/x"}}, "It differs in more than its"),
+                (("--remember", "1MiB"), {"key": "header:X-User"}, "It differs in key."),
+                (("--remember", "1MiB"), {"cost": 2}, "It differs in cost."),
+                (("--remember", "1MiB"), {"match": {"path": "/x"}}, "It differs in match."),
+                (("--remember", "1MiB"), {"window": "1d"}, "Its windows reach back 1d, and the"),
                 (("--remember", "1MiB"), {"id": "none"}, "The rule is not in force")):
             with self.subTest(why), Weir("--threads", "1", *memory, config=FILE) as weir:
                 rule = {"id": "login", "limit": 5, "window": "1m", "key": "client",
@@ -92,8 +151,9 @@ class DryRun(unittest.TestCase):
             with weir.connect() as connection:
                 for i in range(2_000):
                     connection.check(key=f"k{i % 50}", rule="api")
+            judged(weir, {"id": "api", "algorithm": "sliding_log", "limit": 9, "window": "1s"})
             seen = []
-            body = b"id: api\nalgorithm: sliding_log\nlimit: 30\nwindow: 1h\n"
+            body = b"id: api\nalgorithm: sliding_log\nlimit: 30\nwindow: 1s\n"
 
             def judge_often():
                 for _ in range(5):
@@ -113,19 +173,19 @@ class DryRun(unittest.TestCase):
     def test_a_file_is_judged_by_a_running_server(self):
         with Weir("--threads", "1", "--remember", "4MiB", config=FILE) as weir, \
                 tempfile.TemporaryDirectory() as folder:
-            for _ in range(30):
-                weir.check(key="a", rule="api")
+            spend(weir, "api", *[20] * 20, *[1] * 10)
+            judged(weir, {"id": "api", "algorithm": "sliding_log", "limit": 9, "window": "1s"})
             path = pathlib.Path(folder, "next.yaml")
             path.write_text(FILE.replace("limit: 100", "limit: 10").replace("key: client, ", ""),
                             encoding="utf-8")
             code, out, err = run_weir("validate", path, "--against", weir.url)
             self.assertEqual((code, err), (0, ""))
-            self.assertRegex(out, "rule 'api': would have denied 20 requests of 1 key out of 30 "
-                                  "requests of 1 key, in the last .*s \\(1 of 1 keys "
+            self.assertRegex(out, "rule 'api': would have denied 20 requests of 20 keys out of 30 "
+                                  "requests of 30 keys, in the last .*s \\(1 of 1 keys "
                                   "remembered\\)\n"
-                                  "  newly denied: 20 requests of 1 key; newly allowed: 0 .*\n"
-                                  "  an exact log would have allowed 0 of those denied\n"
-                                  "rule 'login': not known. It differs in more")
+                                  "  newly denied: 20 requests of 20 keys; newly allowed: 0 .*\n"
+                                  "  an exact log would have allowed 0 of those over the limit\n"
+                                  "rule 'login': not known. It differs in key. ")
             self.assertNotIn("burst", out)
             code, out, _ = run_weir("validate", weir.config_path, "--against", weir.url)
             self.assertEqual(code, 0)

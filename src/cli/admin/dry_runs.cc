@@ -26,14 +26,19 @@ std::string lines_of(const json::value& run) {
     return line + "not known. " + sentence_of(*why) + "\n";
   }
   const auto& wanted = run.at("wanted");
+  const auto& spared = wanted.at("spared");
+  const bool spares = spared.at("requests").to_number<std::size_t>() > 0;
   return line + "would have denied " + counts_of(wanted.at("denied")) + " out of " +
          counts_of(run.at("asked")) + ", in the last " +
          in_words(run.at("seconds").to_number<double>()) + " (1 of " +
          text_of(run.at("one_key_of")) +
          " keys remembered)\n  newly denied: " + counts_of(run.at("newly_denied")) +
          "; newly allowed: " + counts_of(run.at("newly_allowed")) +
+         (spares
+              ? "\n  would be denied, but pass in shadow or outside enforce: " + counts_of(spared)
+              : "") +
          "\n  an exact log would have allowed " + text_of(wanted.at("too_early")) +
-         " of those denied\n";
+         " of those over the limit\n";
 }
 
 }  // namespace

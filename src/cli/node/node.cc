@@ -263,7 +263,8 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             traffic_) {
   if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
   if (const auto bytes = settings.remember_bytes; bytes > 0) {
-    rule_changer_.remember_in(recent_asks_.emplace(bytes, settings.threads, clock_.now()),
+    rule_changer_.remember_in(recent_asks_.emplace(bytes, settings.threads, clock_.now(),
+                                                   settings.fleet ? nullptr : &hasher_),
                               settings.values->precise_keys);
   }
   switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));

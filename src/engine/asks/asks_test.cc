@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/testing/asks_fixture.h"
+#include "engine/testing/late_store.h"
 #include "observe/keys/recent_asks.h"
 
 namespace weir {
@@ -237,7 +238,11 @@ TEST_F(RememberedAsksTest, AreThoseThatALimitDecides) {
   hit(rule, "a", 3);
   hit(rule, "a", 8);
   EXPECT_EQ(remembered(rule), (Costs{3, 8})) << "denied or not";
-  for (const char* key : {"special", "friend", "foe"}) hit(rule, key);
+  hit(rule, "special");
+  const auto place = static_cast<std::uint16_t>(rule.place_of("special"));
+  EXPECT_EQ(recent_.of(1, kStart, 100, now_).asks.back().place, place);
+  EXPECT_EQ(remembered(rule), Costs{1}) << "its own limits decide";
+  for (const char* key : {"friend", "foe"}) hit(rule, key);
   decide(Operation::kLook, {{.rule = &rule, .key = "a"}});
   decide(Operation::kReset, {{.rule = &rule, .key = "a"}});
   hit({.id = "nameless", .quota = quota(10)});
@@ -245,6 +250,18 @@ TEST_F(RememberedAsksTest, AreThoseThatALimitDecides) {
   decide(Operation::kCharge, {{.rule = &rule, .key = "b", .cost = 7}});
   hit(rule, "b", -2);
   EXPECT_EQ(remembered(rule), (Costs{7, -2}));
+}
+
+// Nodes may change how they hash keys, so that nobody finds these again.
+TEST_F(RememberedAsksTest, AreNoneOfKeysWithLimitsOfTheirOwnInAFleet) {
+  TestFleet fleet(*store_, Mode::kLocal);
+  engine_.join(fleet, [] {});
+  Rule rule{.id = "r", .quota = quota(10), .number = 1};
+  rule.overrides["special"] = {quota(1)};
+  hit(rule, "special");
+  EXPECT_EQ(remembered(rule), Costs());
+  hit(rule, "a");
+  EXPECT_EQ(remembered(rule), Costs{1});
 }
 
 TEST_F(RememberedAsksTest, AreNoneOfARequestThatAnotherRuleDenies) {

@@ -276,7 +276,8 @@ void Conclusion::report(const Item& item) {
 }
 
 // Whether another limit might have decided otherwise. It might not of a request that another rule
-// denies, of a key with limits of its own, nor of who was blocked by hand.
+// denies, nor of who was blocked by hand. In a fleet nobody can tell later which keys had limits of
+// their own.
 // REQUIRES: item.ask.rule is set.
 bool Conclusion::is_for_limits(const Item& item) const {
   const Rule& rule = *item.ask.rule;
@@ -284,7 +285,8 @@ bool Conclusion::is_for_limits(const Item& item) const {
   const Answer::Cause cause = item.answer.cause;
   const bool blocks_itself = cause == Answer::Cause::kBlocked && !rule.denial.blocks.empty();
   if (cause != Answer::Cause::kCounted && !blocks_itself) return false;
-  if (!rule.overrides.empty() && rule.overrides.contains(item.ask.key)) return false;
+  const bool has_own = engine_.fleet() != nullptr && rule.overrides.contains(item.ask.key);
+  if (has_own) return false;
   if (operation_ != Operation::kSpendAll || item.is_apart()) return true;
   return std::ranges::none_of(round_.items(), [&](const auto& other) {
     return other.get() != &item && other->answer.over && !other->is_shadow();
@@ -297,6 +299,7 @@ void Conclusion::remember_asks(CoreRecentAsks& memory) {
     if (!is_wanted(item, memory) || !is_for_limits(item)) continue;
     memory.add({.key = remembered_key(item),
                 .tier = RecentAsk::tier_named(item.ask.tier),
+                .place = static_cast<std::uint16_t>(item.ask.rule->place_of(item.ask.key)),
                 .rule = static_cast<std::uint16_t>(item.ask.rule->number),
                 .operation = operation_ == Operation::kCharge ? operation_ : item.own,
                 .cost = item.ask.cost,

@@ -38,7 +38,8 @@ void CoreRecentAsks::set_shift(Instant now) noexcept {
   slow_from_ = now + kSlow;
 }
 
-RecentAsks::RecentAsks(std::size_t bytes, std::size_t cores, Instant now) : began_(now) {
+RecentAsks::RecentAsks(std::size_t bytes, std::size_t cores, Instant now, const KeyHasher* hasher)
+    : began_(now), hasher_(hasher) {
   for (std::size_t i = 0; i < cores; ++i) cores_.emplace_back(bytes / cores, now);
 }
 

@@ -36,6 +36,7 @@
 #include "base/huge_array.h"
 #include "base/text_hash.h"
 #include "observe/keys/key_report.h"
+#include "weir/key.h"
 #include "weir/store.h"
 #include "weir/time.h"
 
@@ -43,8 +44,9 @@ namespace weir {
 
 // 32 bytes without a text.
 struct RecentAsk {
-  std::uint64_t key = 0;   // its hash
-  std::uint32_t tier = 0;  // as tier_named()
+  std::uint64_t key = 0;    // its hash
+  std::uint16_t tier = 0;   // as tier_named()
+  std::uint16_t place = 0;  // of the key, where a rule in part begins to spare
   std::uint16_t rule = 0;
   std::uint8_t shift = 0;                       // the ring's
   Operation operation = Operation::kSpendEach;  // or kCharge, kDrain
@@ -52,8 +54,8 @@ struct RecentAsk {
   Instant at{};
 
   // Of this process alone. 0: none.
-  static std::uint32_t tier_named(std::string_view name) {
-    return name.empty() ? 0 : static_cast<std::uint32_t>(TextHash()(name)) | 1;
+  static std::uint16_t tier_named(std::string_view name) {
+    return name.empty() ? 0 : static_cast<std::uint16_t>(TextHash()(name) | 1);
   }
 };
 
@@ -74,7 +76,9 @@ class CoreRecentAsks {
     // The second word, as it lies in memory.
     const std::uint64_t shift = shift_.load(kRelaxed);
     const auto operation = static_cast<std::uint64_t>(ask.operation);
-    place[1].store(ask.tier | std::uint64_t{ask.rule} << 32 | shift << 48 | operation << 56,
+    const std::uint64_t place_of_key = ask.place;
+    place[1].store(ask.tier | place_of_key << 16 | std::uint64_t{ask.rule} << 32 | shift << 48 |
+                       operation << 56,
                    kRelaxed);
     place[2].store(static_cast<std::uint64_t>(ask.cost), kRelaxed);
     place[3].store(static_cast<std::uint64_t>(ask.at.time_since_epoch().count()), kRelaxed);
@@ -134,10 +138,12 @@ class RecentAsks {
   static constexpr std::size_t kBytesMin = std::size_t{1} << 20;
   static constexpr Duration kSpan = std::chrono::minutes(10);
 
-  // Throws std::bad_alloc.
-  RecentAsks(std::size_t bytes, std::size_t cores, Instant now);
+  // `hasher`: of the keys' names, for as long as this lives; null: others may follow it. Throws
+  // std::bad_alloc.
+  RecentAsks(std::size_t bytes, std::size_t cores, Instant now, const KeyHasher* hasher = nullptr);
 
   CoreRecentAsks& core(std::size_t index) { return cores_[index]; }
+  const KeyHasher* hasher() const { return hasher_; }
 
   struct Found {
     std::vector<RecentAsk> asks;  // in the order of their times
@@ -151,6 +157,7 @@ class RecentAsks {
 
  private:
   const Instant began_;
+  const KeyHasher* const hasher_;
   std::deque<CoreRecentAsks> cores_;
 };
 

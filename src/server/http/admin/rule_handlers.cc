@@ -335,6 +335,13 @@ void write_count(JsonWriter& json, std::string_view name, const DryRun::Count& c
   json.end_object();
 }
 
+// Without the brace at its end.
+void write_outcome(JsonWriter& json, const DryRun::Outcome& outcome) {
+  json.begin_object().field("limit", outcome.limit);
+  write_count(json, "denied", outcome.denied);
+  write_count(json, "spared", outcome.spared);
+}
+
 void write_dry_run(JsonWriter& json, const DryRun& run) {
   json.begin_object().field("rule", run.rule);
   if (!run.unknown.empty()) {
@@ -344,8 +351,7 @@ void write_dry_run(JsonWriter& json, const DryRun& run) {
   json.field("seconds", run.over).field("one_key_of", run.one_key_of);
   for (const auto& [name, outcome] :
        {std::pair("in_force", &run.in_force), {"wanted", &run.wanted}}) {
-    json.key(name).begin_object().field("limit", outcome->limit);
-    write_count(json, "denied", outcome->denied);
+    write_outcome(json.key(name), *outcome);
     json.field("too_early", outcome->too_early).end_object();
   }
   write_count(json, "asked", run.asked);
@@ -353,8 +359,7 @@ void write_dry_run(JsonWriter& json, const DryRun& run) {
   write_count(json, "newly_allowed", run.newly_allowed);
   json.key("curve").begin_array();
   for (const DryRun::Outcome& point : run.curve) {
-    json.begin_object().field("limit", point.limit);
-    write_count(json, "denied", point.denied);
+    write_outcome(json, point);
     json.end_object();
   }
   json.end_array().end_object();
