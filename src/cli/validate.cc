@@ -21,6 +21,7 @@
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
 #include "config/rules/rule_config.h"
+#include "config/rules/rule_words.h"
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
 #include "store/memory/packing.h"
@@ -78,20 +79,26 @@ void print_promises(const Config& config, std::int64_t nodes) {
   const StoreSettings& store = config.settings->store;
   for (const Rule& rule : config.rules) {
     if (rule.effect != Rule::Effect::kLimit) continue;
+    const std::string_view unbounded = why_unbounded(rule);
+    const std::string for_whom =
+        rule.enforced_percent == 100
+            ? ""
+            : fmt::format(", for {} % of the keys; the others are not denied",
+                          rule.enforced_percent);
     const Mode mode = rule.mode.value_or(store.redis.empty() ? Mode::kLocal : store.mode);
     const std::size_t threads = mode == Mode::kAsync ? config.settings->threads.value_or(1) : 1;
     const std::int64_t counters = nodes * static_cast<std::int64_t>(threads);
     for_each_limits(rule, [&](std::span<const Quota> limits) {
       for (const Quota& quota : limits) {
         const auto add = [&](const std::string& limit, const Promise& promise) {
+          const std::string under = share_of(promise.under, quota.limit()) + for_whom;
           lines.push_back({printable(rule.id), limit, std::string(mode_name(mode)),
-                           share_of(promise.over, quota.limit()),
-                           share_of(promise.under, quota.limit())});
+                           unbounded.empty() ? share_of(promise.over, quota.limit()) : "no bound",
+                           unbounded.empty() ? under : std::string(unbounded)});
         };
         add(describe(quota), promise_of(quota, mode, counters));
         const bool may_be_precise = config.settings->precise_keys > 0 && mode == Mode::kLocal &&
-                                    quota.algorithm() == Algorithm::kSlidingWindow &&
-                                    Packing::fits(quota);
+                                    Packing::may_be_precise(quota) && unbounded.empty();
         if (may_be_precise) {
           add("  a node's precise keys, give or take " + format_duration(precise_grain(quota)),
               precise_promise_of(quota));

@@ -111,6 +111,17 @@ class Validate(unittest.TestCase):
          "rule  limit                      mode    over, at most  denied below, at most\n"
          "a     sliding_window 100 per 1m  leased  99 (99 %)      100 (100 %)\n"
          "b     sliding_window 5 per 1m    local   13 (260 %)     5 (100 %)\n"),
+        ("rules: [{id: a, limit: 5, window: 1m, shadow: true}, {id: b, limit: 5, window: 1m, "
+         "enabled: false}, {id: c, limit: 5, window: 1m, enforce: 10%}, {id: d, limit: 5, "
+         "window: 1m, overdraft: true}, {id: e, limit: 5, window: 1m, enforce: 0%}]\n",
+         ("--promises", "--nodes", "1"), 0,
+         "a     sliding_window 5 per 1m  local  no bound       it is in shadow\n"
+         "b     sliding_window 5 per 1m  local  no bound       it is disabled\n"
+         "c     sliding_window 5 per 1m  local  4 (80 %)       5 (100 %), for 10 % of the keys; "
+         "the others are not denied\n"
+         "d     sliding_window 5 per 1m  local  no bound       costs count whether or not they "
+         "fit\n"
+         "e     sliding_window 5 per 1m  local  no bound       it is in shadow\n"),
     )
 
     def test_files(self):

@@ -153,6 +153,13 @@ WrittenRule written_rule(std::string_view text) {
   return rule;
 }
 
+std::string_view why_unbounded(const Rule& rule) {
+  if (!rule.enabled) return "it is disabled";
+  if (rule.shadow) return "it is in shadow";
+  const bool lends = rule.overdraft != Rule::Overdraft::kNone;
+  return lends ? "costs count whether or not they fit" : "";
+}
+
 RuleWords words_of(const Rule& rule, const WrittenRule& written) {
   return {.requests = requests_text(rule, written),
           .key = key_text(rule, written),

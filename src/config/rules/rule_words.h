@@ -35,4 +35,7 @@ struct RuleWords {
 };
 RuleWords words_of(const Rule& rule, const WrittenRule& written);
 
+// Why no number bounds what a key gets, as a phrase: "it is in shadow". Empty: one does.
+std::string_view why_unbounded(const Rule& rule);
+
 }  // namespace weir

@@ -58,6 +58,10 @@ class Packing {
   explicit Packing(Instant base) : base_us_(epoch_us(base)) {}
 
   static bool fits(const Quota& quota);
+  // Whether a key of it may be precise (fine_counts.h).
+  static bool may_be_precise(const Quota& quota) {
+    return quota.algorithm() == Algorithm::kSlidingWindow && fits(quota);
+  }
 
   SlotWord::Payload pack(const Quota& quota, const algo::FixedWindowState& state) const {
     const int shift = shift_of(quota);

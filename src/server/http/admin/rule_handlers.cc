@@ -126,7 +126,10 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
 // Limits in the order in which the words have them: the rule's own, then those of its tiers.
 void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine,
                  Instant now) {
-  if (rule.effect == Rule::Effect::kLimit) {
+  const std::string_view unbounded = why_unbounded(rule);
+  if (rule.effect == Rule::Effect::kLimit && !unbounded.empty()) {
+    words.limits += ", without a bound: " + std::string(unbounded);
+  } else if (rule.effect == Rule::Effect::kLimit) {
     const Mode mode = engine.mode_for(rule.mode);
     std::string above;
     std::string below;
