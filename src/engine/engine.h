@@ -175,6 +175,9 @@ class Engine {
   // Judges requests of some keys, and outlives the engine. Null: nobody does.
   ErrorBar* error_bar = nullptr;
 
+  // Whether the local store may count a key of the quota precisely. Null: it counts none so.
+  bool (*may_be_precise)(const Quota&) = nullptr;
+
   // The figures of this core.
   CoreTraffic& traffic() { return traffic_; }
   // The credits of keys whose rules deny in proportion.

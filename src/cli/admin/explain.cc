@@ -95,6 +95,14 @@ std::string_view remedy_of(std::string_view decided_by, bool waits) {
                : "raise the limit";
 }
 
+// How far over its limit the key may be at this moment, as nodes share it; empty: they do not.
+std::string over_text(const json::object& counter) {
+  const auto* const over = counter.if_contains("over_now_max");
+  if (over == nullptr) return {};
+  if (over->is_null()) return "  nobody knows how far over at this moment: nodes decide alone\n";
+  return "  at this moment at most " + text_of(*over) + " over as nodes share it\n";
+}
+
 // What the counter says, until when, and what would let the key pass.
 std::string counter_text(const json::object& counter) {
   const std::string_view decided_by = counter.at("decided_by").as_string();
@@ -112,7 +120,7 @@ std::string counter_text(const json::object& counter) {
   if (const auto* const choice = counter.if_contains("on_store_failure")) {
     text += ", Redis has not answered and on_store_failure is " + text_of(*choice);
   }
-  if (decided_by == "store_failure") return text + "\n";
+  if (decided_by == "store_failure") return text + "\n" + over_text(counter);
   const auto* const drops = counter.if_contains("drops_percent");
   if (drops && drops->to_number<int>() > 0) {
     text += denies ? ", as are " + text_of(*drops) + " % of its requests"
@@ -134,13 +142,13 @@ std::string counter_text(const json::object& counter) {
   if (promise != nullptr && decided_by == "counter" && !is_shadow) {
     text += "  at worst " + text_of(promise->at("over_max")) + " above the limit, or denied " +
             text_of(promise->at("under_max")) + " below it\n";
+    if (const auto* const precise = promise->as_object().if_contains("precise")) {
+      text += "  if it is precise " + text_of(precise->at("over_max")) +
+              " above or below, give or take " +
+              in_words(precise->at("within_seconds").to_number<double>()) + "\n";
+    }
   }
-  if (const auto* const over = counter.if_contains("over_now_max")) {
-    text += over->is_null()
-                ? "  nobody knows how far over at this moment: nodes decide alone\n"
-                : "  at this moment at most " + text_of(*over) + " over as nodes share it\n";
-  }
-  return text;
+  return text + over_text(counter);
 }
 
 // Counts the requests that were denied, or those that passed in shadow. What the node has forgotten

@@ -24,6 +24,7 @@
 #include "server/http/check/check_routes.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
+#include "store/memory/packing.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -282,8 +283,10 @@ std::optional<Fault> Node::listen() {
   const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now()));
   for (std::size_t i = 0; i < settings_.threads; ++i) {
     cores_.push_back(std::make_unique<CoreParts>(*this, rulebook_.rules(), seed + i));
-    cores_.back()->engine.error_bar = &error_bar_;
-    if (recent_asks_) cores_.back()->engine.remember_in(recent_asks_->core(i));
+    Engine& engine = cores_.back()->engine;
+    engine.error_bar = &error_bar_;
+    if (settings_.values->precise_keys > 0) engine.may_be_precise = Packing::may_be_precise;
+    if (recent_asks_) engine.remember_in(recent_asks_->core(i));
   }
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {
@@ -461,10 +464,9 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// The change of rules is answered when every core has them: then the next request on any
-// connection is decided by them. Cores have no rules to replace before the server is there. A core
-// that misses the message for want of memory finds the rules when it next looks at the wall clock,
-// within a second.
+// The change of rules is answered when every core has them: the next request on any connection is
+// decided by them. Cores have none to replace before the server is there. A core that misses the
+// message for want of memory finds the rules within a second, when it looks at the wall clock.
 void Node::announce_rules() noexcept {
   if (server_ == nullptr) return;
   const auto use_rules = [this](std::size_t core) { cores_[core]->use_rules(rulebook_.rules()); };

@@ -133,17 +133,24 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
   json.field("on_store_failure", kOnStoreFailureNames[choice]);
 }
 
-// Writes how far the limit may be off at worst, and how far over it a key with so much left may be
-// now. While Redis is away nobody knows.
+// Writes how far the limit may be off at worst while Redis answers, and how far over it a key with
+// so much left may be now. What this node has left alone says nothing of that.
 void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
                    std::int64_t left, const Shown& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
-  if (answer.is_alone) return;
-  const SharingFacts facts = sharing_of(with.engine, quota, with.now);
+  SharingFacts facts = sharing_of(with.engine, quota, with.now);
+  facts.is_whole = facts.is_whole && !answer.is_alone;
+  OverNow over = over_now_of(with.engine, *ask.rule, quota, facts);
+  if (answer.is_alone) return write_over_now(json, over);
   const Promise promise = promise_of(quota, with.engine.mode_for(ask.rule->mode), facts);
   json.key("promise").begin_object().field("over_max", promise.over);
-  json.field("under_max", promise.under).field("nodes", facts.nodes).end_object();
-  OverNow over = over_now_of(with.engine, *ask.rule, quota, with.now);
+  json.field("under_max", promise.under).field("nodes", facts.nodes);
+  if (const auto precise = precise_promise_of(with.engine, *ask.rule, quota)) {
+    json.key("precise").begin_object().field("over_max", precise->over);
+    json.field("under_max", precise->under).field("within_seconds", precise_grain(quota));
+    json.end_object();
+  }
+  json.end_object();
   if (over.units) over.units = std::max<std::int64_t>(0, *over.units - left);
   write_over_now(json, over);
 }

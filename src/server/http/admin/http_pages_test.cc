@@ -428,8 +428,38 @@ TEST_F(HttpOverNow, IsSaidOfEachRuleThatNodesShare) {
   const std::string rule = door_.ask(get("/v1/explain?rule=copied&key=a")).body;
   EXPECT_NE(rule.find(R"("over_now_max":0,"over_now_percent":0)"), std::string::npos) << rule;
   fleet_.facts.is_whole = false;
+  const std::string cut = door_.ask(get("/v1/explain?rule=leased&key=a")).body;
+  EXPECT_NE(cut.find(R"("over_now_max":3000,)"), std::string::npos) << "all is left of " << cut;
   EXPECT_EQ(over("copied"), 2 * 2'000);
   EXPECT_EQ(over("leased"), 2 * 2'000);
+}
+
+TEST_F(HttpOverNow, SaysWhatHoldsOfPreciseKeys) {
+  const auto precise = [&](std::string_view rule) {
+    const auto said =
+        json::parse(door_.ask(get("/v1/explain?rule=" + std::string(rule) + "&key=a")).body);
+    const auto& promise = said.at_pointer("/applies/0/promise").as_object();
+    return promise.contains("precise") ? promise.at("precise") : json::value();
+  };
+  EXPECT_EQ(precise("local"), nullptr) << "no key is precise";
+  door_.engine.may_be_precise = [](const Quota&) { return true; };
+  EXPECT_EQ(json::serialize(precise("local")),
+            R"({"over_max":250,"under_max":250,"within_seconds":2.34375E-1})");
+  EXPECT_EQ(precise("leased"), nullptr) << "copies say what they do";
+}
+
+// It may be the first to see that Redis is away. What it has left alone is no part of the bound.
+TEST_F(HttpOverNow, IsSaidByANodeThatDecidesAlone) {
+  TestDoor door({.rules = {rule("strict", Mode::kStrict)}, .access = {}});
+  TestFleet::NothingAtHand gone;
+  TestFleet fleet(gone);
+  fleet.nodes = 3;
+  door.engine.join(fleet, [] {});
+  const auto said = json::parse(door.ask(get("/v1/explain?rule=strict&key=a")).body);
+  const json::object& strict = said.at_pointer("/applies/0").as_object();
+  EXPECT_EQ(strict.at("on_store_failure"), "local");
+  EXPECT_EQ(strict.at("over_now_max"), 2 * 2'000);
+  EXPECT_FALSE(strict.contains("promise")) << "that is while Redis answers";
 }
 
 }  // namespace

@@ -40,6 +40,28 @@ TEST(HttpRules, SayOfEachLimitHowFarItMayBeOff) {
             std::string::npos);
 }
 
+TEST(HttpRules, SayWhereNoNumberBoundsThem) {
+  const Rule login{.id = "login",
+                   .quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)})};
+  const auto limits_of = [&](auto change, bool (*may_be_precise)(const Quota&) = nullptr) {
+    Rule rule = login;
+    change(rule);
+    TestDoor door({.rules = {rule}});
+    door.engine.may_be_precise = may_be_precise;
+    const std::string body = door.ask(get(kPath)).body;
+    const auto begin = body.find(R"("limits":")") + 10;
+    return body.substr(begin, body.find('"', begin) - begin);
+  };
+  EXPECT_EQ(limits_of([](Rule& rule) { rule.shadow = true; }),
+            "5 per 1m, without a bound: it is in shadow");
+  EXPECT_EQ(limits_of([](Rule& rule) { rule.overdraft = Rule::Overdraft::kAll; }),
+            "5 per 1m, without a bound: costs count whether or not they fit");
+  EXPECT_EQ(limits_of([](Rule& rule) { rule.enforced_percent = 10; }),
+            "5 per 1m, off by 4 above or 5 below at worst");
+  EXPECT_EQ(limits_of([](Rule&) {}, [](const Quota&) { return true; }),
+            "5 per 1m, off by 4 (precise keys 1, give or take 235ms) above or 5 below at worst");
+}
+
 TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {
   TestDoor door(
       {.rules = {{.id = "login",

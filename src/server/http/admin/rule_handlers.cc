@@ -138,6 +138,12 @@ void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engi
         const auto [over, under] = promise_of(limit, mode, sharing_of(engine, limit, now));
         above += (above.empty() ? "" : ", ") + std::to_string(over);
         below += (below.empty() ? "" : ", ") + std::to_string(under);
+        if (const auto precise = precise_promise_of(engine, rule, limit)) {
+          above +=
+              " (precise keys " + std::to_string(precise->over) + ", give or take " +
+              format_duration(std::chrono::ceil<std::chrono::milliseconds>(precise_grain(limit))) +
+              ")";
+        }
       }
     };
     add(rule.own_limits());

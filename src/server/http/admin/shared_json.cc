@@ -24,13 +24,13 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
 
 }  // namespace
 
-OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota, Instant now) {
+OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
+                    const SharingFacts& facts) {
   const Mode mode = engine.mode_for(rule.mode);
   const bool is_shared = engine.fleet() != nullptr && mode != Mode::kLocal &&
                          rule.effect == Rule::Effect::kLimit && !rule.is_proportional &&
                          !quota.is_never_over();
   if (!is_shared) return {};
-  const SharingFacts facts = engine.fleet()->sharing(quota, now);
   return {.is_shared = true,
           .units = over_now(quota, mode, rule.on_store_failure, facts),
           .limit = std::max<std::int64_t>(1, quota.limit())};
@@ -39,7 +39,7 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota, 
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now) {
   OverNow most;
   for (const Quota& quota : rule.own_limits()) {
-    const OverNow over = over_now_of(engine, rule, quota, now);
+    const OverNow over = over_now_of(engine, rule, quota, sharing_of(engine, quota, now));
     if (!over.is_shared || !over.units) return over;
     if (!(over.percent() < most.percent())) most = over;
   }

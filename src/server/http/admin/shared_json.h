@@ -26,6 +26,14 @@ inline SharingFacts sharing_of(const Engine& engine, const Quota& quota, Instant
   return engine.fleet() == nullptr ? SharingFacts() : engine.fleet()->sharing(quota, now);
 }
 
+// What the promise is of precise keys. Nothing: none is.
+inline std::optional<Promise> precise_promise_of(const Engine& engine, const Rule& rule,
+                                                 const Quota& quota) {
+  const bool is_local = engine.mode_for(rule.mode) == Mode::kLocal;
+  const bool may_be = is_local && engine.may_be_precise != nullptr && engine.may_be_precise(quota);
+  return may_be ? std::optional(precise_promise_of(quota)) : std::nullopt;
+}
+
 // By how much the sharing of a rule's limit may exceed it at this moment (rules/promise.h).
 struct OverNow {
   bool is_shared = false;               // else there is nothing to say
@@ -34,7 +42,8 @@ struct OverNow {
 
   std::optional<double> percent() const;
 };
-OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota, Instant now);
+OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
+                    const SharingFacts& facts);
 // Of the own limit of the rule which that exceeds most.
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now);
 // Its fields, if it is shared.
