@@ -131,6 +131,9 @@ class NeverOver final : public Check {
     const Quota& quota = world_.rules()[part.rule].quota;
     const bool is_early = epoch_us(last.to) % quota.window().count() < kEarly.count();
     if (!is_early && ++answers_ % kOneOf != 0) return;
+    const Instant from = std::max(next_look_, world_.now() - kLooksAtOnce * kLookEvery);
+    if (from > world_.now()) return;
+    next_look_ = from + kLookEvery;
     const std::int64_t admitted = count->admitted(quota, last.to);
     const auto left = world_.left_in_redis(part.rule, part.key, RedisServer::Script::kIfKnown);
     if (!left || admitted <= quota.limit() - *left + forgiven) return;
@@ -196,8 +199,12 @@ class NeverOver final : public Check {
 
   static constexpr Duration kEarly = std::chrono::milliseconds(100);
   static constexpr std::uint64_t kOneOf = 16;
+  // So that a flood is not looked at all the time.
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(2);
+  static constexpr int kLooksAtOnce = 16;
 
   std::uint64_t answers_ = 0;
+  Instant next_look_{};
   ByKey<Key> keys_;
   ByKey<Charges> charges_;
   ByKey<Forgiven> lost_;
