@@ -26,7 +26,6 @@
 namespace weir {
 
 inline constexpr std::size_t kNumberTextMax = kDecimalMax;
-inline constexpr std::size_t kSecondsTextMax = 21;  // -9223372036854.775808
 
 class TextWriter {
  public:

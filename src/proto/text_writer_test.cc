@@ -59,7 +59,6 @@ TEST(TextWriter, SecondsHaveNoDecimalsToSpare) {
   EXPECT_EQ(seconds(999'999us), "0.999999");
   EXPECT_EQ(seconds(7s + 100'200us), "7.1002");
   EXPECT_EQ(seconds(Duration::max()), "9223372036854.775807");
-  EXPECT_LT(seconds(Duration::max()).size(), kSecondsTextMax);
 }
 
 TEST(TextWriterDeathTest, EndsTheProgramWhereABoundWasTooSmall) {

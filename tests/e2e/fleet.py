@@ -77,9 +77,6 @@ class Load:
         self._process.kill()
         self._process.communicate()
 
-    def is_running(self):
-        return self._process.poll() is None
-
     def result(self):
         said, complaint = self._process.communicate(timeout=2 * DEADLINE_S)
         assert self._process.returncode == 0, complaint

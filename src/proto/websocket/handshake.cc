@@ -69,7 +69,7 @@ Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue>
   }
   const std::string_view key = find_header(fields, "sec-websocket-key").value_or("");
   if (count_of(fields, "sec-websocket-key") != 1 || !is_key(key)) return kBadKey;
-  return Accepted{accept_of(key)};
+  return accept_of(key);
 }
 
 }  // namespace weir::websocket

@@ -10,21 +10,16 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/name_value.h"
 #include "proto/http/http1_head.h"
+#include "weir/result.h"
 
 namespace weir::websocket {
 
-// What Sec-WebSocket-Accept is to say.
-struct Accepted {
-  std::string key;
-};
-
-// Either, or a refusal, whose status is 400 or 426. A reply with 426 says `Upgrade: websocket` and
-// `Sec-WebSocket-Version: 13`.
-using Handshake = std::variant<Accepted, http1::Refusal>;
+// What Sec-WebSocket-Accept is to say, or a refusal, whose status is 400 or 426. A reply with 426
+// says `Upgrade: websocket` and `Sec-WebSocket-Version: 13`.
+using Handshake = Result<std::string, http1::Refusal>;
 
 // `fields` are those of `head`.
 Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue> fields);

@@ -53,8 +53,7 @@ class WideStore {
   WideStore(std::size_t max_keys, std::size_t log_entries_max);
 
   // Makes zeros the memory of a store that processes share, before any of them uses it.
-  // REQUIRES: aligned to a cache line, room for kSharedMin bytes
-  static constexpr std::size_t kSharedMin = std::size_t{16} << 10;
+  // REQUIRES: aligned to a cache line, room for 16 KiB
   static void format(std::span<std::byte> memory);
   // Takes part in it.
   explicit WideStore(std::span<std::byte> memory);

@@ -97,15 +97,6 @@ std::uint64_t JsonBody::number(std::string_view field) {
   return static_cast<std::uint64_t>(value->get_int64());
 }
 
-bool JsonBody::boolean(std::string_view field) {
-  const json::value* const value = find(field);
-  if (value == nullptr || !value->is_bool()) {
-    reject(field, "true or false");
-    return false;
-  }
-  return value->get_bool();
-}
-
 void JsonBody::reject(std::string_view field, std::string_view expected) {
   if (!problem_) problem_ = invalid_field(field, expected);
 }

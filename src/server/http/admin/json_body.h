@@ -44,8 +44,6 @@ class JsonBody {
   std::vector<NameValue> texts(std::string_view field);
   // A whole number from 1 up that must be there.
   std::uint64_t number(std::string_view field);
-  // True or false, and must be there.
-  bool boolean(std::string_view field);
 
   void reject(std::string_view field, std::string_view expected);
   const std::optional<Problem>& problem() const { return problem_; }

@@ -150,10 +150,11 @@ void upgrade(const Console& console, Exchange& exchange, const AccessClaim& clai
 void open_live(const Console& console, Exchange& exchange) {
   HttpCore& core = console.core;
   const auto handshake = websocket::shake_hands(exchange.head, exchange.headers);
-  if (const auto* refusal = std::get_if<http1::Refusal>(&handshake)) {
-    const bool lacks_upgrade = refusal->status == 426;
+  if (!handshake) {
+    const http1::Refusal& refusal = handshake.error();
+    const bool lacks_upgrade = refusal.status == 426;
     return core.reply_problem(
-        exchange, http_problem(refusal->status, refusal->detail),
+        exchange, http_problem(refusal.status, refusal.detail),
         lacks_upgrade ? std::span<const NameValue>(kHowToUpgrade) : std::span<const NameValue>());
   }
   if (refuse_figures(console, exchange)) return;
@@ -162,7 +163,7 @@ void open_live(const Console& console, Exchange& exchange) {
     return core.reply_problem(exchange,
                               http_problem(403, "A page of another origin may not listen here."));
   }
-  upgrade(console, exchange, claim, std::get<websocket::Accepted>(handshake).key);
+  upgrade(console, exchange, claim, *handshake);
 }
 
 void show_live_json(const Console& console, Exchange& exchange) {
