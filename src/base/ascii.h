@@ -50,11 +50,13 @@ inline bool equal_words_ignoring_case(const char* one, const char* other,
     return starts_equal_ignoring_case<Half>(one, other) &&
            starts_equal_ignoring_case<Half>(one + last, other + last);
   }
+  // Names that are alike differ at their ends: X-Forwarded-For, X-Forwarded-Uri.
   const std::size_t last = size - sizeof(Word);
+  if (!starts_equal_ignoring_case<Word>(one + last, other + last)) return false;
   for (std::size_t at = 0; at < last; at += sizeof(Word)) {
     if (!starts_equal_ignoring_case<Word>(one + at, other + at)) return false;
   }
-  return starts_equal_ignoring_case<Word>(one + last, other + last);
+  return true;
 }
 
 // Most texts that are compared have other lengths, which is seen where they are compared.
@@ -73,7 +75,7 @@ inline std::string to_ascii_lower(std::string_view text) {
 // Without the spaces and tabs around it.
 constexpr std::string_view trim_blanks(std::string_view text) noexcept {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  if (text.empty() || !(is_blank(text.front()) || is_blank(text.back()))) return text;  // most
+  if (text.empty() || (text.front() > ' ' && text.back() > ' ')) return text;  // most
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;

@@ -213,12 +213,14 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
   return prefix;
 }
 
+// Of the other family is no address of a v4 network, and of a v6 network only one that looks alike.
 bool IpPrefix::contains(const IpAddress& address) const {
-  if (address.is_v4() != network_.is_v4()) return false;
-  const unsigned bits = bits_ + (network_.is_v4() ? kV4Offset * 8 : 0);
   const Difference differs = difference(network_.bytes(), address.bytes());
-  if (bits <= 64) return bits == 0 || differs.high >> (64 - bits) == 0;
-  return differs.high == 0 && differs.low >> (128 - bits) == 0;
+  const bool is_v4 = network_.is_v4();
+  const unsigned bits = bits_ + (is_v4 ? kV4Offset * 8 : 0);
+  const bool holds = bits > 64 ? differs.high == 0 && differs.low >> (128 - bits) == 0
+                               : bits == 0 || differs.high >> (64 - bits) == 0;
+  return holds && (is_v4 || !address.is_v4());
 }
 
 bool contain(std::span<const IpPrefix> networks, const IpAddress& address) {

@@ -102,7 +102,9 @@ class Reading {
     const char* value_end = find_byte(colon + 1, end_, kUnprintable);
     const bool is_odd = value_end != end_ && *value_end != '\r';
     if (is_odd) value_end = end_of_value(value_end);
-    field = {.name = {at_, colon}, .value = trim_blanks({colon + 1, value_end})};
+    const char* value = colon + 1;
+    if (value != value_end && *value == ' ') ++value;  // which nearly all have
+    field = {.name = {at_, colon}, .value = trim_blanks({value, value_end})};
     if (is_odd) head_.is_printable = head_.is_printable && !has_byte(field.value, kUnprintable);
     at_ = value_end;
     const HeadStatus line = end_line();

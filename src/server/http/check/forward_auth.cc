@@ -147,16 +147,18 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   std::array told = {Told{profile.method_header}, Told{profile.uri_header},
                      Told{profile.host_header}};
   auto& [told_method, told_uri, told_host] = told;
-  const NameValue* odd = nullptr;
   for (const NameValue& header : call.headers) {
-    for (Told& field : told) field.hear(header);
-    const bool is_plain = call.is_printable || is_plain_value(header.value);
-    if (odd == nullptr && !is_plain) odd = &header;
+    told_method.hear(header);
+    told_uri.hear(header);
+    told_host.hear(header);
   }
   for (const Told& field : told) {
     if (field.count > 1) return repeated_field(field.name);
   }
-  if (odd != nullptr) return odd_field(odd->name);
+  if (!call.is_printable) {
+    const auto odd = std::ranges::find_if_not(call.headers, is_plain_value, &NameValue::value);
+    if (odd != call.headers.end()) return odd_field(odd->name);
+  }
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_behind(call.peer, call.headers, profile.client_header, trusted)};
