@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <string_view>
@@ -26,12 +25,9 @@ class Peer {
   // False when the session takes no more.
   bool say(std::string_view bytes) {
     while (!bytes.empty()) {
-      const auto space = session_->input_space();
-      if (space.empty()) return false;
-      const std::size_t size = std::min(bytes.size(), space.size());
-      std::memcpy(space.data(), bytes.data(), size);
+      const std::size_t size = feed_piece(*session_, bytes, door_.now);
+      if (size == 0) return false;
       bytes.remove_prefix(size);
-      session_->received(size, door_.now);
       take();
     }
     return !session_->finished();

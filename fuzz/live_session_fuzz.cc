@@ -4,7 +4,6 @@
 // the pongs of the read that brings it, so of a conversation that one has ended only that frame is
 // compared.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,12 +26,8 @@ struct Console {
 
   void tell() { consoles.publish(std::make_shared<const LiveMessage>("{}"), now); }
   void hear(std::string_view bytes) {
-    while (!bytes.empty() && !session.input_space().empty()) {
-      const auto space = session.input_space();
-      const std::size_t size = std::min(space.size(), bytes.size());
-      std::copy_n(bytes.data(), size, space.data());
+    while (const std::size_t size = feed_piece(session, bytes, now)) {
       bytes.remove_prefix(size);
-      session.received(size, now);
       WEIR_ASSERT(session.held() <= sizeof(LiveSession) + websocket::Frames::kBytes + kWaitingMax);
       said += drink(session, now);
     }

@@ -5,7 +5,6 @@
 // Always: no connection keeps more waiting than it may; when the store has answered, no connection
 // waits, and both doors say the same about the same counter.
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -45,13 +44,8 @@ class Connection {
 
   // As much as the session takes.
   void say(std::string_view bytes, Instant now) {
-    while (!bytes.empty()) {
-      const auto space = session_->input_space();
-      const std::size_t size = std::min(space.size(), bytes.size());
-      if (size == 0) return;
-      std::ranges::copy(bytes.substr(0, size), space.begin());
+    while (const std::size_t size = feed_piece(*session_, bytes, now)) {
       bytes.remove_prefix(size);
-      session_->received(size, now);
       hear(now);
     }
   }

@@ -31,10 +31,7 @@ struct FirstSession : EchoSession {
   }
   std::unique_ptr<Session> successor(Instant now) override {
     auto next = std::make_unique<SecondSession>();
-    if (!rest_.empty()) {
-      std::ranges::copy(rest_, next->input_space().begin());
-      next->received(rest_.size(), now);
-    }
+    feed(*next, rest_, now);
     return next;
   }
 

@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,6 +88,20 @@ class Session {
   // Those of input that wait for the rest of requests, and are moved as it comes.
   virtual std::size_t input_waiting() const { return 0; }
 };
+
+// Hands it bytes that are already here, in one piece. Returns how many it took: none if it does
+// not read now.
+inline std::size_t feed_piece(Session& session, std::string_view bytes, Instant now) {
+  const auto space = session.input_space();
+  const auto piece = bytes.substr(0, space.size());
+  std::ranges::copy(piece, space.begin());
+  if (!piece.empty()) session.received(piece.size(), now);
+  return piece.size();
+}
+// The same in as many pieces as it takes.
+inline void feed(Session& session, std::string_view bytes, Instant now) {
+  while (const std::size_t size = feed_piece(session, bytes, now)) bytes.remove_prefix(size);
+}
 
 // The other end of a connection, as far as the loop knows it.
 struct Peer {

@@ -89,12 +89,9 @@ void SniffingSession::sniff(std::size_t size, Instant now) {
 // a request by its first byte, or it would finish before it.
 void SniffingSession::deliver(std::string_view input, Instant now) {
   while (!input.empty()) {
-    const auto space = session_->input_space();
-    if (space.empty()) return;  // it is finished
-    const auto part = input.substr(0, draining_ ? 1 : space.size());
-    std::ranges::copy(part, space.begin());
-    session_->received(part.size(), now);
-    input.remove_prefix(part.size());
+    const std::size_t size = feed_piece(*session_, draining_ ? input.substr(0, 1) : input, now);
+    if (size == 0) return;  // it is finished
+    input.remove_prefix(size);
     if (std::exchange(draining_, false)) session_->drain();
   }
 }

@@ -24,17 +24,6 @@ nghttp2_nv to_nv(const std::pair<std::string, std::string>& field) {
           .flags = NGHTTP2_NV_FLAG_NONE};
 }
 
-void hand_over(Session& session, std::string_view bytes, Instant now) {
-  while (!bytes.empty()) {
-    const auto space = session.input_space();
-    if (space.empty()) return;
-    const std::size_t size = std::min(space.size(), bytes.size());
-    std::memcpy(space.data(), bytes.data(), size);
-    bytes.remove_prefix(size);
-    session.received(size, now);
-  }
-}
-
 }  // namespace
 
 struct Http2PeerCallbacks {
@@ -164,7 +153,7 @@ void Http2Peer::talk(Instant now) {
     for (ssize_t size = 0; (size = nghttp2_session_mem_send(client_, &piece)) > 0;) {
       bytes.append(reinterpret_cast<const char*>(piece), static_cast<std::size_t>(size));
     }
-    hand_over(*session_, bytes, now);
+    feed(*session_, bytes, now);
     const bool heard = reads && !session_->output().empty();
     take_output(now);
     if (bytes.empty() && !heard) return;
@@ -172,7 +161,7 @@ void Http2Peer::talk(Instant now) {
 }
 
 void Http2Peer::say(std::string_view raw, Instant now) {
-  hand_over(*session_, raw, now);
+  feed(*session_, raw, now);
   // The client would not understand answers to what it has not asked; their heads are
   // enough.
   std::string output;

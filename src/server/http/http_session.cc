@@ -1,7 +1,5 @@
 #include "server/http/http_session.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace weir {
@@ -127,14 +125,8 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
 }
 
 std::unique_ptr<Session> HttpSession::successor(Instant now) {
-  while (successor_ != nullptr && !in().empty()) {
-    const auto space = successor_->input_space();
-    if (space.empty()) break;  // it is finished
-    const std::size_t size = std::min(space.size(), in().size());
-    std::memcpy(space.data(), in().data().data(), size);
-    in().consume(size);
-    successor_->received(size, now);
-  }
+  const std::string_view behind(in().data().data(), in().size());
+  if (successor_ != nullptr) feed(*successor_, behind, now);
   return std::move(successor_);
 }
 

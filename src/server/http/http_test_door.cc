@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstring>
 
 #include "rls/rate_limit_service.h"
 #include "server/http/admin/admin_routes.h"
@@ -214,17 +213,6 @@ TestReply TestDoor::ask(std::string_view request) {
   std::string_view rest = output;
   TestReply reply = take_reply(rest, !request.starts_with("HEAD"));
   return rest.empty() ? reply : TestReply{};
-}
-
-void feed(Session& session, std::string_view bytes, Instant now) {
-  while (!bytes.empty()) {
-    const auto space = session.input_space();
-    if (space.empty()) return;
-    const std::size_t size = std::min(space.size(), bytes.size());
-    std::memcpy(space.data(), bytes.data(), size);
-    bytes.remove_prefix(size);
-    session.received(size, now);
-  }
 }
 
 std::string drink(Session& session, Instant now) {

@@ -148,8 +148,6 @@ class TestDoor {
   Instant now = kStart + std::chrono::seconds(100);
 };
 
-// Hands bytes over in the pieces that fit.
-void feed(Session& session, std::string_view bytes, Instant now);
 // Takes all output there is, as a loop would.
 std::string drink(Session& session, Instant now);
 

@@ -141,17 +141,10 @@ class HttpWaitTest : public ::testing::Test {
     session->attach(waker);
     std::string output;
     for (int turn = 0; turn < 10'000 && !session->finished(); ++turn) {
-      const auto space = session->input_space();
-      const auto part = text.substr(0, std::min(space.size(), piece));
-      if (!part.empty()) {
-        std::ranges::copy(part, space.begin());
-        text.remove_prefix(part.size());
-        session->received(part.size(), door.now);
-      } else if (door.late.waiting() > 0) {
-        door.late.answer_one();
-      } else if (text.empty()) {
-        break;
-      }
+      const std::size_t size = feed_piece(*session, text.substr(0, piece), door.now);
+      text.remove_prefix(size);
+      if (size == 0 && door.late.waiting() == 0 && text.empty()) break;
+      if (size == 0 && door.late.waiting() > 0) door.late.answer_one();
       door.go_on();
       if (std::exchange(waker.woken, false)) session->woken(door.now);
       output += drink(*session, door.now);

@@ -1,7 +1,6 @@
 #include "server/resp/resp_test_door.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace weir {
 namespace {
@@ -69,12 +68,7 @@ std::string RespTestClient::drink() {
 }
 
 std::size_t RespTestClient::feed(std::string_view bytes) {
-  const auto space = session_->input_space();
-  const std::size_t size = std::min(space.size(), bytes.size());
-  if (size == 0) return 0;
-  std::memcpy(space.data(), bytes.data(), size);
-  session_->received(size, door_.now);
-  return size;
+  return feed_piece(*session_, bytes, door_.now);
 }
 
 RespTestDoor::RespTestDoor() : RespTestDoor(Options{}) {}

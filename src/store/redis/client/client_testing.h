@@ -141,12 +141,7 @@ class Server {
     for (const auto& line : lines) say_bytes(line + "\r\n");
   }
   void say_bytes(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto space = session_->input_space();
-      if (space.empty()) return;  // it has ended
-      const auto size = std::min(space.size(), bytes.size());
-      std::copy_n(bytes.begin(), size, space.begin());
-      session_->received(size, reactor_.now());
+    while (const auto size = feed_piece(*session_, bytes, reactor_.now())) {
       bytes.remove_prefix(size);
     }
   }
