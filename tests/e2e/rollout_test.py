@@ -34,8 +34,7 @@ def shares(node):
 
 
 def is_the_mover(node):
-    return "the rollout" in [entry.get("who") for entry in
-                             ask(node, get("/admin/history")).json()["history"]]
+    return ", by the rollout" in node.log()
 
 
 def see_keys(node):
