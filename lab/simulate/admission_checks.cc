@@ -39,7 +39,7 @@ class NeverOver final : public Check {
       if (!is_charged(answered, i) || !is_plain(rule)) continue;
       const Mode mode = world_.mode_of(part.rule);
       if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
-      if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
+      if (is_renamed_ || (mode != Mode::kLocal && world_.now() < suspended_until_)) continue;
       const bool is_local = mode == Mode::kLocal;
       if (part.verb == Verb::kRefund) continue;
       Admission admission = admission_of(answered, part.cost, mode);
@@ -79,8 +79,11 @@ class NeverOver final : public Check {
     }
   }
   // Counts and leases from before a clock stepped say nothing of the windows to come.
+  // With another secret all keys have other names, and begin at 0, also those of mode local.
   void faulted(const Fault& fault) override {
-    if (fault.kind != Fault::Kind::kClock && fault.kind != Fault::Kind::kClockBack) return;
+    is_renamed_ = is_renamed_ || world_.is_about_secret(fault.kind);
+    const bool is_step = fault.kind == Fault::Kind::kClock || fault.kind == Fault::Kind::kClockBack;
+    if (!is_step) return;
     suspended_until_ = world_.now() + LeasedKey::kLongMax;
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
       if (world_.mode_of(rule) == Mode::kLocal) continue;
@@ -209,6 +212,7 @@ class NeverOver final : public Check {
   ByKey<Charges> charges_;
   ByKey<Forgiven> lost_;
   Instant suspended_until_{};
+  bool is_renamed_ = false;
 };
 
 class CountsExactly final : public Check {
@@ -226,7 +230,7 @@ class CountsExactly final : public Check {
       Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const bool is_counted = answer.cause == Answer::Cause::kCounted && !answered.is_unavailable;
       if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
-      if (key.is_unclear || !is_counted) continue;
+      if (is_renamed_ || key.is_unclear || !is_counted) continue;
       if (answered.at != answered.asked.at) {
         key.is_unclear = true;  // other parts have waited
         continue;
@@ -246,6 +250,9 @@ class CountsExactly final : public Check {
            " with " + std::to_string(answer.decision.remaining) + " left");
     }
   }
+  void faulted(const Fault& fault) override {
+    is_renamed_ = is_renamed_ || world_.is_about_secret(fault.kind);
+  }
   void restarted(std::size_t node) override { keys_.forget(node); }
 
  private:
@@ -259,6 +266,7 @@ class CountsExactly final : public Check {
   }
 
   ByKey<Key> keys_;
+  bool is_renamed_ = false;
 };
 
 // Of fixed windows: what a node admits while it is alone, and what it had admitted before in the
@@ -274,14 +282,15 @@ class AloneWithinShare final : public Check {
       const Part& part = answered.asked.parts[i];
       const Rule& rule = world_.rules()[part.rule];
       const Answer& answer = answered.answers[i];
-      if (part.verb != Verb::kHit || !is_plain(rule) || !answer.is_alone) continue;
+      const bool is_alone = part.verb == Verb::kHit && answer.is_alone;
+      if (!is_plain(rule) || (!is_alone && part.verb != Verb::kRefund)) continue;
       if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
       if (rule.on_store_failure != OnStoreFailure::kLocal) continue;
       SimNode* const node = world_.node(answered.asked.node);
       if (node == nullptr) continue;
       WindowCount& count = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = world_.machine(answered.asked.node).clock.at(answered.at);
-      count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = part.cost});
+      count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = units_of(part)});
       // As many as it knows of: at least itself.
       const std::int64_t share = rule.quota.limit();
       if (count.admitted(rule.quota, at) <= share || node->memory().stats().evictions > 0) continue;

@@ -18,10 +18,13 @@ class UnitsComeBack final : public Check {
   explicit UnitsComeBack(World& world) : Check(world), fails_(!world.scenario().faults.empty()) {
     const auto& faults = world.scenario().faults;
     for (const auto kind : {Fault::Kind::kClock, Fault::Kind::kClockBack}) {
-      clock_steps_ = clock_steps_ || std::ranges::find(faults, kind, &Fault::kind) != faults.end();
+      is_unclear_ = is_unclear_ || std::ranges::find(faults, kind, &Fault::kind) != faults.end();
     }
   }
   std::string_view promise() const override { return "units come back"; }
+  void faulted(const Fault& fault) override {
+    is_unclear_ = is_unclear_ || world_.is_about_secret(fault.kind);
+  }
 
   void asked(const Asked& asked) override {
     for (const Part& part : asked.parts) {
@@ -63,7 +66,7 @@ class UnitsComeBack final : public Check {
     }
   }
   void end() override {
-    if (!fails_ || clock_steps_ || !world_.is_whole_for(kRecovered)) return;
+    if (!fails_ || is_unclear_ || !world_.is_whole_for(kRecovered)) return;
     each_key([this](std::uint32_t rule, std::uint32_t number, const Key& key) {
       if (world_.now() - key.last < kTold) return;
       const std::int64_t limit = world_.rules()[rule].quota.limit();
@@ -125,7 +128,7 @@ class UnitsComeBack final : public Check {
 
   ByKey<Key> keys_;
   bool fails_;
-  bool clock_steps_ = false;
+  bool is_unclear_ = false;  // clocks step, or keys get other names
 };
 
 // Counts exactly, in windows as fixed ones have, all that the nodes admit together.

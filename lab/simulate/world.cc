@@ -347,6 +347,14 @@ void World::fault_ends() {
   whole_since_ = now();
 }
 
+bool World::is_about_secret(Fault::Kind kind) const {
+  using Kind = Fault::Kind;
+  const bool is_loss = kind == Kind::kRestart || kind == Kind::kEvict || kind == Kind::kFailover;
+  return is_loss && std::ranges::any_of(scenario_.faults, [](const Fault& fault) {
+           return fault.kind == Kind::kKill || fault.kind == Kind::kLeave;
+         });
+}
+
 void World::lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) {
   if (is_noting()) {
     note("redis: lost " + std::to_string(units) + " units of " + rules()[rule].id + " " +

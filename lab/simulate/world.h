@@ -94,6 +94,8 @@ class World {
   bool is_broken() const { return faults_open_ > 0; }
   void fault_begins(const Fault& fault);
   void fault_ends();
+  // A Redis that has lost the fleet's secret may get another one, of a node that has just begun.
+  bool is_about_secret(Fault::Kind kind) const;
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units);
 
   void note(const std::string& line);
