@@ -86,7 +86,9 @@ function readSum(from: json.Fields) {
   if (rule === undefined) return [];
   return [{ rule, ...readRates(from), apart: json.number(from.denied_apart) ?? 0,
     /** When the seconds of the first and last denial began, without a pause of a minute. */
-    since: json.number(from.denying_since), last: json.number(from.last_denied)! - 1 }];
+    since: json.number(from.denying_since),
+    /** How many the node knows of before is not enough to say that there was none. */
+    isOlder: from.denying_before === true, last: json.number(from.last_denied)! - 1 }];
 }
 
 function readRates(from: json.Fields): Rates {

@@ -265,10 +265,11 @@ export class OverviewTab extends Tab {
   }
 
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
-  private denying({ rule, requests, denied, denyRate, since }: RuleSum, { t }: Live): HTMLElement {
+  private denying(sum: RuleSum, { t }: Live): HTMLElement {
+    const { rule, requests, denied, denyRate } = sum;
     const whom = this.keys.groups.find((group) => (group.rule ?? "") === rule && group.key !== "");
-    const when = since === undefined ? "" : this.sinceWhen(rule, since, t);
-    const where = when.startsWith(":") ? "" : onThisNode();
+    const when = this.sinceWhen(sum, t);
+    const where = when.includes(": ") ? "" : onThisNode();
     return h("li", {},
       rule === "" ? h("b", {}, "Checks without a rule")
         : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
@@ -281,16 +282,17 @@ export class OverviewTab extends Tab {
   }
 
   /** By each cause, if another than the limit has denied; as far as this node has recorded it. */
-  private sinceWhen(rule: string, since: number, now: number): string {
+  private sinceWhen({ rule, since, isOlder }: RuleSum, now: number): string {
+    if (since === undefined) return "";
+    const all = `, since ${moment(since)}${isOlder ? " or before" : ""} (${
+      lasting(Math.max(0, now - since))})`;
     const causes = (this.causes.get(rule)?.groups ?? []).map(({ cause, first, last }) =>
       ({ cause: String(cause), first: Number(first), last: Number(last) }));
-    if (causes.every(({ cause }) => cause === "limit")) {
-      return `, since ${moment(since)} (${lasting(Math.max(0, now - since))})`;
-    }
+    if (causes.every(({ cause }) => cause === "limit")) return all;
     const said = causes.slice(0, CAUSES_SHOWN).map(({ cause, first, last }) =>
       `${CAUSES[cause] ?? cause} ${first === last ? "at" : "since"} ${moment(first)}${
         first === last || last > now - NOW_S ? "" : `, last at ${moment(last)}`}`);
-    return `: ${onThisNode()}${said.join(", ")}`;
+    return `${all}: ${onThisNode()}${said.join(", ")}`;
   }
 
   private nobody(): string {

@@ -83,8 +83,8 @@ export class RuleTable {
   show({ rules, hasOthers }: History, minute = rules): void {
     written.follow();
     const sums = new Map(rules.map((sum) => [sum.rule, sum]));
-    for (const { rule, since, last } of minute) {
-      if (since && sums.has(rule)) sums.set(rule, { ...sums.get(rule)!, since, last });
+    for (const { rule, since, isOlder, last } of minute) {
+      if (since && sums.has(rule)) sums.set(rule, { ...sums.get(rule)!, since, isOlder, last });
     }
     const lines = new Map((feed.last?.rules ?? []).map((line) => [line.rule, line]));
     const names = new Set([...sums.keys(), ...lines.keys(), ...written.rules.keys()]);
@@ -143,7 +143,8 @@ function denying({ sum }: Row): Child {
   if (!sum?.since || !sum.last) return "";
   const isNow = sum.last > (feed.last?.fleetT ?? 0) - NOW_S;
   return h("span", { class: "time" },
-    isNow ? `since ${moment(sum.since)}` : `last at ${moment(sum.last)}`);
+    isNow ? `since ${moment(sum.since)}${sum.isOlder ? " or before" : ""}`
+      : `last at ${moment(sum.last)}`);
 }
 
 function perSecond({ rule, live }: Row): Child {

@@ -76,11 +76,15 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
     step.counts.add(second);
     step.latency += about.latency;
   }
+  if (!begun_) begun_ = about.end - kSecond;
   for (const RuleTraffic& one : second.rules) {
     if (one.counts.denied == 0) continue;
     if (runs_.size() <= one.rule) runs_.resize(one.rule + 1);
     Run& run = runs_[one.rule];
-    if (about.end >= run.last + kPause) run.first = about.end - kSecond;
+    if (about.end >= run.last + kPause) {
+      run.first = about.end - kSecond;
+      run.may_be_older = run.first < *begun_ + kPause;
+    }
     run.last = about.end;
   }
 }

@@ -53,8 +53,9 @@ class TrafficHistory {
   };
   // Denials of a rule that no pause of kPause interrupts.
   struct Run {
-    Instant first{};  // when the second of the first one began
-    Instant last{};   // when that of the last one ended
+    Instant first{};            // when the second of the first one began
+    Instant last{};             // when that of the last one ended
+    bool may_be_older = false;  // less than kPause is known of before it
   };
 
   static constexpr std::size_t kRulesMax = 100;
@@ -79,6 +80,7 @@ class TrafficHistory {
  private:
   void add(const TrafficSecond& second, Step about);
 
+  std::optional<Instant> begun_{};   // when the first second in it began
   std::optional<Instant> newest_{};  // when the last second in it ended
   LatencyFigures latency_{};         // since then
   std::array<Tier, 3> tiers_{{{std::chrono::seconds(1), 600},

@@ -186,10 +186,12 @@ TEST(TrafficHistory, KnowsSinceWhenARuleDenies) {
   world.second({denials(3, 1), denials(4, 0)});
   EXPECT_EQ(world.history.run(3)->first, first) << "a pause of less than a minute";
   EXPECT_EQ(world.history.run(3)->last, world.end());
+  EXPECT_TRUE(world.history.run(3)->may_be_older) << "nobody knows what was before";
   EXPECT_FALSE(world.history.run(4));
   world.seconds(60);
   world.second({denials(3, 1)});
   EXPECT_EQ(world.history.run(3)->first, world.end() - 1s);
+  EXPECT_FALSE(world.history.run(3)->may_be_older);
 }
 
 }  // namespace

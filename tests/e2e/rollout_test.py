@@ -59,7 +59,8 @@ class Rollouts(unittest.TestCase):
             weir.wait_for_log("the rollout of rule r denies 0% of the keys again, and has stopped")
             self.assertRegex(command(weir, "rollout", "r").out,
                              r"0%  of 0% 10% 100%, has stopped: it denied 1 of about \d\d "
-                             r"keys, more than 3%: frank\n")
+                             r"keys, more than 3%, in this step and up to two minutes before: "
+                             r"frank\n")
             events = ask(weir, get("/admin/events")).json()["events"]
             self.assertEqual([event["event"] for event in events], ["rollout"] * len(events))
             self.assertIn("frank", events[-1]["text"])

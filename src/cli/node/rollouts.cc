@@ -64,7 +64,8 @@ void Rollouts::look_at(const std::string& id, Watched& one, Others others, Insta
   std::string why = fmt::format("it denied {} of about {} keys", keys.denied, keys.seen);
   boost::json::object fields{{"shadow", nullptr}, {"enforce", fmt::format("{}%", found.to)}};
   if (found.event == Event::kStop) {
-    why += fmt::format(", more than {}%", one.rollout.denied_max);
+    why += fmt::format(", more than {}%, in this step and up to two minutes before",
+                       one.rollout.denied_max);
     fields["rollout"] = {{"stopped", why + keys_denied(id, one.since, now)}};
   } else if (found.to == one.rollout.steps.back()) {
     fields["rollout"] = nullptr;

@@ -104,7 +104,7 @@ TEST_F(RolloutsTest, StopsAndSaysWhomItDenied) {
   for (int i = 0; i < 2; ++i) deny("bobby-tables");
   look(1);
   EXPECT_THAT(rule(), AllOf(HasSubstr(R"("enforce":"0%")"), HasSubstr("it denied 3 of about "),
-                            HasSubstr(" keys, more than 2%: bobby-tables, "), HasSubstr("alice"),
+                            HasSubstr(" minutes before: bobby-tables, "), HasSubstr("alice"),
                             HasSubstr("al?[31mice"), Not(HasSubstr("shadowed"))));
   EXPECT_THAT(desk_.history().back()->author.why, Not(HasSubstr("alice")));
   look(100);

@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/duration_text.h"
+#include "observe/traffic_history.h"
 #include "proto/csv_writer.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kShownMax = 10'000;
 // Of 1970. A number of seconds that is less is a span.
 constexpr std::int64_t kFirstSecond = 1'000'000'000;
 // A cause that comes again after it is another event: Redis was lost twice.
-constexpr Duration kCausePause = std::chrono::seconds(10);
+constexpr Duration kCausePause = TrafficHistory::kPause;
 constexpr unsigned kNetworkBits4 = 24;
 constexpr unsigned kNetworkBits6 = 64;
 

@@ -125,6 +125,7 @@ TEST(LiveFeed, TellsWhichRulesDenySinceWhen) {
   EXPECT_EQ(number(line.at("requests")), 11);
   EXPECT_EQ(number(line.at("denied")), 6);
   EXPECT_NEAR(number(line.at("denying_since")), first - 1, 0.01);
+  EXPECT_TRUE(line.at("denying_before").as_bool()) << "the node has just begun";
   EXPECT_NEAR(number(line.at("last_denied")), first + 1, 0.01);
   EXPECT_FALSE(line.contains("shadow"));
   EXPECT_EQ(number(said.at("others").at("denied")), 0);

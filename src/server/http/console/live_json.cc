@@ -121,6 +121,7 @@ void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   }
   if (const auto run = history.run(rule.rule)) {
     json.field("denying_since", picture.wall(run->first));
+    if (run->may_be_older) json.field("denying_before", true);
     json.field("last_denied", picture.wall(run->last));
   }
   json.end_object();
