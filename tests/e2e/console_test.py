@@ -110,6 +110,8 @@ class Live(unittest.TestCase):
                 event = console.message_that(lambda said, kind=kind, about=about: any(
                     one["kind"] == kind and about in one["text"] for one in said["events"]))
                 self.assertTrue(event)
+                console.message_that(lambda said, is_refused=kind == "reload_failed": any(
+                    "refused" in node.get("degraded", "") for node in said["nodes"]) == is_refused)
 
     def test_over_tls(self):
         with Authority() as authority:

@@ -31,13 +31,18 @@ std::string title_of(const Settings& settings) {
 }
 
 NodeAbout about_node(const Settings& settings, const Server& server,
-                     const std::optional<SharedStoreFigures>& shared) {
+                     const std::optional<SharedStoreFigures>& shared,
+                     const Reloads::Figures& reload) {
   NodeAbout about{.title = title_of(settings),
                   .address = console_address(settings, server),
                   .version = std::string(kVersion),
                   .mode = "local",
                   .memory = resident_memory()};
   if (shared) add_shared(about, *shared);
+  if (!reload.succeeded && about.degraded.empty()) {
+    about.degraded = "its new configuration was refused, and the one before is in force";
+    about.since = reload.first_failure;
+  }
   return about;
 }
 

@@ -11,6 +11,7 @@
 #include "net/server.h"
 #include "observe/node_about.h"
 #include "observe/shared_store.h"
+#include "server/http/node_view.h"
 
 namespace weir {
 
@@ -18,6 +19,7 @@ namespace weir {
 std::string title_of(const Settings& settings);
 
 NodeAbout about_node(const Settings& settings, const Server& server,
-                     const std::optional<SharedStoreFigures>& shared);
+                     const std::optional<SharedStoreFigures>& shared,
+                     const Reloads::Figures& reload);
 
 }  // namespace weir

@@ -421,8 +421,7 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                      .switches = switches_,
                      .keys = fleet_keys_,
                      .rules = &shared_rules_,
-                     .about =
-                         [this] { return about_node(settings_, *server_, fleet_->figures()); }},
+                     .about = [this] { return about(); }},
           .post = [this](std::size_t core,
                          std::function<void()> action) { server_->post(core, std::move(action)); },
           .say = log_of_fleet,
@@ -434,14 +433,12 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
 
 NodeFigures Node::figures() {
   const auto posted = traffic_guard_.webhook_figures();
-  auto shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt;
-  NodeAbout about = about_node(settings_, *server_, shared);
   return {.store = store_->stats(),
           .listeners = server_->connections(),
           .resp = resp_.counts().sum(),
           .logins = logins_.figures(),
-          .shared = std::move(shared),
-          .about = std::move(about),
+          .shared = shared(),
+          .about = about(),
           .events = traffic_guard_.events().figures(),
           .webhook = {.delivered = posted.delivered,
                       .failed = posted.failed,

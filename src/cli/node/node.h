@@ -107,6 +107,10 @@ class Node {
   void end_core(std::size_t core);
   void follow_seconds(CoreParts& parts, EventLoop& loop);
   void show_second(CoreParts& parts, Instant now);
+  std::optional<SharedStoreFigures> shared() const {
+    return settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt;
+  }
+  NodeAbout about() const { return about_node(settings_, *server_, shared(), reloads_.figures()); }
   NodeFigures figures();
   void log_shed(std::size_t count);
   void log_denials(Instant now) const;
