@@ -82,6 +82,9 @@ std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailu
                                      const SharingFacts& facts) {
   const bool has_copies = mode == Mode::kAsync && is_copied(quota);
   if (!facts.is_whole && on_failure == OnStoreFailure::kAllow) return std::nullopt;
+  // Nor how many there are, before this one has heard of them.
+  const bool has_heard = facts.silence != Duration::max();
+  if (!has_heard && (has_copies || on_failure != OnStoreFailure::kDeny)) return std::nullopt;
   const bool is_shared = facts.is_whole || on_failure == OnStoreFailure::kDeny;
   if (is_shared && !has_copies) return 0;
   // Each counts by itself, as of old.

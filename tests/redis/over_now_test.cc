@@ -327,6 +327,9 @@ TEST(OverNowOf, WhatNoCopiesDecideIsNotOver) {
   EXPECT_EQ(over_now(quota, Mode::kStrict, OnStoreFailure::kLocal, facts), 200);
   EXPECT_EQ(over_now(quota, Mode::kStrict, OnStoreFailure::kDeny, facts), 0);
   EXPECT_EQ(over_now(quota, Mode::kStrict, OnStoreFailure::kAllow, facts), std::nullopt);
+  facts = {.is_whole = false, .silence = Duration::max()};  // nobody has been heard yet
+  EXPECT_EQ(over_now(quota, Mode::kStrict, OnStoreFailure::kLocal, facts), std::nullopt);
+  EXPECT_EQ(over_now(quota, Mode::kStrict, OnStoreFailure::kDeny, facts), 0);
 }
 
 TEST(OverNowOf, WhatIsNotKnownIsWhatTheModePromises) {

@@ -373,8 +373,8 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
       show_second(parts, now);
       log_denials(now);
       const bool is_alone = recent_traffic_.snapshot()->scope == TrafficSnapshot::Scope::kNode;
-      rollouts_.look(
-          settings_.fleet && is_alone ? Rollouts::Others::kAway : Rollouts::Others::kHear, now);
+      const bool is_away = settings_.fleet && (is_alone || !fleet_->state().health().is_healthy);
+      rollouts_.look(is_away ? Rollouts::Others::kAway : Rollouts::Others::kHear, now);
     }
     // A tick that is due still has lacked memory.
     const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);

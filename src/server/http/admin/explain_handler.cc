@@ -12,6 +12,7 @@
 
 #include "base/ascii.h"
 #include "base/pool.h"
+#include "config/rules/rule_words.h"
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
 #include "proto/json_writer.h"
@@ -138,6 +139,7 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
 void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
                    std::int64_t left, const Shown& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
+  if (!why_unbounded(*ask.rule).empty()) return;
   SharingFacts facts = sharing_of(with.engine, quota, with.now);
   facts.is_whole = facts.is_whole && !answer.is_alone;
   OverNow over = over_now_of(with.engine, *ask.rule, quota, facts);

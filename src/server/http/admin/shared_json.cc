@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <ctime>
 
+#include "config/rules/rule_words.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -29,7 +30,7 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
   const Mode mode = engine.mode_for(rule.mode);
   const bool is_shared = engine.fleet() != nullptr && mode != Mode::kLocal &&
                          rule.effect == Rule::Effect::kLimit && !rule.is_proportional &&
-                         !quota.is_never_over();
+                         !quota.is_never_over() && why_unbounded(rule).empty();
   if (!is_shared) return {};
   return {.is_shared = true,
           .units = over_now(quota, mode, rule.on_store_failure, facts),

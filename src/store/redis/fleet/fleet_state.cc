@@ -6,6 +6,12 @@
 #include "store/redis/client/redis_failure.h"
 
 namespace weir {
+namespace {
+
+// What a node decides before it first reaches Redis, within so long, it tells Redis then.
+constexpr Duration kStartMax = std::chrono::seconds(5);
+
+}  // namespace
 
 std::string to_text(const FleetHealth& health, const std::string& redis) {
   if (health.is_healthy) return "connected to " + redis + "; limits are shared";
@@ -26,7 +32,10 @@ bool FleetState::report(std::size_t core, FleetHealth health) {
   const bool has_turned = overall.is_healthy != overall_.is_healthy;
   if (!has_turned) overall.since = overall_.since;
   overall_ = std::move(overall);
-  return has_turned && overall_.is_healthy;
+  const bool is_back = has_turned && overall_.is_healthy;
+  const bool was_apart = heard_.since > Instant{} || changed > started_ + kStartMax;
+  if (is_back && was_apart) note_apart(changed);
+  return is_back;
 }
 
 FleetHealth FleetState::health() const {
@@ -43,7 +52,13 @@ void FleetState::set_heard(const NodesHeard& heard, Instant now) {
   const std::scoped_lock lock(mutex_);
   if (heard_.since > Instant{}) silence_.note(now - heard_.since, now);
   heard_ = heard;
+  if (heard.silent > 0) note_apart(now);
   live_nodes_.store(heard.live, std::memory_order_relaxed);
+}
+
+void FleetState::note_apart(Instant now) {
+  apart_nodes_ = std::max(apart_nodes_, heard_.live + heard_.silent);
+  apart_ = now;
 }
 
 // The trips of others are told as averages. A core on which more limits came than it keeps says
@@ -51,10 +66,13 @@ void FleetState::set_heard(const NodesHeard& heard, Instant now) {
 SharingFacts FleetState::sharing(const Quota& quota, Instant now) const {
   const std::scoped_lock lock(mutex_);
   const bool has_heard = heard_.since > Instant{};
-  SharingFacts facts{.nodes = heard_.live + heard_.silent,
-                     .is_whole = overall_.is_healthy && heard_.silent == 0 && has_heard,
-                     .silence = now - heard_.since,
-                     .silence_before = silence_.of(now)};
+  const bool was_apart = now < apart_ + quota.window();
+  const std::int64_t nodes = heard_.live + heard_.silent;
+  SharingFacts facts{
+      .nodes = was_apart ? std::max(nodes, apart_nodes_) : nodes,
+      .is_whole = overall_.is_healthy && heard_.silent == 0 && has_heard && !was_apart,
+      .silence = has_heard ? now - heard_.since : Duration::max(),
+      .silence_before = silence_.of(now)};
   for (const NodeAbout& other : others_) facts.trip = std::max(facts.trip, other.beat);
   for (const Core& core : cores_) {
     const SyncPeaks& peaks = core.figures.peaks;

@@ -71,6 +71,7 @@ class FleetState {
   FleetState(std::size_t cores, Instant now)
       : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .figures = {}}),
         waiting_since_(cores),
+        started_(now),
         overall_(cores_.front().health) {
     for (auto& since : waiting_since_) since = Instant::max();
   }
@@ -84,7 +85,8 @@ class FleetState {
 
   // AsyncStoreOptions::waiting_since of a core.
   std::atomic<Instant>& waiting_since(std::size_t core) { return waiting_since_[core]; }
-  // But for what RedisFleet knows.
+  // But for what RedisFleet knows. What nodes decided alone counts for a window after that. The
+  // silence is Duration::max() as long as nothing was heard.
   SharingFacts sharing(const Quota& quota, Instant now) const;
 
   // A core's health has changed. A node is healthy if all its cores are. True if it was not, and
@@ -116,6 +118,8 @@ class FleetState {
   SharedStoreFigures shown(Mode mode, const TrafficSnapshot& traffic) const;
 
  private:
+  void note_apart(Instant now);
+
   struct Core {
     FleetHealth health;
     FleetFigures figures;
@@ -125,7 +129,10 @@ class FleetState {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Core> cores_;
   std::vector<std::atomic<Instant>> waiting_since_;  // not guarded
+  const Instant started_;
   NodesHeard heard_;
+  Instant apart_{};                  // nodes may have decided alone until then; 0: never
+  std::int64_t apart_nodes_ = 0;     // the most there were when they did
   RecentMost<Duration, 1> silence_;  // when each beat was answered
   FleetHealth overall_;
   std::string beat_failure_;

@@ -96,6 +96,7 @@ TEST(FleetState, SaysHowCurrentWhatNodesKnowIs) {
   FleetState state(2, kStart);
   const auto facts = [&](int second) { return state.sharing(quota, at(second)); };
   EXPECT_FALSE(facts(1).is_whole);
+  EXPECT_EQ(facts(1).silence, Duration::max());
   for (const std::size_t core : {0, 1}) state.report(core, {.is_healthy = true, .since = at(1)});
   EXPECT_FALSE(facts(1).is_whole);  // no beat was answered
   state.set_heard({.live = 3, .silent = 0, .since = at(0)}, at(1));
@@ -121,6 +122,28 @@ TEST(FleetState, SaysHowCurrentWhatNodesKnowIs) {
   EXPECT_EQ(facts(6).trip, std::chrono::milliseconds(9));
   state.report(0, {.is_healthy = false, .reason = "gone", .since = at(7)});
   EXPECT_FALSE(facts(7).is_whole);
+}
+
+TEST(FleetState, CountsWhatNodesDecidedAloneForAWindow) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 100, std::chrono::minutes(1)});
+  FleetState state(1, kStart);
+  const auto facts = [&](int second) { return state.sharing(quota, at(second)); };
+  state.report(0, {.is_healthy = true, .since = at(1)});
+  state.set_heard({.live = 2, .silent = 1, .since = at(4)}, at(4));
+  state.set_heard({.live = 2, .silent = 0, .since = at(5)}, at(5));
+  EXPECT_FALSE(facts(63).is_whole) << "the third may have been cut off";
+  EXPECT_EQ(facts(63).nodes, 3);
+  EXPECT_TRUE(facts(64).is_whole);
+  EXPECT_EQ(facts(64).nodes, 2);
+  state.report(0, {.is_healthy = false, .reason = "gone", .since = at(70)});
+  state.report(0, {.is_healthy = true, .since = at(80)});
+  EXPECT_FALSE(facts(139).is_whole);
+  EXPECT_TRUE(facts(140).is_whole);
+  FleetState late(1, kStart);
+  late.report(0, {.is_healthy = true, .since = at(30)});
+  late.set_heard({.live = 3, .silent = 0, .since = at(30)}, at(30));
+  EXPECT_FALSE(late.sharing(quota, at(89)).is_whole) << "it has been alone from its start";
+  EXPECT_TRUE(late.sharing(quota, at(90)).is_whole);
 }
 
 }  // namespace
