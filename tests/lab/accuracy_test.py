@@ -69,7 +69,7 @@ class Accuracy(LabTest):
     def test_refuses_what_makes_no_sense(self):
         for arguments, complaint in ((["--window", "367d"], "a window is from 1ms to 366d"),
                                      (["--limits", "1"], "--limits"),
-                                     ([self.write("empty.log", "")], "empty.log")):
+                                     ([self.write("empty.log", "")], "no request in the log")):
             code, _, said = self.lab("accuracy", *arguments)
             self.assertNotEqual(code, 0)
             self.assertIn(complaint, said)

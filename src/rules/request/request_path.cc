@@ -46,8 +46,8 @@ bool is_normal(std::string_view path) {
     return (bytes == '%') | (bytes == ';') | (bytes == '\\') | (bytes == '?') | (bytes == '#');
   });
   if (has_tell || !path.starts_with('/')) return false;
-  for (std::size_t at = 1; at < path.size(); ++at) {
-    if (path[at - 1] == '/' && path[at] <= '/' && is_odd(path.substr(at))) return false;
+  for (const char& c : path) {
+    if (c == '/' && is_odd({&c + 1, path.data() + path.size()})) return false;
   }
   return true;
 }
