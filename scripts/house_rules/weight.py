@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 52_903),
+    ("server", ("src/", "include/"), 52_907),
     ("laboratory", ("lab/", "bench/"), 14_371),
     ("console", ("console/",), 5_478),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 62_019
+TESTS_MAX = 62_023
 
 
 def weigh(tree):

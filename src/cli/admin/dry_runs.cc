@@ -49,6 +49,10 @@ std::string dry_runs_in_words(const json::value& said) {
     if (!found.at("warning").as_bool()) lines += sentence_of(found.at("text")) + "\n";
   }
   for (const auto& run : said.at("dry_runs").as_array()) lines += lines_of(run);
+  for (const auto& change : said.at("changes").as_array()) {
+    const bool is_removal = text_of(change).starts_with("removed ");  // which no run is about
+    if (is_removal) lines += text_of(change) + "\n";
+  }
   return lines.empty() ? "no rule is another than those in force\n" : lines;
 }
 
