@@ -54,6 +54,9 @@ void run(const SuggestOptions& options) {
           span.requests, log.format_names(), date_text(span.first), date_text(span.last),
           log.counts().unread, log.counts().late, Endpoints::kRequestsMin, Survey::kClientsMin),
       options.percent / 100);
+  for (const std::string& fault : log.counts().faults) {
+    std::cerr << fault << "; what came before counts\n";
+  }
 }
 
 }  // namespace

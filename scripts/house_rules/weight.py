@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 52_907),
-    ("laboratory", ("lab/", "bench/"), 14_371),
+    ("laboratory", ("lab/", "bench/"), 14_374),
     ("console", ("console/",), 5_478),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_063),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_464
-TESTS_MAX = 62_023
+TESTS_MAX = 62_032
 
 
 def weigh(tree):

@@ -1,6 +1,7 @@
 """weir-lab suggest: limits of one half of a log deny hardly anybody honest in the other half, and
 its file is one that weir takes."""
 
+import gzip
 import json
 import random
 import unittest
@@ -66,6 +67,15 @@ class Suggested(LabTest):
         rules, config = self.suggested(odd)
         self.assertIn("no limit is suggested", rules)
         self.assertEqual(run_weir("validate", config)[0], 0, rules)
+
+    def test_says_which_file_is_damaged(self):
+        packed = gzip.compress("".join(traffic(3, clients=50)).encode())
+        path = self.write("half.log.gz", packed[:-9])
+        code, said, complaint = self.lab("suggest", path)
+        self.assertEqual(code, 0)
+        self.assertIn("# Limits by", said)
+        self.assertEqual(complaint, f"{path}: the gzip is truncated or damaged; what came before "
+                                    "counts\n")
 
     def test_wants_files_that_can_be_read_twice(self):
         for path in ("-", "/dev/null", "/nowhere"):
