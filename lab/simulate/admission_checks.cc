@@ -144,7 +144,8 @@ class NeverOver final : public Check {
          " were admitted in a window, and " + "Redis has charged " +
          std::to_string(quota.limit() - *left) + ", mode " + std::string(mode_name(mode)));
   }
-  // What short leases that go back early may cost a bucket (docs/internals/model.md).
+  // A bucket may admit so many units too many where short leases go back early
+  // (docs/internals/model.md).
   static double gained_in_lease(const Quota& quota) {
     return 1 + static_cast<double>(quota.limit()) *
                    static_cast<double>(lease_length(quota).count()) /

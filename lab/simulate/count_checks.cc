@@ -56,7 +56,7 @@ class UnitsComeBack final : public Check {
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
     keys_.at(rule, 0, key).lost += units;
   }
-  // What a node has not told goes with it.
+  // A node that goes takes with it the units that it has not told.
   void restarted(std::size_t) override {
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
       if (world_.mode_of(rule) != Mode::kAsync) continue;

@@ -54,7 +54,7 @@ class RedisServer final : public Service {
   void fail_over(Duration lag, Duration ahead);
   void forget_connections() { network_.drop_server(number_, Network::Told::kNo); }
 
-  // What is left of the charge's key, as its script says. Nothing if it does not, or is not known.
+  // How much the script says is left of the charge's key. Nothing if nobody knows.
   enum class Script : std::uint8_t { kIfKnown, kLoaded };
   std::optional<std::int64_t> left(const Charge& charge, const std::string& prefix, Script script);
 

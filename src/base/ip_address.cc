@@ -213,7 +213,8 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
   return prefix;
 }
 
-// Of the other family is no address of a v4 network, and of a v6 network only one that looks alike.
+// The bits of a v4 network tell v6 addresses apart. A v6 network of few bits may match a v4
+// address, which it does not hold.
 bool IpPrefix::contains(const IpAddress& address) const {
   const Difference differs = difference(network_.bytes(), address.bytes());
   const bool is_v4 = network_.is_v4();

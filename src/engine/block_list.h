@@ -96,7 +96,7 @@ class BlockList {
   std::optional<bool> has_told_fleet() const;
   // It has taken what take_news() has returned last.
   void fleet_has_heard();
-  // What hands have blocked and lifted since the last call, for people: the newest, in their order.
+  // The blocks and lifts that people have made since the last call: the newest, in their order.
   struct Act {
     Block block;
     bool is_own = true;  // by nobody who has told of it

@@ -25,7 +25,7 @@ struct RuleAuthor {
   friend bool operator==(const RuleAuthor&, const RuleAuthor&) = default;
 };
 
-// Of several changes: one has made all, or not.
+// Whether one author has made all of several changes.
 enum class RuleAuthors : std::uint8_t { kOne, kSeveral };
 
 }  // namespace weir

@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// What people call it.
+// The name that people know the node by.
 std::string title_of(const Settings& settings);
 
 NodeAbout about_node(const Settings& settings, const Server& server,

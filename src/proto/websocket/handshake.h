@@ -17,7 +17,7 @@
 
 namespace weir::websocket {
 
-// What Sec-WebSocket-Accept is to say, or a refusal, whose status is 400 or 426. A reply with 426
+// The value of Sec-WebSocket-Accept, or a refusal, whose status is 400 or 426. A reply with 426
 // says `Upgrade: websocket` and `Sec-WebSocket-Version: 13`.
 using Handshake = Result<std::string, http1::Refusal>;
 
