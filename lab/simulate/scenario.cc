@@ -150,7 +150,7 @@ void read_step(const SectionReader& reader, Duration& at, Scenario& scenario) {
   if (ways != 1) reader.mistake(reader.place(), "a step has one of fault, hit, look and charge");
 }
 
-// What can only be seen when rules and settings are known.
+// Checks that need the rules and settings.
 void check_together(const SectionReader& reader, const Scenario& scenario) {
   const auto means = means_of(scenario);
   if (!means) {

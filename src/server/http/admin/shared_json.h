@@ -26,7 +26,7 @@ inline SharingFacts sharing_of(const Engine& engine, const Quota& quota, Instant
   return engine.fleet() == nullptr ? SharingFacts() : engine.fleet()->sharing(quota, now);
 }
 
-// What the promise is of precise keys. Nothing: none is.
+// The promise of the rule's precise keys. Nothing: the rule has none.
 inline std::optional<Promise> precise_promise_of(const Engine& engine, const Rule& rule,
                                                  const Quota& quota) {
   const bool is_local = engine.mode_for(rule.mode) == Mode::kLocal;
@@ -44,7 +44,7 @@ struct OverNow {
 };
 OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
                     const SharingFacts& facts);
-// Of the own limit of the rule which that exceeds most.
+// The rule has several limits: the answer is about the limit that may be exceeded most.
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now);
 // Its fields, if it is shared.
 void write_over_now(JsonWriter& json, const OverNow& over);

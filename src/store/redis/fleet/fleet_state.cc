@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// What a node decides before it first reaches Redis, within so long, it tells Redis then.
+// A node that reaches Redis within so long of its start tells Redis what it decided before.
 constexpr Duration kStartMax = std::chrono::seconds(5);
 
 }  // namespace
