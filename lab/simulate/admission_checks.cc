@@ -39,7 +39,7 @@ class NeverOver final : public Check {
       if (!is_charged(answered, i) || !is_plain(rule)) continue;
       const Mode mode = world_.mode_of(part.rule);
       if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
-      if (is_renamed_ || (mode != Mode::kLocal && world_.now() < suspended_until_)) continue;
+      if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
       const bool is_local = mode == Mode::kLocal;
       if (part.verb == Verb::kRefund) continue;
       Admission admission = admission_of(answered, part.cost, mode);
@@ -58,11 +58,9 @@ class NeverOver final : public Check {
       const bool is_over = std::visit(
           [&](auto& counted) { return add(counted, rule.quota, admission, forgiven); }, key);
       if (!is_over && !is_local) check_redis_knows(part, key, admission, forgiven, mode);
-      if (!is_over) continue;
-      if (is_local && is_excused(answered, rule, admission)) continue;
+      if (!is_over || (is_local && is_short_of_memory(world_, answered))) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) + " admitted " +
-           std::to_string(admission.units) + " more: " +
-           std::visit([&](auto& counted) { return text_of(counted, rule.quota, admission); }, key) +
+           std::to_string(admission.units) + " more: " + text_of(key, rule.quota, admission.to) +
            " of " + std::to_string(rule.quota.limit()) + ", mode " + std::string(mode_name(mode)));
     }
   }
@@ -79,11 +77,10 @@ class NeverOver final : public Check {
     }
   }
   // Counts and leases from before a clock stepped say nothing of the windows to come.
-  // With another secret all keys have other names, and begin at 0, also those of mode local.
   void faulted(const Fault& fault) override {
-    is_renamed_ = is_renamed_ || world_.is_about_secret(fault.kind);
-    const bool is_step = fault.kind == Fault::Kind::kClock || fault.kind == Fault::Kind::kClockBack;
-    if (!is_step) return;
+    if (is_clock_step(fault)) named_anew();
+  }
+  void named_anew() override {
     suspended_until_ = world_.now() + LeasedKey::kLongMax;
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
       if (world_.mode_of(rule) == Mode::kLocal) continue;
@@ -183,22 +180,15 @@ class NeverOver final : public Check {
     level.add(quota, admission);
     return level.is_over(quota);
   }
-  static std::string text_of(std::monostate, const Quota&, const Admission&) { return {}; }
-  static std::string text_of(const WindowCount& count, const Quota& quota, const Admission& last) {
-    return std::to_string(count.admitted(quota, last.to)) + " in a window";
-  }
-  static std::string text_of(const Sum& sum, const Quota&, const Admission&) {
-    return std::to_string(sum.admitted()) + " within a window's length, at most " +
-           std::to_string(sum.most);
-  }
-  static std::string text_of(const BucketLevel& level, const Quota&, const Admission&) {
-    return std::to_string(level.level()) + " in the bucket";
-  }
-
-  // A node that had no memory for all keys has forgotten some. One that had nothing left goes last.
-  bool is_excused(const Answered& answered, const Rule&, const Admission&) const {
-    SimNode* const node = world_.node(answered.asked.node);
-    return node != nullptr && node->memory().stats().evictions > 0;
+  static std::string text_of(const Key& key, const Quota& quota, Instant at) {
+    if (const auto* const count = std::get_if<WindowCount>(&key)) {
+      return std::to_string(count->admitted(quota, at)) + " in a window";
+    }
+    if (const auto* const sum = std::get_if<Sum>(&key)) {
+      return std::to_string(sum->admitted()) + " within a window's length, at most " +
+             std::to_string(sum->most);
+    }
+    return std::to_string(std::get<BucketLevel>(key).level()) + " in the bucket";
   }
 
   static constexpr Duration kEarly = std::chrono::milliseconds(100);
@@ -213,7 +203,6 @@ class NeverOver final : public Check {
   ByKey<Charges> charges_;
   ByKey<Forgiven> lost_;
   Instant suspended_until_{};
-  bool is_renamed_ = false;
 };
 
 class CountsExactly final : public Check {
@@ -231,7 +220,7 @@ class CountsExactly final : public Check {
       Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const bool is_counted = answer.cause == Answer::Cause::kCounted && !answered.is_unavailable;
       if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
-      if (is_renamed_ || key.is_unclear || !is_counted) continue;
+      if (key.is_unclear || !is_counted) continue;
       if (answered.at != answered.asked.at) {
         key.is_unclear = true;  // other parts have waited
         continue;
@@ -245,14 +234,11 @@ class CountsExactly final : public Check {
           answer.decision.verdict == Verdict::kDenied && !rule.denial.blocks.empty();
       const bool is_right = answer.decision.remaining == (is_block ? 0 : left - charged) &&
                             answer.allowed() == (part.cost <= left);
-      if (is_right || is_short_of_memory(answered)) continue;
+      if (is_right || is_short_of_memory(world_, answered)) continue;
       fail(about(world_, part) + ": " + std::to_string(left) + " were left, it asked for " +
            std::to_string(part.cost) + " and was " + (answer.allowed() ? "allowed" : "denied") +
            " with " + std::to_string(answer.decision.remaining) + " left");
     }
-  }
-  void faulted(const Fault& fault) override {
-    is_renamed_ = is_renamed_ || world_.is_about_secret(fault.kind);
   }
   void restarted(std::size_t node) override { keys_.forget(node); }
 
@@ -261,13 +247,7 @@ class CountsExactly final : public Check {
     WindowCount count;
     bool is_unclear = false;
   };
-  bool is_short_of_memory(const Answered& answered) const {
-    SimNode* const node = world_.node(answered.asked.node);
-    return node == nullptr || node->memory().stats().evictions > 0;
-  }
-
   ByKey<Key> keys_;
-  bool is_renamed_ = false;
 };
 
 // Of fixed windows: what a node admits while it is alone, and what it had admitted before in the
@@ -287,14 +267,12 @@ class AloneWithinShare final : public Check {
       if (!is_plain(rule) || (!is_alone && part.verb != Verb::kRefund)) continue;
       if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
       if (rule.on_store_failure != OnStoreFailure::kLocal) continue;
-      SimNode* const node = world_.node(answered.asked.node);
-      if (node == nullptr) continue;
       WindowCount& count = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = world_.machine(answered.asked.node).clock.at(answered.at);
       count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = units_of(part)});
       // As many as it knows of: at least itself.
       const std::int64_t share = rule.quota.limit();
-      if (count.admitted(rule.quota, at) <= share || node->memory().stats().evictions > 0) continue;
+      if (count.admitted(rule.quota, at) <= share || is_short_of_memory(world_, answered)) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
            " admitted by itself " + std::to_string(count.admitted(rule.quota, at)) + " of " +
            std::to_string(share));

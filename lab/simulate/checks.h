@@ -72,6 +72,8 @@ class Check {
   // A node has started again.
   virtual void restarted(std::size_t /*node*/) {}
   virtual void faulted(const Fault&) {}
+  // Nodes have named keys by several secrets: what is shared has begun at 0 under each.
+  virtual void named_anew() {}
   // Every quarter of a second, and at the end.
   virtual void look() {}
   virtual void end() {}

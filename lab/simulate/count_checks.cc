@@ -15,16 +15,12 @@ namespace {
 // admitted, and they have left. Where something does, it has charged no less, but for what it lost.
 class UnitsComeBack final : public Check {
  public:
-  explicit UnitsComeBack(World& world) : Check(world), fails_(!world.scenario().faults.empty()) {
-    const auto& faults = world.scenario().faults;
-    for (const auto kind : {Fault::Kind::kClock, Fault::Kind::kClockBack}) {
-      is_unclear_ = is_unclear_ || std::ranges::find(faults, kind, &Fault::kind) != faults.end();
-    }
-  }
+  explicit UnitsComeBack(World& world)
+      : Check(world),
+        fails_(!world.scenario().faults.empty()),
+        is_unclear_(world.has_clock_steps()) {}
   std::string_view promise() const override { return "units come back"; }
-  void faulted(const Fault& fault) override {
-    is_unclear_ = is_unclear_ || world_.is_about_secret(fault.kind);
-  }
+  void named_anew() override { is_unclear_ = true; }
 
   void asked(const Asked& asked) override {
     for (const Part& part : asked.parts) {
@@ -128,7 +124,7 @@ class UnitsComeBack final : public Check {
 
   ByKey<Key> keys_;
   bool fails_;
-  bool is_unclear_ = false;  // clocks step, or keys get other names
+  bool is_unclear_;  // clocks step, or keys get other names
 };
 
 // Counts exactly, in windows as fixed ones have, all that the nodes admit together.

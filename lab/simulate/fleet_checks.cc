@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,6 +194,7 @@ class Recovers final : public Check {
     if (world_.redis() == nullptr || !world_.is_whole_for(kBound)) return;
     std::int64_t alive = 0;
     for (std::size_t i = 0; i < world_.nodes(); ++i) alive += world_.node(i) != nullptr;
+    std::set<std::uint64_t> secrets;
     for (std::size_t i = 0; i < world_.nodes(); ++i) {
       if (world_.node(i) == nullptr) continue;
       FleetState& state = world_.node(i)->fleet()->state();
@@ -203,6 +205,10 @@ class Recovers final : public Check {
       if (state.live_nodes() != alive) {
         return fail("node " + std::to_string(i) + " knows of " +
                     std::to_string(state.live_nodes()) + " nodes of " + std::to_string(alive));
+      }
+      const std::uint64_t secret = world_.node(i)->secret_number();
+      if (secrets.insert(secret).second && secrets.size() > 1) {
+        return fail("node " + std::to_string(i) + " has another secret than those before it");
       }
     }
   }

@@ -59,6 +59,12 @@ inline bool is_charged(const Answered& answered, std::size_t index) {
   return verb == Verb::kCharge || answered.is_allowed();
 }
 
+// A node that had no memory for all keys has forgotten some. One that had nothing left goes last.
+inline bool is_short_of_memory(World& world, const Answered& answered) {
+  SimNode* const node = world.node(answered.asked.node);
+  return node == nullptr || node->memory().stats().evictions > 0;
+}
+
 inline std::int64_t units_of(const Part& part) {
   return part.verb == Verb::kRefund ? -part.cost : part.cost;
 }

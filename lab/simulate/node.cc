@@ -70,7 +70,8 @@ void SimNode::join() {
       NodeFleet::World{
           .topics = {.blocks = blocks_, .traffic = recent_, .switches = switches_, .keys = keys_},
           .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
-          .say = say},
+          .say = say,
+          .secret_found = [this] { post(place_.named); }},
       now());
   fleet_->begin(0, engine_, reactor_, dialer_, now());
 }

@@ -39,6 +39,7 @@ class SimNode {
     const Means& means;
     std::uint64_t seed = 0;
     std::function<void(const std::string& sentence)> say{};
+    std::function<void()> named{};  // its keys have the names of a fleet's secret from now on
   };
 
   explicit SimNode(Place place);
@@ -55,6 +56,8 @@ class SimNode {
   // Keys have the names that all nodes know.
   bool is_sharing() const { return !fleet_ || !engine_.awaits_hasher(); }
   const KeyHasher& hasher() const { return engine_.hasher(); }
+  // What a text hashes to under the secret in use: each secret's own.
+  std::uint64_t secret_number() const { return hasher().hash({}, Quota()).low; }
 
   void reload() { pool_.use_rules(compiled()); }
   // NodeFleet::leave().

@@ -135,5 +135,8 @@ bool is_about_redis(Fault::Kind kind);
 // Whether the fault ends after its length. Of others that is how far a clock steps, how old a
 // replica is, or how long a block holds.
 bool lasts(Fault::Kind kind);
+inline bool is_clock_step(const Fault& fault) {
+  return fault.kind == Fault::Kind::kClock || fault.kind == Fault::Kind::kClockBack;
+}
 
 }  // namespace weir::sim

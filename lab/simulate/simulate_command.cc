@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "simulate/scenario.h"
 #include "simulate/shrink.h"
 #include "simulate/timeline.h"
+#include "simulate/timeline_page.h"
 
 namespace weir::lab {
 namespace {
@@ -25,6 +27,7 @@ constexpr std::size_t kLinesMax = 100'000;
 struct SimulateOptions {
   std::string file;
   std::string seed = "1";
+  std::string page;  // a file to write; empty: none
   bool has_timeline = false;
   bool is_drawn = false;
   bool shows_scenario = false;
@@ -55,13 +58,21 @@ void simulate(const SimulateOptions& options) {
   const sim::Scenario scenario = scenario_of(options, seed->number);
   if (options.shows_scenario) std::cout << sim::to_yaml(scenario);
   std::optional<sim::Timeline> timeline;
-  if (options.has_timeline) timeline.emplace(kLinesMax);
+  if (options.has_timeline || !options.page.empty()) timeline.emplace(kLinesMax);
   const sim::Outcome outcome = sim::run(scenario, seed->number, timeline ? &*timeline : nullptr);
-  if (timeline) {
+  const std::string said = sim::to_text(outcome, scenario, seed->number);
+  if (!options.page.empty()) {
+    std::ofstream page(options.page);
+    if (!(page << sim::to_page(*timeline, said, scenario.nodes)).flush()) {
+      std::cerr << "weir-lab simulate: cannot write " << options.page << '\n';
+      throw CLI::RuntimeError(kExitUsage);
+    }
+  }
+  if (options.has_timeline) {
     if (timeline->dropped() > 0) std::cout << timeline->dropped() << " lines before these\n";
     for (const std::string& line : timeline->lines()) std::cout << line << '\n';
   }
-  std::cout << sim::to_text(outcome, scenario, seed->number);
+  std::cout << said;
   if (!outcome.violation) return;
   if (options.shrinks) {
     const auto smaller = sim::shrink(scenario, seed->number, outcome.violation->promise, kRunsMax);
@@ -81,6 +92,7 @@ void add_simulate_command(CLI::App& app) {
   command.add_option("SCENARIO", options->file, "A file of what happens");
   command.add_option("--seed", options->seed, "Of all that is left to chance");
   command.add_flag("--timeline", options->has_timeline, "Say what happened, and when");
+  command.add_option("--page", options->page, "Write the timeline as an HTML page, to this file");
   command.add_flag("--drawn", options->is_drawn, "The scenario is drawn from the seed, too");
   command.add_flag("--shrink", options->shrinks,
                    "Make a scenario that breaks a promise as small as it breaks it");

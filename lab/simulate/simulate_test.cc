@@ -10,6 +10,7 @@
 #include "simulate/run.h"
 #include "simulate/shrink.h"
 #include "simulate/swarm.h"
+#include "simulate/timeline_page.h"
 
 namespace weir::sim {
 namespace {
@@ -120,6 +121,20 @@ steps:
   EXPECT_EQ(broken.violation->promise, "expected");
   EXPECT_EQ(broken.violation->at, 2s);
   EXPECT_NE(to_text(broken, {}, 1).find("seed 1@" + build_id()), std::string::npos);
+}
+
+TEST(Simulate, PageHasAColumnForEachNode) {
+  Timeline timeline(2);
+  timeline.add(1s, "an old line");
+  timeline.add(2s, "node 1: r <k> hit 1 denied");
+  timeline.add(3s, "BROKEN: never over");
+  const std::string page = to_page(timeline, "one & all\n", 2);
+  EXPECT_NE(page.find("<pre>one &amp; all\n</pre>"), std::string::npos);
+  EXPECT_NE(page.find("<th>node 0<th>node 1\n<tr"), std::string::npos);
+  EXPECT_NE(page.find("<td>2s<td><td><td class=\"denied\">node 1: r &lt;k> hit 1 denied\n"),
+            std::string::npos);
+  EXPECT_NE(page.find("<td>3s<td class=\"broken\">BROKEN: never over"), std::string::npos);
+  EXPECT_EQ(page.find("an old line"), std::string::npos);
 }
 
 // The wrong expectation alone is left of it.

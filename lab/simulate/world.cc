@@ -181,16 +181,19 @@ void World::start_node(std::size_t number) {
   Place& place = *places_[number];
   place.machine.frozen_until = Instant{};
   place.is_leaving = false;
-  place.node = std::make_unique<SimNode>(
-      SimNode::Place{.number = number,
-                     .life = place.life,
-                     .machine = place.machine,
-                     .network = network_,
-                     .means = means_,
-                     .seed = chance_.next(),
-                     .say = [this, number](const std::string& sentence) {
-                       if (is_noting()) note("node " + std::to_string(number) + ": " + sentence);
-                     }});
+  place.secret = {};
+  const auto say = [this, number](const std::string& sentence) {
+    if (is_noting()) note("node " + std::to_string(number) + ": " + sentence);
+  };
+  place.node =
+      std::make_unique<SimNode>(SimNode::Place{.number = number,
+                                               .life = place.life,
+                                               .machine = place.machine,
+                                               .network = network_,
+                                               .means = means_,
+                                               .seed = chance_.next(),
+                                               .say = say,
+                                               .named = [this, number] { named(number); }});
 }
 
 void World::stop_node(std::size_t number) {
@@ -347,12 +350,21 @@ void World::fault_ends() {
   whole_since_ = now();
 }
 
-bool World::is_about_secret(Fault::Kind kind) const {
-  using Kind = Fault::Kind;
-  const bool is_loss = kind == Kind::kRestart || kind == Kind::kEvict || kind == Kind::kFailover;
-  return is_loss && std::ranges::any_of(scenario_.faults, [](const Fault& fault) {
-           return fault.kind == Kind::kKill || fault.kind == Kind::kLeave;
-         });
+// A node that has just begun may bring its secret to a Redis that has lost the fleet's, until one
+// that knows this comes. Who changes names changes to older ones.
+void World::named(std::size_t number) {
+  Place& place = *places_[number];
+  const std::uint64_t secret = place.node->secret_number();
+  const auto known = std::ranges::find(secrets_, secret);
+  if (place.secret && known >= std::ranges::find(secrets_, *place.secret) && !has_clock_steps()) {
+    fail("recovers", "node " + std::to_string(number) + " has given up the fleet's secret");
+  }
+  if (known == secrets_.end()) secrets_.push_back(secret);
+  for (const auto& check : checks_) {
+    if (secrets_.size() > 1) check->named_anew();
+    if (place.secret) check->restarted(number);
+  }
+  place.secret = secret;
 }
 
 void World::lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) {

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -92,10 +93,9 @@ class World {
   // The path to Redis, the Redis and the nodes are all right, for as long.
   bool is_whole_for(Duration time) const { return !is_broken() && now() - whole_since_ >= time; }
   bool is_broken() const { return faults_open_ > 0; }
+  bool has_clock_steps() const { return std::ranges::any_of(scenario_.faults, is_clock_step); }
   void fault_begins(const Fault& fault);
   void fault_ends();
-  // A Redis that has lost the fleet's secret may get another one, of a node that has just begun.
-  bool is_about_secret(Fault::Kind kind) const;
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units);
 
   void note(const std::string& line);
@@ -116,6 +116,7 @@ class World {
     std::unique_ptr<SimNode> node;
     std::size_t life = 0;
     bool is_leaving = false;
+    std::optional<std::uint64_t> secret{};  // one of secrets_
   };
 
   Request& free_request();
@@ -123,6 +124,7 @@ class World {
   void collect();
   void count(const Answered& answered);
   void look();
+  void named(std::size_t number);
   void go_on_leaving();
   void remember_shared(const Part& part);
 
@@ -135,6 +137,7 @@ class World {
   Network network_;
   std::optional<RedisServer> redis_;
   std::vector<std::string> keys_;
+  std::vector<std::uint64_t> secrets_;  // of fleets, as nodes came to use them
   std::vector<std::unique_ptr<Request>> requests_;
   std::vector<Request*> spare_;
   std::vector<Request*> decided_;

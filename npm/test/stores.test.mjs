@@ -91,6 +91,19 @@ test("redis: a lost script and a lost secret cost nothing but a call", async (t)
   assert.equal(await send(["GET", "weir:{fleet}:secret"]), secret, "the fleet's secret is back");
 });
 
+test("redis: a secret that a node has brought back counts within a minute", async (t) => {
+  const send = await redisClient(t, await startRedis(t));
+  const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
+  const limiter = new Limiter(HOUR, store);
+  await limiter.hit("", "k");
+  await send(["SET", "weir:{fleet}:secret", "x".repeat(192)]);
+  assert.equal((await limiter.hit("", "k")).remaining, 8);
+  const { now } = Date;
+  t.after(() => { Date.now = now; });
+  Date.now = () => now() + 61_000;
+  assert.equal((await limiter.hit("", "k")).remaining, 9);
+});
+
 test("redis: what is under a key and no state of ours, and a secret that is none", async (t) => {
   const send = await redisClient(t, await startRedis(t));
   const patient = { client: send, onFailure: "throw", deadline: 20_000 };

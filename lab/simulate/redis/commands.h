@@ -84,8 +84,6 @@ struct Command {
   std::string_view name;  // in small letters
   int arity;              // words, the name among them; negative: or more
   std::uint8_t flags;
-  int first_key;    // 0: none
-  int last_key;     // negative: from the end
   Handler handler;  // null: the model's own, of connections and scripts
 };
 

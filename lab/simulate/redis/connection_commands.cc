@@ -62,7 +62,7 @@ void introduce(const ConnectionCall& call) {
   reply.integer(call.peer.protocol);
   reply.bulk("id");
   reply.integer(call.peer.id);
-  pair("mode", call.mode);
+  pair("mode", "standalone");
   if (!call.role.empty()) pair("role", call.role);
   reply.bulk("modules");
   reply.array(0);
@@ -130,9 +130,6 @@ void client(const ConnectionCall& call) {
 void select(const ConnectionCall& call) {
   const auto number = parse_integer(call.words[1]);
   if (!number) return call.reply.error(kNotAnInteger);
-  if (call.options.cluster != nullptr && *number != 0) {
-    return call.reply.error("ERR SELECT is not allowed in cluster mode");
-  }
   if (*number < 0 || *number >= kDatabases) return call.reply.error("ERR DB index is out of range");
   call.peer.database = static_cast<int>(*number);
   call.reply.status("OK");
@@ -152,51 +149,6 @@ void role(const ConnectionCall& call) {
   if (is_master) call.reply.array(0);
 }
 
-// Ranges of slots that have one owner, which has no replicas here.
-void slots(const ClusterPlan& plan, RedisReply& reply) {
-  struct Range {
-    std::size_t first, last;
-  };
-  const auto& owners = plan.owners;
-  std::vector<Range> ranges;
-  for (std::size_t slot = 0; slot < owners.size(); ++slot) {
-    if (owners[slot] == ClusterPlan::kNobody) continue;
-    const bool goes_on =
-        !ranges.empty() && ranges.back().last + 1 == slot && owners[slot] == owners[slot - 1];
-    if (!goes_on) ranges.push_back({slot, slot});
-    ranges.back().last = slot;
-  }
-  reply.array(ranges.size());
-  for (const auto& [first, last] : ranges) {
-    const auto& [host, port] = plan.nodes[owners[first]];
-    reply.array(3);
-    reply.integer(static_cast<std::int64_t>(first));
-    reply.integer(static_cast<std::int64_t>(last));
-    reply.array(4);
-    reply.bulk(host);
-    reply.integer(port);
-    reply.bulk(sha1_hex(host + std::to_string(port)));
-    reply.array(0);
-  }
-}
-
-void cluster(const ConnectionCall& call) {
-  if (call.options.cluster == nullptr) {
-    return call.reply.error("ERR This instance has cluster support disabled");
-  }
-  if (equals_ignoring_case(call.words[1], "slots") && call.words.size() == 2) {
-    return slots(*call.options.cluster, call.reply);
-  }
-  call.reply.error("ERR unknown subcommand '" + std::string(call.words[1]) +
-                   "'. Try CLUSTER HELP.");
-}
-
-// No slot of a model is on its way to another node.
-void asking(const ConnectionCall& call) {
-  if (call.options.cluster == nullptr) return cluster(call);
-  call.reply.status("OK");
-}
-
 }  // namespace
 
 void serve_connection(std::string_view name, const ConnectionCall& call) {
@@ -204,9 +156,8 @@ void serve_connection(std::string_view name, const ConnectionCall& call) {
     std::string_view name;
     void (*serve)(const ConnectionCall& call);
   };
-  constexpr std::array kRows = {Row{"asking", asking},   Row{"auth", auth},   Row{"client", client},
-                                Row{"cluster", cluster}, Row{"hello", hello}, Row{"role", role},
-                                Row{"select", select}};
+  constexpr std::array kRows = {Row{"auth", auth}, Row{"client", client}, Row{"hello", hello},
+                                Row{"role", role}, Row{"select", select}};
   std::ranges::find(kRows, name, &Row::name)->serve(call);
 }
 

@@ -1,5 +1,5 @@
 // What a connection says of itself, and asks of the Redis as a whole: HELLO, AUTH, CLIENT, SELECT,
-// ROLE, CLUSTER, ASKING.
+// ROLE.
 //
 // Thread rule: the model's. Tested by redis_model_test.cc.
 
@@ -19,7 +19,6 @@ struct ConnectionCall {
   RedisPeer& peer;
   Words words;
   const RedisModelOptions& options;
-  std::string_view mode;  // "standalone", "cluster" or "sentinel"
   std::string_view role;  // "master" or "replica"; a sentinel has none
   std::uint64_t position;
   RedisReply& reply;

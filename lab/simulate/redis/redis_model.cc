@@ -8,7 +8,6 @@
 #include "simulate/redis/commands.h"
 #include "simulate/redis/connection_commands.h"
 #include "simulate/redis/scripts.h"
-#include "store/redis/script/cluster_slot.h"
 
 namespace weir::lab {
 namespace {
@@ -49,23 +48,7 @@ KeyCount key_count(Words words) {
   return {.keys = static_cast<std::size_t>(*count)};
 }
 
-Words keys_of(const Command& command, Words words) {
-  if (command.name.starts_with("eval")) return words.subspan(3, key_count(words).keys);
-  if (command.first_key == 0) return {};
-  const auto first = static_cast<std::size_t>(command.first_key);
-  const std::size_t last =
-      command.last_key < 0 ? words.size() - 1 : static_cast<std::size_t>(command.last_key);
-  return words.subspan(first, last - first + 1);
-}
-
 }  // namespace
-
-ClusterPlan::ClusterPlan(std::vector<Node> masters)
-    : nodes(std::move(masters)), owners(kClusterSlots) {
-  for (std::size_t slot = 0; slot < owners.size(); ++slot) {
-    owners[slot] = slot * nodes.size() / owners.size();
-  }
-}
 
 class RedisModel::Parts {
  public:
@@ -105,8 +88,7 @@ class RedisModel::Parts {
   };
   using Write = std::vector<Effect>;  // all of one command, or of one script
 
-  std::string refusal(const Command& command, const RedisPeer& peer, Words words) const;
-  std::string redirection(Words keys) const;
+  std::string refusal(const Command& command, const RedisPeer& peer) const;
   bool refuses_in_script(const Command& command, RedisReply& reply) const;
   void carry(const Command& command, Words words, RedisReply& reply);
   void carry_for_script(Words words, OutputBuffer& reply);
@@ -145,7 +127,7 @@ void RedisModel::Parts::execute(RedisPeer& peer, Words words, Instant now, Outpu
   const Command* const command = find_command(words[0]);
   if (command == nullptr) return reply.error(unknown_command(words));
   if (!has_words_of(*command, words.size())) return reply.error(wrong_number(words[0]));
-  if (const std::string why = refusal(*command, peer, words); !why.empty()) {
+  if (const std::string why = refusal(*command, peer); !why.empty()) {
     return reply.error(why);
   }
   database_ = peer.database;
@@ -159,13 +141,11 @@ void RedisModel::Parts::execute(RedisPeer& peer, Words words, Instant now, Outpu
 }
 
 // In Redis's order.
-std::string RedisModel::Parts::refusal(const Command& command, const RedisPeer& peer,
-                                       Words words) const {
+std::string RedisModel::Parts::refusal(const Command& command, const RedisPeer& peer) const {
   const bool is_stranger = !options_.password.empty() && !peer.is_logged_in;
   if (is_stranger && (command.flags & Command::kBeforeLogin) == 0) {
     return "NOAUTH Authentication required.";
   }
-  if (std::string where = redirection(keys_of(command, words)); !where.empty()) return where;
   if (condition == Condition::kOutOfMemory && (command.flags & Command::kTakesMemory) != 0) {
     return "OOM command not allowed when used memory > 'maxmemory'.";
   }
@@ -176,19 +156,6 @@ std::string RedisModel::Parts::refusal(const Command& command, const RedisPeer& 
     return "LOADING Redis is loading the dataset in memory";
   }
   return {};
-}
-
-std::string RedisModel::Parts::redirection(Words keys) const {
-  if (options_.cluster == nullptr || keys.empty()) return {};
-  const std::uint16_t slot = cluster_slot(keys[0]);
-  const bool is_one =
-      std::ranges::all_of(keys, [&](auto key) { return cluster_slot(key) == slot; });
-  if (!is_one) return "CROSSSLOT Keys in request don't hash to the same slot";
-  const std::size_t owner = options_.cluster->owners[slot];
-  if (owner == options_.cluster_node) return {};
-  if (owner == ClusterPlan::kNobody) return "CLUSTERDOWN Hash slot not served";
-  const auto& [host, port] = options_.cluster->nodes[owner];
-  return "MOVED " + std::to_string(slot) + " " + host + ":" + std::to_string(port);
 }
 
 void RedisModel::Parts::carry(const Command& command, Words words, RedisReply& reply) {
@@ -347,7 +314,6 @@ void RedisModel::Parts::serve(const Command& command, RedisPeer& peer, Words wor
   serve_connection(command.name, {.peer = peer,
                                   .words = words,
                                   .options = options_,
-                                  .mode = options_.cluster == nullptr ? "standalone" : "cluster",
                                   .role = condition == Condition::kReadOnly ? "replica" : "master",
                                   .position = position,
                                   .reply = reply});

@@ -41,24 +41,8 @@ struct RedisPeer {
   std::string name{};
 };
 
-// Says which node of a cluster has which slots. All nodes read the same plan.
-struct ClusterPlan {
-  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
-  struct Node {
-    std::string host;
-    std::uint16_t port = 0;
-  };
-  // The slots in equal parts.
-  explicit ClusterPlan(std::vector<Node> masters);
-
-  std::vector<Node> nodes;
-  std::vector<std::size_t> owners;  // of each slot: a node, or kNobody
-};
-
 struct RedisModelOptions {
-  std::string password{};                // empty: nobody has to log in
-  const ClusterPlan* cluster = nullptr;  // outlives the model; null: it stands alone
-  std::size_t cluster_node = 0;          // of the plan: which one this is
+  std::string password{};  // empty: nobody has to log in
   // A hash of more fields, or with a longer field, is read piece by piece (HSCAN).
   std::size_t hash_listpack_entries_max = 512;
   std::size_t hash_listpack_value_max = 64;  // bytes

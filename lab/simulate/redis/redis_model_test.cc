@@ -130,19 +130,5 @@ TEST(RedisModel, RefusesWhatItsConditionForbids) {
   EXPECT_EQ(client.ask({"PING"}), "+PONG\r\n");
 }
 
-TEST(RedisModel, ANodeOfAClusterSendsOthersKeysAway) {
-  ClusterPlan plan({{"10.0.0.1", 7001}, {"10.0.0.2", 7002}});
-  RedisModel redis({.cluster = &plan, .cluster_node = 0});
-  ModelConnection client{redis};
-  EXPECT_EQ(client.ask({"SET", "{b}", "1"}), "+OK\r\n");  // slot 3,300
-  EXPECT_EQ(client.ask({"SET", "{a}", "1"}), "-MOVED 15495 10.0.0.2:7002\r\n");
-  EXPECT_EQ(client.ask({"MGET", "{a}", "{b}"}),
-            "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
-  EXPECT_EQ(client.ask({"EVAL", "return 1", "1", "{a}"}), "-MOVED 15495 10.0.0.2:7002\r\n");
-  plan.owners[15495] = ClusterPlan::kNobody;
-  EXPECT_EQ(client.ask({"GET", "{a}"}), "-CLUSTERDOWN Hash slot not served\r\n");
-  EXPECT_EQ(client.ask({"CLUSTER", "SLOTS"}).substr(0, 4), "*3\r\n");
-}
-
 }  // namespace
 }  // namespace weir::lab

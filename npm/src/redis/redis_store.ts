@@ -41,6 +41,7 @@ redis.call('SETNX', KEYS[1], (ARGV[1]:gsub('..', byte_of)))
 return (redis.call('GET', KEYS[1]):gsub('.', digits_of))`;
 const SECRET_BYTES = 192;
 const CHARGES_MAX = 256;  // of one call
+const LOOK_EVERY_MS = 60_000;  // a node may have brought back an older secret
 
 type Send = (words: RedisWord[]) => Promise<unknown>;
 
@@ -65,6 +66,8 @@ export class RedisStore extends FailoverStore {
   private readonly batcher: Batcher<Charge, Decision | StoreError>;
   private core: Promise<Core> | undefined;
   private secret: string | undefined;
+  private made: Core | undefined;  // under it
+  private lookAt = 0;
 
   constructor(options: RedisStoreOptions) {
     const own = ownOptions(options, "client", NAMES);
@@ -110,6 +113,10 @@ export class RedisStore extends FailoverStore {
 
   private async call(command: string, text: string,
                      charges: Charge[]): Promise<(Decision | StoreError)[]> {
+    if (Date.now() > this.lookAt) {
+      this.lookAt = Date.now() + LOOK_EVERY_MS;
+      this.core = undefined;
+    }
     this.core ??= this.open();
     const core = await this.core.catch((error) => {
       this.core = undefined;  // the next call tries again
@@ -127,8 +134,10 @@ export class RedisStore extends FailoverStore {
     if (typeof found !== "string" || found.length !== 2 * SECRET_BYTES) {
       throw new StoreError(`${key} holds no secret of a fleet`);
     }
+    if (this.made !== undefined && this.secret === found) return this.made;
     this.secret = found;
     const secret = Uint8Array.from(found.match(/../g)!, (digits) => parseInt(digits, 16));
-    return new Core(1024, 0, secret);  // for its hashes; its table stays empty
+    this.made = new Core(1024, 0, secret);  // for its hashes; its table stays empty
+    return this.made;
   }
 }

@@ -7,6 +7,7 @@
 -- Returns for each field its name and the answer to it.
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
+local now_us = now_s * 1000000 + tonumber(time[2])
 local fields = {}
 
 -- A number in a text that others may have written.
@@ -20,7 +21,7 @@ end
 --        their last beats
 function fields.nodes(key, first)
   local alive_s, silent_s = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-  local heard, now_us = key .. ':heard', now_s * 1000000 + tonumber(time[2])
+  local heard = key .. ':heard'
   -- A node that leaves was heard last long ago.
   local leaves = ARGV[first + 3] == 'leaves'
   redis.call('ZADD', key, leaves and 0 or now_s, ARGV[first])
@@ -36,14 +37,26 @@ function fields.nodes(key, first)
   return {alive, redis.call('ZCARD', heard) - alive, math.max(0, now_us - oldest)}
 end
 
--- The first node's secret is everybody's.
+-- The first node's secret is everybody's. One that a fleet has had for longer takes its place, as
+-- a Redis that has lost it may have taken that of a node which has just begun.
 --
--- Says   the one it brings
--- Hears  the fleet's, and behind it the second in which this Redis took it: another one if this
---        Redis has lost what it had
+-- Says   the one it brings, and since when a fleet has it, if one has.
+-- Hears  the fleet's, the second in which this Redis took it, and since when a fleet has it, in
+--        microseconds. The second is another one if this Redis has lost what it had.
 function fields.secret(key, first)
-  if redis.call('SETNX', key, ARGV[first]) == 1 then redis.call('SET', key .. ':since', now_s) end
-  return redis.call('GET', key) .. (digits_of(redis.call('GET', key .. ':since')) or '')
+  local said, since = ARGV[first], tonumber(digits_of(ARGV[first + 1]))
+  local found, born = redis.call('GET', key), tonumber(digits_of(redis.call('GET', key .. ':born')))
+  local is_taken = not found or since and (not born or since < born)
+  if is_taken and found ~= said then
+    redis.call('SET', key .. ':since', now_s)
+    redis.call('SET', key, said)
+  end
+  if is_taken or not born then
+    found, born = is_taken and said or found, since or now_us
+    redis.call('SET', key .. ':born', string.format('%.0f', born))
+  end
+  local taken_s = digits_of(redis.call('GET', key .. ':since'))
+  return found .. (taken_s or '') .. string.format(' %.0f', born)
 end
 
 -- When a node last found that this Redis has lost what it had read of it, in microseconds; at
@@ -52,7 +65,7 @@ local function epoch_of(key, last_read)
   local epoch = tonumber(digits_of(redis.call('GET', key .. ':epoch')))
   local is_there = last_read == '0-0' or #redis.call('XRANGE', key, last_read, last_read) > 0
   if not epoch or not is_there then
-    epoch = now_s * 1000000 + tonumber(time[2])
+    epoch = now_us
     redis.call('SET', key .. ':epoch', string.format('%.0f', epoch))
   end
   return epoch
@@ -101,7 +114,7 @@ function fields.traffic(key, first)
     local found = redis.pcall(...)
     return type(found) == 'table' and found.err or found
   end
-  local told = {now_s * 1000000 + tonumber(time[2]), 0}
+  local told = {now_us, 0}
   if ARGV[first + 1] ~= '' then
     local mine = key .. ':' .. now_s - 1
     told[2] = attempt('HSETNX', mine, ARGV[first], ARGV[first + 1])
@@ -134,7 +147,6 @@ end
 --        entry of what has a later stamp, at most 256 of them. In place of all that: what is
 --        wrong. Texts that others have written there do not take away the other fields.
 local function switches(key, first, last)
-  local now_us = now_s * 1000000 + tonumber(time[2])
   local function whole(number) return string.format('%.0f', number) end
   -- 0 of what is no entry. Switches are seconds apart, so no number is above the time; a forged
   -- one leaves room for the next.

@@ -77,9 +77,10 @@ std::string NodesField::hear(const resp::Reply& told, Instant) {
 
 // ---- secret ----
 
-// A Redis that has lost the secret gets it back from the node that comes first.
+// A Redis that has lost the secret gets it back, even if a node that did not know it came first.
 void SecretField::say(std::vector<std::string>& words, Instant) {
   words.push_back(found_.empty() ? bytes_of(own_) : found_);
+  words.push_back(born_);
 }
 
 std::string SecretField::hear(const resp::Reply& told, Instant) {
@@ -87,10 +88,12 @@ std::string SecretField::hear(const resp::Reply& told, Instant) {
   const std::string_view found = told.text().substr(0, own_.bytes.size());
   if (found.size() != own_.bytes.size()) return "the key " + key_ + " holds something else";
   has_news_ = found != found_;
+  std::string_view born = told.text().substr(found.size());
+  const std::string_view since = take_until(born, ' ');
+  is_lost_ = (has_news_ && !found_.empty()) || since_.value_or(std::string(since)) != since;
   found_ = found;
-  const std::string_view since = told.text().substr(found.size());
-  is_lost_ = since_.value_or(std::string(since)) != since;
   since_ = since;
+  born_ = number_in(born) ? born : std::string_view();
   return {};
 }
 

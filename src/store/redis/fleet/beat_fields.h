@@ -94,7 +94,7 @@ class NodesField final : public BeatField {
   Duration oldest_{0};  // since the oldest of the nodes' last words
 };
 
-// The fleet's secret.
+// The fleet's secret. Of two the one wins that a fleet has had for longer.
 class SecretField final : public BeatField {
  public:
   // `key`: its whole name. `own`: to bring, if there is none yet.
@@ -116,6 +116,7 @@ class SecretField final : public BeatField {
   const HashSecret own_;
   std::string found_;
   std::optional<std::string> since_{};  // when this Redis took it; empty: nobody has said
+  std::string born_;                    // since when a fleet has it; empty: nobody has said
   bool has_news_ = false;
   bool is_lost_ = false;
 };

@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "algo/sliding_window.h"
+
 namespace weir {
+
+bool EarlyCharges::keeps_times(const Quota& quota) {
+  return quota.algorithm() == Algorithm::kSlidingLog ||
+         quota.algorithm() == Algorithm::kStrictWindow;
+}
 
 // The outage may have lasted for many windows.
 std::int64_t EarlyCharges::Counted::still(Instant now) const {
-  const Decision left = look_at(quota, state, 0, now);
-  return left.remaining == 0 ? units : std::min(units, quota.capacity() - left.remaining);
+  if (!keeps_times(quota)) return std::min(units, held(quota, state, now));
+  const auto& [start_us, before, count, tag] = state;
+  const auto rolled = algo::roll(quota, algo::SlidingWindowState{start_us, before, count}, now);
+  return std::min(units, rolled.previous + rolled.current);
 }
 
 std::size_t EarlyCharges::size_of(const Name& name) {
@@ -62,8 +71,7 @@ void EarlyCharges::sweep(Instant now) {
   });
 }
 
-void EarlyCharges::tell(const KeyHasher& hasher, Instant now,
-                        const std::function<void(const Charge&)>& charge) {
+void EarlyCharges::tell(const KeyHasher& hasher, Instant now, const Take& take) {
   for (const auto& [texts, counted] : std::exchange(keys_, {})) {
     const auto& [rule, bucket, key] = texts;
     const KeyName name{.rule = rule, .bucket = bucket, .key = key};
@@ -71,7 +79,7 @@ void EarlyCharges::tell(const KeyHasher& hasher, Instant now,
     for (const Counted& one : counted) {
       const std::int64_t units = one.still(now);
       const std::uint64_t tag = counted.size() > 1 ? first : 0;
-      if (units > 0) charge({hasher.hash(name, one.quota), &one.quota, units, tag});
+      if (units > 0) take(name, {hasher.hash(name, one.quota), &one.quota, units, tag});
     }
   }
   text_ = 0;

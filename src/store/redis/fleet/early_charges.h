@@ -31,8 +31,13 @@ class EarlyCharges {
   // The cost was charged to all of the limits.
   void note(const KeyName& name, std::span<const Quota> limits, std::int64_t cost, Instant now);
 
+  // Whether counters of the quota know when each unit came. What is told of it here is what may
+  // still count at most.
+  static bool keeps_times(const Quota& quota);
+
   // Passes on what still counts, under the fleet's names, and forgets it.
-  void tell(const KeyHasher& hasher, Instant now, const std::function<void(const Charge&)>& charge);
+  using Take = std::function<void(const KeyName& name, const Charge& charge)>;
+  void tell(const KeyHasher& hasher, Instant now, const Take& take);
 
   std::int64_t forgotten() const { return forgotten_; }  // units
 

@@ -24,7 +24,7 @@ class EarlyChargesTest : public ::testing::Test {
   };
   std::vector<Told> told(Instant now) {
     std::vector<Told> all;
-    early_.tell(hasher_, now, [&](const Charge& charge) {
+    early_.tell(hasher_, now, [&](const KeyName&, const Charge& charge) {
       all.push_back({charge.key, charge.cost, charge.tag});
     });
     return all;

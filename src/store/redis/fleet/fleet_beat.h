@@ -8,7 +8,7 @@
 // under the same name, and only those who read that Redis can say which key it is.
 //
 // If a beat cannot take all, the rest follows at once. A Redis that has lost what it had gets the
-// secret from the node that comes first, and the blocks from all.
+// secret from the node that comes first, or an older one later, and the blocks from all.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 

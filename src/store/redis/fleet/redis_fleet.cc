@@ -20,6 +20,14 @@ std::int64_t cores_of_node(const RedisFleet::Core& core, const RedisFleetOptions
   return static_cast<std::int64_t>(core.state.cores() * options.processes);
 }
 
+Decision ask(Store& counters, Operation operation, const Charge& charge, Instant now) {
+  ImmediateCheck check;
+  check.begin(operation);
+  check.add(charge.key, *charge.quota, charge.cost, charge.tag);
+  check.decide(counters, now);
+  return check.decisions().front();
+}
+
 RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFleet::Core& core) {
   return {.prefix = options.prefix,
           .deadline = options.deadline,
@@ -165,18 +173,25 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
 
 void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
   has_secret_ = true;
+  const KeyHasher own(options_.secret);
   // If the fleet has taken this node's own secret, its counters know the keys already.
-  const bool are_renamed = hash_of_nothing(KeyHasher(options_.secret)) != hash_of_nothing(hasher);
-  early_.tell(hasher, now, [&](const Charge& charge) {
+  const bool are_renamed = hash_of_nothing(own) != hash_of_nothing(hasher);
+  // They know, by the name that a key had, how much still counts.
+  const auto counted = [&](const KeyName& name, Charge charge) {
+    const Quota& quota = *charge.quota;
+    if (!EarlyCharges::keeps_times(quota)) return charge;
+    const Charge look{.key = own.hash(name, quota), .quota = &quota, .cost = 0};
+    const std::int64_t left = ask(core_.own_counters, Operation::kLook, look, now).remaining;
+    if (left > 0) charge.cost = std::min(charge.cost, quota.capacity() - left);
+    return charge;
+  };
+  early_.tell(hasher, now, [&](const KeyName& name, const Charge& most) {
+    const Charge charge = counted(name, most);
     if (are_renamed) own_counters_.enter(charge, now);
     async_->note_admitted(charge, now);
   });
-  early_here_.tell(hasher, now, [&](const Charge& charge) {
-    if (!are_renamed) return;
-    ImmediateCheck check;
-    check.begin(Operation::kCharge);
-    check.add(charge.key, *charge.quota, charge.cost, charge.tag);
-    check.decide(core_.own_counters, now);
+  early_here_.tell(hasher, now, [&](const KeyName& name, const Charge& most) {
+    if (are_renamed) ask(core_.own_counters, Operation::kCharge, counted(name, most), now);
   });
   report(now);
 }

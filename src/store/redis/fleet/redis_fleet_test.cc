@@ -178,7 +178,7 @@ TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
   server_->hear();
   fleet_->use_secret(hasher_, reactor_.now());
   reactor_.advance(1ms);
-  Charge charge{.key = hasher_.hash(name, quota_), .quota = &quota_, .cost = 7};
+  Charge charge{.key = hasher_.hash(name, quota_), .quota = &quota_, .cost = quota_.debt_max()};
   ChargeCall expected("weir:");
   expected.add(ScriptOperation::kSync, {&charge, 1});
   const std::string heard = server_->hear();
@@ -207,15 +207,34 @@ TEST_F(RedisFleetTest, CountsLocalKeysUnderTheirNewNames) {
   }
 }
 
+// A log that had crossed the start of a window lost some of its units.
+TEST_F(RedisFleetTest, CountsAllUnitsOfALogUnderItsNewName) {
+  const Quota log = *Quota::make({Algorithm::kSlidingLog, 10, 1min});
+  const KeyName name{.rule = "r", .bucket = "", .key = "k"};
+  make_fleet(with_other_secret());
+  const KeyHasher own(with_other_secret().secret);
+  memory_->decide_one(Operation::kSpendEach, {own.hash(name, log), &log, 5}, reactor_.now());
+  fleet_->counted_early(name, {&log, 1}, 5, reactor_.now());
+  reactor_.advance(59s);
+  memory_->decide_one(Operation::kSpendEach, {own.hash(name, log), &log, 2}, reactor_.now());
+  fleet_->counted_early(name, {&log, 1}, 2, reactor_.now());
+  reactor_.advance(900ms);
+  fleet_->use_secret(hasher_, reactor_.now());
+  const Charge charge{.key = hasher_.hash(name, log), .quota = &log};
+  EXPECT_EQ(memory_->decide_one(Operation::kLook, charge, reactor_.now()).remaining, 3);
+}
+
 TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
   join();
   reactor_.advance(100ms);
   EXPECT_EQ(server_->hear().find(std::string(192, 's')), std::string::npos);
-  answer_beat(1);
+  answer_beat(1, {}, 's', "1700000000 1690000000000000");
   reactor_.advance(100ms);
-  EXPECT_NE(server_->hear().find(std::string(192, 's')), std::string::npos);
-  answer_beat(1);
+  EXPECT_NE(server_->hear().find(std::string(192, 's') + " 1690000000000000 "), std::string::npos);
+  answer_beat(1, {}, 's', "1700000007 garbage");
   EXPECT_EQ(listener_.secrets.size(), 1u);
+  reactor_.advance(100ms);
+  EXPECT_EQ(server_->hear().find("garbage"), std::string::npos);
 }
 
 TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
