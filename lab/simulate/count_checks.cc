@@ -127,6 +127,67 @@ class UnitsComeBack final : public Check {
   bool is_unclear_;  // clocks step, or keys get other names
 };
 
+// Of buckets that Redis alone decides. Counts what may have been charged, as late as that may have
+// been. What was admitted without Redis is charged later.
+class WhatFitsIsAdmitted final : public Check {
+ public:
+  explicit WhatFitsIsAdmitted(World& world)
+      : Check(world), told_(std::chrono::seconds(world.scenario().faults.empty() ? 1 : 10)) {}
+  std::string_view promise() const override { return "what fits is admitted"; }
+
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) {
+      if (part.verb != Verb::kLook) open_.at(part.rule, asked.node, part.key) += part.cost;
+    }
+  }
+  void answered(const Answered& answered) override {
+    for (std::size_t i = 0; i < answered.answers.size(); ++i) {
+      const Part& part = answered.asked.parts[i];
+      const Answer& answer = answered.answers[i];
+      const Rule& rule = world_.rules()[part.rule];
+      if (part.verb != Verb::kLook) open_.at(part.rule, answered.asked.node, part.key) -= part.cost;
+      if (world_.mode_of(part.rule) != Mode::kStrict || !is_plain(rule)) continue;
+      if (rule.quota.algorithm() != Algorithm::kTokenBucket || world_.has_clock_steps()) continue;
+      Key& key = keys_.at(part.rule, 0, part.key);
+      const Instant from = answered.asked.at_redis;
+      const Instant to = world_.redis()->machine().clock.at(answered.at);
+      const bool is_clear = key.told_until < to && world_.is_whole_for(told_);
+      const auto add = [&](Instant at, std::int64_t units) {
+        key.level.add(rule.quota, {.from = at, .to = at, .units = units});
+      };
+      if (is_clear) add(key.told_until, std::exchange(key.told, 0));
+      if (answered.is_unavailable || answer.is_alone || part.verb == Verb::kRefund) {
+        if (part.verb != Verb::kRefund) key.told += part.cost;
+        key.told_until = to + told_;
+      } else if (is_charged(answered, i)) {
+        add(to, part.cost);
+      }
+      if (answer.decision.verdict != Verdict::kDenied || !is_clear) continue;
+      if (answer.cause != Answer::Cause::kCounted || answer.is_alone) continue;
+      std::int64_t open = 0;
+      for (std::size_t node = 0; node < world_.nodes(); ++node) {
+        open += open_.at(part.rule, node, part.key);
+      }
+      add(from, 0);
+      const double held = key.level.level() + static_cast<double>(open + part.cost);
+      if (held + 1 > static_cast<double>(rule.quota.capacity())) continue;
+      fail(about(world_, part) + ": denied " + std::to_string(part.cost) + ", and with it " +
+           std::to_string(held) + " are in the bucket at most");
+    }
+  }
+  void restarted(std::size_t node) override { open_.forget(node); }
+
+ private:
+  struct Key {
+    BucketLevel level;
+    std::int64_t told = 0;  // units that may be charged until then
+    Instant told_until{};
+  };
+  const Duration told_;
+  ByKey<Key> keys_;
+  ByKey<std::int64_t> open_;
+};
+
 // Counts exactly, in windows as fixed ones have, all that the nodes admit together.
 class Misjudged final : public Check {
  public:
@@ -161,6 +222,9 @@ class Misjudged final : public Check {
 
 std::unique_ptr<Check> make_units_come_back(World& world) {
   return std::make_unique<UnitsComeBack>(world);
+}
+std::unique_ptr<Check> make_what_fits_is_admitted(World& world) {
+  return std::make_unique<WhatFitsIsAdmitted>(world);
 }
 std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
 

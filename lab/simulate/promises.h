@@ -27,6 +27,8 @@ std::unique_ptr<Check> make_async_stops(World& world);
 // When all nodes have left, Redis has charged what they admitted, and nothing else. Where something
 // fails, it has charged no less, but for what it lost.
 std::unique_ptr<Check> make_units_come_back(World& world);
+// A denial of mode strict is due.
+std::unique_ptr<Check> make_what_fits_is_admitted(World& world);
 // Counts the answers that an exact count of all nodes would have given otherwise. It never fails.
 std::unique_ptr<Check> make_misjudged(World& world);
 

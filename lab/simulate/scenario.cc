@@ -221,7 +221,8 @@ std::string_view name_of(TrafficSource::Kind kind) {
 bool is_about_redis(Fault::Kind kind) { return kind <= Fault::Kind::kClockBack; }
 bool lasts(Fault::Kind kind) {
   using enum Fault::Kind;
-  return kind != kClock && kind != kClockBack && kind != kFailover && kind != kBlock;
+  return kind != kClock && kind != kClockBack && kind != kFailover && kind != kBlock &&
+         kind != kLift;
 }
 
 Duration last_fault(const Scenario& scenario) {
