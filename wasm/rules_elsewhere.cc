@@ -9,7 +9,7 @@
 #include "rules/request/country_database.h"
 #include "rules/request/token.h"
 #include "rules/text/path_regexes.h"
-#include "rules/time_zone.h"
+#include "rules/time/time_zone.h"
 
 // A number for the zone of that name, above 0; 0 if there is none.
 extern "C" [[clang::import_module("js"), clang::import_name("zone")]] int js_zone(
@@ -18,9 +18,6 @@ extern "C" [[clang::import_module("js"), clang::import_name("zone")]] int js_zon
 extern "C" [[clang::import_module("js"), clang::import_name("offset")]] double js_offset(
     int zone, double utc);
 
-namespace date {
-class time_zone {};
-}  // namespace date
 namespace re2 {
 class RE2 {};
 }  // namespace re2
@@ -30,12 +27,14 @@ class parser {};
 
 namespace weir {
 
+class TimeZone {};
+
 // A zone is its number.
-const date::time_zone* find_zone(const std::string& name) {
-  return reinterpret_cast<const date::time_zone*>(js_zone(name.data(), name.size()));
+const TimeZone* find_zone(const std::string& name) {
+  return reinterpret_cast<const TimeZone*>(js_zone(name.data(), name.size()));
 }
 
-std::chrono::seconds offset_at(const date::time_zone& zone, std::chrono::seconds utc) {
+std::chrono::seconds offset_at(const TimeZone& zone, std::chrono::seconds utc) {
   const double offset = js_offset(static_cast<int>(reinterpret_cast<std::uintptr_t>(&zone)),
                                   static_cast<double>(utc.count()));
   return std::chrono::seconds(static_cast<std::int64_t>(offset));

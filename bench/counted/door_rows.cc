@@ -31,11 +31,11 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
 
-std::vector<Rule> the_rule(std::int64_t limit) {
+std::vector<Rule> the_rule(const Quota& quota) {
   std::vector<Rule> rules(1);
   Rule& rule = rules.front();
   rule.id = "api";
-  rule.quota = *Quota::make({.limit = limit, .window = 1min});
+  rule.quota = quota;
   rule.denial.blocks = {5min};
   rule.match.emplace();
   rule.key_parts = {{.property = KeyPart::Property::kClient}};
@@ -56,7 +56,8 @@ const char* const kBlocked = "10.30.";
 
 // Everything behind the doors, and the doors.
 struct World : Http2Router {
-  explicit World(std::int64_t limit = 1'000'000) : rules(rule_set(traffic, limit)) {
+  explicit World(const QuotaSpec& quota = {.limit = 1'000'000, .window = 1min})
+      : rules(rule_set(traffic, *Quota::make(quota))) {
     add_check_routes(http.core(), CheckRoutes::kAll);
     add_auth_route(http.core());
     for (const std::string& key : addresses(kBlocked)) {
@@ -64,8 +65,8 @@ struct World : Http2Router {
     }
   }
 
-  static RuleSetPtr rule_set(Traffic& traffic, std::int64_t limit) {
-    auto numbered = the_rule(limit);
+  static RuleSetPtr rule_set(Traffic& traffic, const Quota& quota) {
+    auto numbered = the_rule(quota);
     number_rules(numbered, traffic.rules());
     return std::make_shared<const RuleSet>(std::move(numbered));
   }
@@ -104,7 +105,14 @@ struct World : Http2Router {
 
 // With a limit up to which windows are judged (engine/asks/error_bar.h).
 struct LowWorld : World {
-  LowWorld() : World(1'000) {}
+  LowWorld() : World({.limit = 1'000, .window = 1min}) {}
+};
+
+struct FixedWorld : World {
+  FixedWorld() : World({Algorithm::kFixedWindow, 1'000'000, 24h}) {}
+};
+struct CalendarWorld : World {
+  CalendarWorld() : World({Algorithm::kCalendarWindow, 1'000'000, 24h}) {}
 };
 
 // One connection, which gets so many requests in one read.
@@ -346,6 +354,9 @@ std::vector<Row> door_rows() {
           row_of<LowWorld>("WEIR.HIT x 32, a low limit", resp_door, kAllowed, 32, ":0", rule_hit)),
       warmed(row_of<LowWorld>("WEIR.HIT x 32, a low limit, judged", judging, kAllowed, 32, ":0",
                               rule_hit)),
+      row_of<FixedWorld>("WEIR.HIT x 32, fixed_window", resp_door, kAllowed, 32, ":0", rule_hit),
+      row_of<CalendarWorld>("WEIR.HIT x 32, a calendar's day", resp_door, kAllowed, 32, ":0",
+                            rule_hit),
       row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
       row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
       row_of("POST /check x 16, remembering few keys", remembering_few<http_door>, kAllowed, 16,

@@ -10,6 +10,8 @@
 //                        window weighted by how much of it still overlaps
 //   kStrictWindow        limit in any window, less by counts  five counts
 //                        of a quarter of it each (bound: never_over)
+//   kCalendarWindow      fixed_window whose windows are days,      a count
+//                        weeks, months or years of a calendar (src/algo/calendar_window.h)
 //   token_bucket         burst at once, refilled at limit/window   one instant
 //   exponential_backoff  fixed_window whose limit halves as a      count and level
 //                        key keeps hammering (src/algo/exponential_backoff.h)
@@ -41,6 +43,8 @@ enum class Algorithm : std::uint8_t {
   kAdaptive,
   // A sliding_window that is never over (src/algo/strict_window.h): it has no name of its own.
   kStrictWindow,
+  // A fixed_window by the calendar (src/algo/calendar_window.h): it has no name of its own.
+  kCalendarWindow,
 };
 // The algorithms that have a name.
 inline constexpr int kAlgorithmCount = 6;
@@ -76,6 +80,24 @@ inline constexpr Duration kWindowMax = std::chrono::hours(24 * 366);
 // The longest a token bucket may take to fill, burst * window / limit.
 inline constexpr Duration kFillTimeMax = 4 * kWindowMax;
 
+// The windows of a calendar, and the most that a common one lasts. That length stands for them in a
+// quota: it says which they are, not when they end.
+enum class CalendarUnit : std::uint8_t { kDay, kWeek, kMonth, kYear };
+inline constexpr std::array<std::string_view, 4> kCalendarUnitNames = {"day", "week", "month",
+                                                                       "year"};
+inline constexpr std::array<Duration, 4> kCalendarUnitLengths = {
+    std::chrono::hours(24), std::chrono::hours(24 * 7), std::chrono::hours(24 * 31), kWindowMax};
+
+// Where the previous window, the current one and the next end. A machine that decides by another
+// clock may be in any of the three.
+struct WindowEnds {
+  Instant previous;
+  Instant current;
+  Instant next;
+
+  friend constexpr bool operator==(const WindowEnds&, const WindowEnds&) = default;
+};
+
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kSlidingWindow;
   std::int64_t limit = 0;  // units per window; 0 denies everything
@@ -104,10 +126,31 @@ class Quota {
   // Whether no window's length may ever admit more than the limit: `bound: never_over`.
   bool is_never_over() const noexcept { return algorithm_ == Algorithm::kStrictWindow; }
 
+  bool is_by_calendar() const noexcept { return algorithm_ == Algorithm::kCalendarWindow; }
+  // Whether all units come back at once, when a window ends.
+  bool is_fixed() const noexcept {
+    return algorithm_ == Algorithm::kFixedWindow || is_by_calendar();
+  }
+  // REQUIRES, of all that follow: is_by_calendar()
+  CalendarUnit calendar_unit() const noexcept;
+  // The day on which weeks begin, from 0 for Monday, or months, from 1.
+  int first_day() const noexcept { return first_day_; }
+  void set_first_day(int day) noexcept { first_day_ = static_cast<std::uint8_t>(day); }
+  // Until somebody says when windows end, they last window() each, since 1970. `previous` counts
+  // in whole seconds.
+  void set_window_ends(const WindowEnds& ends) noexcept;
+  WindowEnds window_ends() const noexcept {
+    return {Instant(std::chrono::seconds(switch_number_)), Instant(Duration(ticks_per_unit_)),
+            Instant(Duration(ticks_per_us_))};
+  }
+  // The first day and window ends of the other, if both are by a calendar.
+  void share_calendar(const Quota& other) noexcept;
+
   // Whether another algorithm may decide later: an adaptive quota.
   bool switches() const noexcept { return algorithm_ == Algorithm::kAdaptive; }
   // The algorithm that decides: that of the last switch for an adaptive quota, else its own.
   Algorithm active() const noexcept { return active_; }
+  // By a calendar, another in each window.
   std::uint32_t switch_number() const noexcept { return switch_number_; }
   // An adaptive quota as of that switch; any other quota as it is.
   // REQUIRES: can_be_active(active.algorithm)
@@ -137,12 +180,13 @@ class Quota {
  private:
   Algorithm algorithm_ = Algorithm::kSlidingWindow;
   Algorithm active_ = Algorithm::kSlidingWindow;
+  std::uint8_t first_day_ = 0;
   std::uint32_t switch_number_ = 0;
   std::int64_t limit_ = 0;
   std::int64_t window_us_ = 1'000;
   std::int64_t capacity_ = 0;
-  std::int64_t ticks_per_unit_ = 1;
-  std::int64_t ticks_per_us_ = 1;
+  std::int64_t ticks_per_unit_ = 1;  // by a calendar, the current window's end
+  std::int64_t ticks_per_us_ = 1;    // by a calendar, the next one's
 };
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 #include "weir/quota.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "algo/wide_math.h"
@@ -15,6 +16,7 @@ Error invalid(std::string_view field, std::string_view expected) noexcept {
 
 std::string_view algorithm_name(Algorithm algorithm) noexcept {
   if (algorithm == Algorithm::kStrictWindow) algorithm = Algorithm::kSlidingWindow;
+  if (algorithm == Algorithm::kCalendarWindow) algorithm = Algorithm::kFixedWindow;
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
@@ -27,7 +29,7 @@ std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
 
 Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   const bool is_strict = spec.algorithm == Algorithm::kStrictWindow;
-  if (static_cast<std::size_t>(spec.algorithm) >= kAlgorithmNames.size() && !is_strict) {
+  if (spec.algorithm > Algorithm::kCalendarWindow) {
     return invalid("algorithm", "one of the six algorithms");
   }
   if (spec.limit < 0 || spec.limit > kLimitMax) {
@@ -50,6 +52,15 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;
   const bool has_ticks = quota.switches() || spec.algorithm == Algorithm::kTokenBucket;
+#ifndef __wasm__  // whose modules take none
+  if (quota.is_by_calendar()) {
+    if (std::ranges::find(kCalendarUnitLengths, spec.window) == kCalendarUnitLengths.end()) {
+      return invalid("window", "a day, a week, a month or a year of a calendar");
+    }
+    quota.active_ = Algorithm::kFixedWindow;
+    quota.set_window_ends({});
+  }
+#endif
   if (!has_ticks || spec.limit == 0) return quota;
 
   if (spec.burst > 0) quota.capacity_ = spec.burst;
@@ -61,6 +72,24 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   quota.ticks_per_unit_ = quota.window_us_ / divisor;
   quota.ticks_per_us_ = quota.limit_ / divisor;
   return quota;
+}
+
+CalendarUnit Quota::calendar_unit() const noexcept {
+  return static_cast<CalendarUnit>(std::ranges::find(kCalendarUnitLengths, window()) -
+                                   kCalendarUnitLengths.begin());
+}
+
+void Quota::set_window_ends(const WindowEnds& ends) noexcept {
+  const auto previous = std::chrono::floor<std::chrono::seconds>(ends.previous.time_since_epoch());
+  switch_number_ = static_cast<std::uint32_t>(std::max<std::int64_t>(0, previous.count()));
+  ticks_per_unit_ = epoch_us(ends.current);
+  ticks_per_us_ = epoch_us(ends.next);
+}
+
+void Quota::share_calendar(const Quota& other) noexcept {
+  if (!is_by_calendar() || !other.is_by_calendar()) return;
+  first_day_ = other.first_day_;
+  set_window_ends(other.window_ends());
 }
 
 }  // namespace weir

@@ -16,11 +16,12 @@ Quota part_of(const Quota& quota, const Part& part) noexcept {
   const auto units = [&part](std::int64_t whole) {
     return std::max<std::int64_t>(1, whole * part.times / part.of);
   };
-  const auto made = Quota::make({.algorithm = quota.algorithm(),
-                                 .limit = units(quota.limit()),
-                                 .window = quota.window(),
-                                 .burst = has_burst ? units(quota.capacity()) : 0});
+  auto made = Quota::make({.algorithm = quota.algorithm(),
+                           .limit = units(quota.limit()),
+                           .window = quota.window(),
+                           .burst = has_burst ? units(quota.capacity()) : 0});
   if (!made) return quota;  // a bucket may take too long to fill
+  made->share_calendar(quota);
   return made->following({.algorithm = quota.active(), .number = quota.switch_number()});
 }
 

@@ -75,7 +75,7 @@ TEST(Quota, ABucketFillsInFourYearsOrItIsRefused) {
 }
 
 TEST(Quota, UnknownAlgorithmIsRefused) {
-  EXPECT_EQ(objection({static_cast<Algorithm>(7), 1, 1s}), "algorithm");
+  EXPECT_EQ(objection({static_cast<Algorithm>(8), 1, 1s}), "algorithm");
 }
 
 TEST(Quota, AnAdaptiveOneFollowsTheSwitchAndKeepsItsTerms) {

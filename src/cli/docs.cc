@@ -80,6 +80,7 @@ json::array limits_json(std::span<const Quota> limits) {
                               {"burst", quota.capacity()},
                               {"algorithm", json::string_view(name.data(), name.size())}};
     if (quota.is_never_over()) limit["bound"] = "never_over";
+    if (quota.is_by_calendar()) limit["calendar"] = window_text(quota);
     array.push_back(std::move(limit));
   }
   return array;

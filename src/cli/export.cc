@@ -126,6 +126,9 @@ class Refusals {
     if (algorithm == Algorithm::kStrictWindow) {
       return refuse(field, "the Worker has no window for 'bound: never_over'; remove it");
     }
+    if (algorithm == Algorithm::kCalendarWindow) {
+      return refuse(field, "the Worker knows no calendar; write 'window' as a length such as 24h");
+    }
     const bool counts_in_windows =
         algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
     if (store == WorkerStore::kDurable || counts_in_windows) return;

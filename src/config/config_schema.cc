@@ -72,8 +72,10 @@ json::object type_schema(const Field& field) {
     case FieldType::kName: return {{"type", "string"}, {"pattern", view(kNamePattern)}};
     case FieldType::kDuration: {
       constexpr double kSecondUs = 1e6;
+      std::string pattern(kDurationPattern);
+      for (const auto choice : field.choices) pattern += "|^" + std::string(choice) + "$";
       return {{"type", {"string", "number"}},
-              {"pattern", view(kDurationPattern)},
+              {"pattern", pattern},
               {"minimum", static_cast<double>(field.range.min) / kSecondUs},
               {"maximum", static_cast<double>(field.range.max) / kSecondUs}};
     }

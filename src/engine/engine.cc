@@ -12,11 +12,14 @@ void Check::begin(Operation operation, void (*on_done)(Check&) noexcept) {
   size_ = 0;
 }
 
-void Check::share_among(std::int64_t nodes) {
-  if (nodes == 1) return;
+void Check::stand_in(std::int64_t nodes, Duration wall_lead) {
+  if (nodes == 1 && wall_lead == Duration{0}) return;
   shares_.resize(Batch::kChargesMax);
   for (std::size_t i = 0; i < size_; ++i) {
     shares_[i] = share_of(*charges_[i].quota, nodes);
+    if (shares_[i].is_by_calendar()) {
+      shares_[i].set_window_ends(moved(shares_[i].window_ends(), -wall_lead));
+    }
     charges_[i].quota = &shares_[i];
   }
 }

@@ -26,6 +26,7 @@
 #include "observe/traffic.h"
 #include "observe/unusual/unusual_rules.h"
 #include "rules/mode.h"
+#include "rules/time/calendar.h"
 #include "weir/key.h"
 #include "weir/store.h"
 
@@ -50,8 +51,9 @@ class Check {
     charges_[size_++] = {.key = key, .quota = &quota, .cost = cost, .tag = tag, .on_full = on_full};
   }
 
-  // Each charge is by its quota's share, which one of so many nodes has.
-  void share_among(std::int64_t nodes);
+  // Each charge is by its quota's share, which one of so many nodes has. Dates are of a wall clock
+  // that leads this node's time by so much.
+  void stand_in(std::int64_t nodes, Duration wall_lead);
 
   // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
   // Nothing changes until then.
@@ -154,6 +156,8 @@ class Engine {
   // `now` by the wall clock: for dates that others have written, and for those they read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
+  CalendarCache& calendars() { return calendars_; }
+
   // A party that waits for a store that answers later.
   class Asker {
    public:
@@ -194,6 +198,7 @@ class Engine {
   const UnusualRules* unusual_ = nullptr;  // null: nobody watches the traffic
   CoreRecentAsks* recent_asks_ = nullptr;
   Duration wall_lead_{0};
+  CalendarCache calendars_;
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came
   Asker* last_answered_ = nullptr;

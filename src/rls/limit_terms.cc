@@ -51,6 +51,12 @@ Unit unit_of(Duration window) {
   return unit == kUnits.end() ? Response::RateLimit::UNKNOWN : unit->unit;
 }
 
+Unit unit_of(const Quota& quota) {
+  constexpr std::size_t kDays = 3;
+  if (!quota.is_by_calendar()) return unit_of(quota.window());
+  return kUnits[kDays + static_cast<std::size_t>(quota.calendar_unit())].unit;
+}
+
 std::string_view joined_entries(std::span<const NameValue> entries, std::string& scratch) {
   scratch.clear();
   for (const NameValue& entry : entries) {

@@ -19,6 +19,11 @@ TEST(LimitTerms, UnitsAreWindowsOfThatLength) {
   EXPECT_EQ(unit_of(30 * 24h), RateLimit::MONTH);
   EXPECT_EQ(unit_of(365 * 24h), RateLimit::YEAR);
   EXPECT_EQ(unit_of(10s), RateLimit::UNKNOWN);
+  constexpr std::array kUnits{RateLimit::DAY, RateLimit::WEEK, RateLimit::MONTH, RateLimit::YEAR};
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    const auto quota = *Quota::make({Algorithm::kCalendarWindow, 5, kCalendarUnitLengths[i]});
+    EXPECT_EQ(unit_of(quota), kUnits[i]);
+  }
 }
 
 TEST(LimitTerms, InlineLimitsAreFixedWindowsOfAUnit) {

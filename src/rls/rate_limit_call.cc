@@ -321,7 +321,7 @@ void RateLimitCall::write_statuses(Instant now) {
     status.mutable_duration_until_reset()->set_seconds(seconds_until_reset(quota, decision, now));
     auto& current = *status.mutable_current_limit();
     current.set_requests_per_unit(clamp_to_32_bits(quota.limit()));
-    current.set_unit(unit_of(quota.window()));
+    current.set_unit(unit_of(quota));
     if (limit.rule() != nullptr) current.set_name(limit.rule()->policy.name);
   }
 }

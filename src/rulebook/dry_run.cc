@@ -50,6 +50,7 @@ RuleSetPtr court_rules(const Rule& rule, const KeyHasher* hasher) {
   std::vector<Rule> rules(1);
   rules[0] = {.id = rule.id, .quota = rule.quota, .limits = rule.limits, .tiers = rule.tiers};
   rules[0].denial = rule.denial;
+  rules[0].calendar = rule.calendar;
   rules[0].is_proportional = rule.is_proportional;
   rules[0].enabled = rule.enabled;
   rules[0].effect = rule.effect;
@@ -148,11 +149,12 @@ std::vector<bool> Replay::denials_of(const Rule& rule) const {
 std::optional<Rule> with_limit(const Rule& rule, std::int64_t limit) {
   const Quota& old = rule.quota;
   const bool has_burst = old.capacity() != old.limit();
-  const auto quota = Quota::make({.algorithm = old.algorithm(),
-                                  .limit = limit,
-                                  .window = old.window(),
-                                  .burst = has_burst ? old.capacity() : 0});
+  auto quota = Quota::make({.algorithm = old.algorithm(),
+                            .limit = limit,
+                            .window = old.window(),
+                            .burst = has_burst ? old.capacity() : 0});
   if (!quota) return std::nullopt;
+  quota->share_calendar(old);
   Rule changed = rule;
   changed.quota = *quota;
   if (!changed.limits.empty()) changed.limits.front() = *quota;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/duration_text.h"
 #include "proto/json_writer.h"
+#include "rules/time/calendar.h"
 #include "weir/quota.h"
 
 namespace weir {
@@ -102,7 +102,7 @@ std::string count_of(std::span<const Rule> rules) {
 
 std::string describe(const Quota& quota) {
   auto text = std::string(algorithm_name(quota.algorithm())) + " " + std::to_string(quota.limit()) +
-              " per " + format_duration(quota.window());
+              " per " + window_text(quota);
   if (quota.is_never_over()) text += ", never over";
   if (quota.capacity() != quota.limit()) text += ", burst " + std::to_string(quota.capacity());
   return text;

@@ -16,7 +16,8 @@ Promise promise_of(const Quota& quota) {
   switch (quota.algorithm()) {
     case Algorithm::kSlidingLog: return {};
     case Algorithm::kStrictWindow: return {.over = 0, .under = limit};
-    case Algorithm::kFixedWindow: return {.over = limit, .under = 0};
+    case Algorithm::kFixedWindow:
+    case Algorithm::kCalendarWindow: return {.over = limit, .under = 0};
     // All of the previous window at its end, and what fits when it has almost faded.
     case Algorithm::kSlidingWindow:
       return {.over = algo::mul_div_floor(limit, window_us - 2, window_us), .under = limit};

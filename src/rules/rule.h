@@ -34,9 +34,10 @@
 #include "rules/mode.h"
 #include "rules/request/key_part.h"
 #include "rules/request_match.h"
-#include "rules/schedule.h"
 #include "rules/text/text_pattern.h"
 #include "rules/text/text_template.h"
+#include "rules/time/calendar.h"
+#include "rules/time/schedule.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
@@ -169,6 +170,7 @@ struct Rule {
   // Other limits: for named keys, else for who belongs to a tier.
   LimitsByName overrides{};
   LimitsByName tiers{};
+  CalendarClock calendar{};                 // of all limits that are by the calendar
   std::optional<KeyPart> tier{};            // of a request: says which tier
   KeyList allow{};                          // pass without being counted
   KeyList deny{};                           // are denied without being counted; wins over `allow`
@@ -220,7 +222,7 @@ struct Rule {
   // REQUIRES: units > 0
   bool counts_always(std::int64_t units) const {
     if (overdraft != Overdraft::kEnvoy) return overdraft == Overdraft::kAll;
-    return units > 1 || quota.algorithm() == Algorithm::kFixedWindow;
+    return units > 1 || quota.is_fixed();
   }
 
   // Else it allows everything and counts nothing, and matches no request.

@@ -1,7 +1,9 @@
 """SIGHUP: the file's new rules on every core, or the old ones and a reason."""
 
+import datetime
 import signal
 import unittest
+import zoneinfo
 
 import weir_server
 from weir_server import Crowd, Weir, get
@@ -9,6 +11,13 @@ from weir_server import Crowd, Weir, get
 
 def rules(limit, extra=""):
     return f"rules:\n  - {{id: api, limit: {limit}, window: 365d}}\n{extra}"
+
+
+def seconds_until_nine(now):
+    nine = now.replace(hour=9, minute=0, second=0, microsecond=0)
+    if nine <= now:
+        nine += datetime.timedelta(days=1)
+    return nine.timestamp() - now.timestamp()
 
 
 class Reload(unittest.TestCase):
@@ -41,6 +50,27 @@ class Reload(unittest.TestCase):
             self.assertEqual(weir.check(key="a", rule="api")["remaining"], 4)
             self.reload(weir, rules(100), "changed api")
             self.assertEqual(weir.check(key="a", rule="api")["remaining"], 98)
+
+    def test_another_zone_hour_or_anchor_gives_no_fresh_quota(self):
+        months = "rules: [{id: api, limit: 2, window: month%s}]\n"
+        with Weir(config=months % "") as weir:
+            self.assertEqual(weir.check(key="a", rule="api", cost=2)["remaining"], 0)
+            self.reload(weir, months % ', zone: Asia/Tokyo, resets_at: "09:00", anchor: 31',
+                        "changed api")
+            self.assertFalse(weir.check(key="a", rule="api")["allowed"])
+            self.reload(weir, months.replace("month%s", "week"), "changed api")
+            self.assertEqual(weir.check(key="a", rule="api")["remaining"], 1)
+
+    def test_a_denial_names_the_end_of_the_calendars_window(self):
+        zone = zoneinfo.ZoneInfo("America/New_York")
+        rule = f"{{id: api, limit: 1, window: day, zone: {zone}, resets_at: '09:00'}}"
+        with Weir(config=f"rules: [{rule}]\n") as weir:
+            weir.check(key="a", rule="api")
+            latest = seconds_until_nine(datetime.datetime.now(zone))
+            retry_after = weir.check(key="a", rule="api")["retry_after"]
+            soonest = seconds_until_nine(datetime.datetime.now(zone))
+            self.assertLessEqual(soonest - 1, retry_after)
+            self.assertLessEqual(retry_after, latest + 1)
 
     def test_a_broken_file_leaves_the_rules_and_shows_in_the_metrics(self):
         with Weir("--threads", "2", config=rules(5)) as weir:

@@ -60,6 +60,7 @@ inline bool is_within_bound(const Quota& quota, const std::vector<Admitted>& all
     case Algorithm::kFixedWindow:
     case Algorithm::kExponentialBackoff:
       return units_in_window_of(all, quota, now_us) <= quota.limit();
+    case Algorithm::kCalendarWindow:  // whose windows are not known here
     case Algorithm::kTokenBucket:
     case Algorithm::kAdaptive: break;
   }

@@ -30,6 +30,7 @@ AnyKey::AnyKey(Algorithm algorithm) {
     case Algorithm::kAdaptive: state_ = AdaptiveState{}; break;
     case Algorithm::kStrictWindow: state_ = StrictWindowState{}; break;
     case Algorithm::kSlidingLog: state_ = VectorLog{}; break;
+    case Algorithm::kCalendarWindow: state_ = CalendarWindowState{}; break;
   }
 }
 

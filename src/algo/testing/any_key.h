@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "algo/adaptive.h"
+#include "algo/calendar_window.h"
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
@@ -65,7 +66,7 @@ class AnyKey {
   Decision keep(const Quota& quota, State& state, const Step<State>& step, Instant now);
 
   std::variant<FixedWindowState, SlidingWindowState, TokenBucketState, ExponentialBackoffState,
-               AdaptiveState, StrictWindowState, VectorLog>
+               AdaptiveState, StrictWindowState, CalendarWindowState, VectorLog>
       state_;
   bool has_changed_ = false;
 };

@@ -154,6 +154,7 @@ std::string_view duration_hint(const YamlNode& node) {
 }
 
 CheckedValue check_duration(const Field& field, const YamlNode& node) {
+  if (std::ranges::find(field.choices, node.text) != field.choices.end()) return {node.text, {}};
   const auto duration = parse_duration(node.text);
   if (!duration) return wrong(field, node, duration_hint(node));
   const Duration min{field.range.min};
@@ -299,8 +300,10 @@ std::string expected_text(const Field& field) {
     case FieldType::kBoolean: return "true or false";
     case FieldType::kChoice: return one_of(field.choices);
     case FieldType::kName: return "a text of 1 to 64 letters, digits, '_', '.', ':' or '-'";
-    case FieldType::kDuration:
-      return "a duration such as 500ms, 90s or 1h30m, or a number of seconds";
+    case FieldType::kDuration: {
+      const std::string form = "a duration such as 500ms, 90s or 1h30m, or a number of seconds";
+      return field.choices.empty() ? form : form + ", or " + one_of(field.choices);
+    }
     case FieldType::kListenAddress:
       return "HOST:PORT with an IP address or localhost, such as 127.0.0.1:8080, or "
              "unix:/absolute/path";

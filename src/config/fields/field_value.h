@@ -22,8 +22,8 @@
 namespace weir {
 
 // By the field's type: an integer, a number, a boolean, a duration, or the text of a choice, name
-// or address. A section or tree has a map, a section list a list, and a text list the text or the
-// list. Empty sections are as good as absent: monostate.
+// or address. A duration may have choices, too. A section or tree has a map, a section list a list,
+// and a text list the text or the list. Empty sections are as good as absent: monostate.
 using FieldValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, Duration,
                                 const YamlNode*>;
 

@@ -43,7 +43,7 @@ enum class FieldType : std::uint8_t {
   kBoolean,
   kChoice,    // one of `choices`
   kName,      // 1 to 64 of letters, digits and _ . : -
-  kDuration,  // min to max, in microseconds
+  kDuration,  // min to max, in microseconds; or one of `choices`, which fills no member
   kListenAddress,
   kText,      // of the field's form; without one any text, number or boolean
   kTextList,  // one such text, or a list of them

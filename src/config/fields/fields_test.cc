@@ -49,7 +49,9 @@ TEST(ConfigFields, HaveWhatTheirTypeNeeds) {
           field.type == FieldType::kSection || field.type == FieldType::kSectionList;
       EXPECT_EQ(field.range.min < field.range.max, bounded) << field.name;
       EXPECT_EQ(field.section != nullptr, nested) << field.name;
-      EXPECT_EQ(!field.choices.empty(), field.type == FieldType::kChoice) << field.name;
+      const bool may_choose = field.type == FieldType::kDuration && !field.choices.empty();
+      EXPECT_EQ(!field.choices.empty(), field.type == FieldType::kChoice || may_choose)
+          << field.name;
     }
   }
 }

@@ -160,6 +160,8 @@ void SectionReader::fill(void* target, const void* tag) const {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
     if (field.member.owner != tag || field.member.fill == nullptr) continue;
+    const bool is_word = std::holds_alternative<std::string>(slots_[i].value);
+    if (is_word && field.type == FieldType::kDuration) continue;
     auto value = setting_value(slots_[i].value);
     if (!value) value = default_of(field);
     if (value) field.member.fill(target, field, *value);

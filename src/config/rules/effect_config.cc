@@ -13,6 +13,7 @@
 
 #include "base/ascii.h"
 #include "base/duration_text.h"
+#include "rules/time/time_zone.h"
 
 namespace weir {
 namespace {
@@ -36,17 +37,58 @@ void read_bound(const SectionReader& reader, QuotaSpec& spec) {
   }
 }
 
+// What limits take from the section that they stand in, where their own says nothing.
+struct Inherited {
+  Algorithm algorithm = QuotaSpec().algorithm;
+  int week_starts = 0;
+  int anchor = 1;
+};
+
+// Windows of a calendar are an algorithm of their own to all who count.
+void read_calendar_unit(const SectionReader& reader, QuotaSpec& spec) {
+  const auto unit = reader.get<std::string>("window");
+  if (!unit) return;
+  if (reader.is_set("algorithm") && spec.algorithm != Algorithm::kFixedWindow) {
+    reader.mistake(
+        "algorithm",
+        "all units of a " + *unit +
+            " come back when it ends, so 'algorithm' is fixed_window there; remove it, or write "
+            "'window' as a length such as 24h");
+  }
+  const auto* const name = std::ranges::find(kCalendarUnitNames, *unit);
+  spec.algorithm = Algorithm::kCalendarWindow;
+  spec.window = kCalendarUnitLengths[static_cast<std::size_t>(name - kCalendarUnitNames.begin())];
+}
+
 // Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
 std::optional<Quota> read_quota(const SectionReader& reader, const RuleContext& context,
-                                Algorithm inherited) {
-  QuotaSpec spec{.algorithm = inherited};
+                                const Inherited& inherited) {
+  QuotaSpec spec{.algorithm = inherited.algorithm};
+  if (spec.algorithm == Algorithm::kCalendarWindow) spec.algorithm = Algorithm::kFixedWindow;
   reader.fill(spec);
   if (reader.is_set("algorithm")) check_algorithm(reader, context, spec.algorithm);
+  read_calendar_unit(reader, spec);
   read_bound(reader, spec);
-  const auto quota = Quota::make(spec);
-  if (quota) return *quota;
-  reader.reject(quota.error().field, quota.error().expected);
-  return std::nullopt;
+  auto quota = Quota::make(spec);
+  if (!quota) {
+    reader.reject(quota.error().field, quota.error().expected);
+    return std::nullopt;
+  }
+  if (quota->is_by_calendar()) {
+    const CalendarUnit unit = quota->calendar_unit();
+    if (unit == CalendarUnit::kWeek) quota->set_first_day(inherited.week_starts);
+    if (unit == CalendarUnit::kMonth) quota->set_first_day(inherited.anchor);
+  }
+  return *quota;
+}
+
+constexpr std::string_view kNoMonth =
+    "'anchor' is the day on which a month begins; write 'window: month', or remove it";
+
+bool has_window_of(std::span<const Quota> limits, CalendarUnit unit) {
+  return std::ranges::any_of(limits, [&](const Quota& quota) {
+    return quota.is_by_calendar() && quota.calendar_unit() == unit;
+  });
 }
 
 bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
@@ -57,15 +99,16 @@ bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
 
 // The limit in the section itself and those in its `more_limits`.
 std::vector<Quota> read_limits(const SectionReader& reader, const RuleContext& context,
-                               Algorithm inherited) {
+                               Inherited inherited) {
   std::vector<Quota> limits;
   if (!reader.valid()) return limits;
   const auto first = read_quota(reader, context, inherited);
   if (!first) return limits;
   limits.push_back(*first);
+  inherited.algorithm = first->algorithm();
   reader.for_each("more_limits", [&](const SectionReader& item) {
     if (!item.valid()) return;
-    const auto quota = read_quota(item, context, first->algorithm());
+    const auto quota = read_quota(item, context, inherited);
     if (!quota) return;
     if (has_counter_of(limits, *quota)) {
       item.mistake("window",
@@ -83,11 +126,17 @@ std::vector<Quota> read_limits(const SectionReader& reader, const RuleContext& c
 // `name_field` is what names an item of the list.
 Rule::LimitsByName read_named_limits(const SectionReader& reader, const RuleContext& context,
                                      std::string_view list, std::string_view name_field,
-                                     Algorithm inherited) {
+                                     const Inherited& inherited) {
   Rule::LimitsByName named;
   reader.for_each(list, [&](const SectionReader& item) {
     const auto name = item.get<std::string>(name_field).value_or("");
-    auto limits = read_limits(item, context, inherited);
+    auto of_item = inherited;
+    if (const auto anchor = item.get<std::int64_t>("anchor"))
+      of_item.anchor = static_cast<int>(*anchor);
+    auto limits = read_limits(item, context, of_item);
+    if (item.is_set("anchor") && item.valid() && !has_window_of(limits, CalendarUnit::kMonth)) {
+      item.mistake("anchor", std::string(kNoMonth));
+    }
     if (limits.empty() || named.emplace(name, std::move(limits)).second) return;
     item.mistake(name_field,
                  "duplicate " + std::string(name_field) + " '" + name + "' in one list");
@@ -239,8 +288,50 @@ void read_enforcement(const SectionReader& reader, Rule& rule) {
   rule.shadow = rule.enforced_percent == 0;
 }
 
+// What all limits of the rule take from it.
+Inherited inherited_from(const SectionReader& reader) {
+  Inherited inherited;
+  const auto week_starts = reader.get<std::string>("week_starts");
+  const auto* const day = std::ranges::find(kWeekdays, week_starts.value_or(""));
+  if (week_starts) inherited.week_starts = static_cast<int>(day - kWeekdays.begin());
+  if (const auto anchor = reader.get<std::int64_t>("anchor"))
+    inherited.anchor = static_cast<int>(*anchor);
+  return inherited;
+}
+
+// REQUIRES: all limits of the rule have been read
+void read_calendar(const SectionReader& reader, Rule& rule) {
+  const auto has = [&](auto... units) {
+    bool any = false;
+    for_each_limits(rule, [&](std::span<const Quota> limits) {
+      any = any || (has_window_of(limits, units) || ...);
+    });
+    return any;
+  };
+  using enum CalendarUnit;
+  const auto is_of_use = [&](std::string_view field, bool is_wanted, std::string_view why) {
+    if (reader.is_set(field) && reader.valid() && !is_wanted)
+      reader.mistake(field, std::string(why));
+  };
+  const bool is_by_calendar = has(kDay, kWeek, kMonth, kYear);
+  constexpr std::string_view kNoCalendar =
+      "only windows of a calendar begin by its clocks; write 'window: day', or week, month or year";
+  is_of_use("zone", is_by_calendar, kNoCalendar);
+  is_of_use("resets_at", is_by_calendar, kNoCalendar);
+  is_of_use("anchor", has(kMonth), kNoMonth);
+  is_of_use("week_starts", has(kWeek),
+            "'week_starts' is the day on which a week begins; write 'window: week', or remove it");
+  if (const auto time = reader.get<std::string>("resets_at")) {
+    rule.calendar.resets_at = *parse_time_of_day(*time);
+  }
+  const auto zone = reader.get<std::string>("zone");
+  if (zone) rule.calendar.zone = find_zone(*zone);
+  if (zone && rule.calendar.zone == nullptr) reader.mistake("zone", no_such_zone(*zone));
+}
+
 void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& rule) {
-  const Algorithm inherited = rule.quota.algorithm();
+  auto inherited = inherited_from(reader);
+  inherited.algorithm = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
   rule.tiers = read_named_limits(reader, context, "tiers", "name", inherited);
   rule.overrides = read_named_limits(reader, context, "overrides", "key", inherited);
@@ -336,12 +427,13 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
   const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";
   if (is_of_concurrency) rule.effect = Rule::Effect::kConcurrency;
   auto limits = is_of_concurrency ? read_concurrency(reader)
-                                  : read_limits(reader, context, QuotaSpec().algorithm);
+                                  : read_limits(reader, context, inherited_from(reader));
   const bool has_limits = !limits.empty();
   if (has_limits) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
   read_enforcement(reader, rule);
   read_tiers(reader, context, rule);
+  read_calendar(reader, rule);
   keep_never_over(reader, context, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");

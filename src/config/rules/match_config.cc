@@ -163,9 +163,7 @@ std::optional<Schedule> read_schedule(const SectionReader& reader) {
   reader.fill(spec);
   auto schedule = Schedule::make(spec);
   if (!schedule) {
-    reader.mistake("zone", "there is no time zone '" + spec.zone +
-                               "' in this system's tzdata; write one such as "
-                               "Europe/Berlin or UTC");
+    reader.mistake("zone", no_such_zone(spec.zone));
   }
   return schedule;
 }
@@ -179,6 +177,11 @@ void check_source(const KeyPart& part, const SectionReader& reader, const TextPl
   if (part.property == kClaim && !context.verifies_tokens) {
     reader.mistake(place, std::string(kNoTokenKey));
   }
+}
+
+std::string no_such_zone(std::string_view name) {
+  return "there is no time zone '" + std::string(name) +
+         "' in this system's tzdata; write one such as Europe/Berlin or UTC";
 }
 
 std::string not_a_network(const YamlNode& text) {

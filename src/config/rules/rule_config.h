@@ -76,6 +76,9 @@ inline constexpr std::string_view kOfResponse = "response:";
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
                   const RuleContext& context);
 
+// "there is no time zone 'Mars' in this system's tzdata; ..."
+std::string no_such_zone(std::string_view name);
+
 // "'10.1.2.3/8' is no network; ..."
 std::string not_a_network(const YamlNode& text);
 

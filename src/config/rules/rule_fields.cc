@@ -7,7 +7,7 @@
 #include "rules/request_match.h"
 #include "rules/rollout.h"
 #include "rules/rule.h"
-#include "rules/schedule.h"
+#include "rules/time/schedule.h"
 
 namespace weir {
 namespace {
@@ -27,6 +27,8 @@ constexpr TextForm kDays = {"^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fr
                             "a day such as mon, or days such as mon-fri"};
 constexpr TextForm kTimeOfDay = {"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
                                  "a time of day in quotes, such as \"08:00\""};
+constexpr TextForm kResetTime = {"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+                                 "a time of day in quotes, such as \"09:00\""};
 constexpr TextForm kZone = {"^[A-Za-z0-9_+/-]+$", "the name of a time zone, such as Europe/Berlin"};
 
 constexpr Field kValue =
@@ -133,8 +135,16 @@ constexpr Field kLimit = row::integer<&QuotaSpec::limit>(
                              .required();
 
 constexpr Field kWindow =
-    row::duration<&QuotaSpec::window>("window", kWindowRange, "The length of the window.")
+    row::duration<&QuotaSpec::window>(
+        "window", kWindowRange,
+        "The length of the window, or a window of the rule's calendar: day, week, month or year.")
+        .with(&Field::choices, std::span<const std::string_view>(kCalendarUnitNames))
         .required();
+
+constexpr Field kAnchor = row::integer(
+    "anchor", {1, 31},
+    "Only for 'window: month': the day on which a month begins, as of a customer's bill. Months "
+    "without that day begin on their last one.");
 
 constexpr Field kBurst = row::integer<&QuotaSpec::burst>(
     "burst", {1, kLimitMax},
@@ -154,6 +164,7 @@ constexpr Field kTierFields[] = {
     row::text("name", kAnyText, "The name of the tier, as the property has it.").required(),
     kLimit,
     kWindow,
+    kAnchor,
     kAlgorithm,
     kBound,
     kBurst,
@@ -166,6 +177,7 @@ constexpr Field kOverrideFields[] = {
     row::text("key", kAnyText, "The key it is for.").required(),
     kLimit,
     kWindow,
+    kAnchor,
     kAlgorithm,
     kBound,
     kBurst,
@@ -329,7 +341,8 @@ constexpr Field kRuleFields[] = {
                 "Weir in it: requests under way at once, each until its response has been sent.")
         .defaults_to("requests"),
     row::choice<&QuotaSpec::algorithm>("algorithm", kAlgorithmNames,
-                                       "How limit and window are read.")
+                                       "How limit and window are read. Windows of a calendar are "
+                                       "fixed_window.")
         .defaults_to("sliding_window")
         .only_if(kOfRequests),
     row::integer<&QuotaSpec::limit>("limit", {0, kLimitMax},
@@ -339,9 +352,23 @@ constexpr Field kRuleFields[] = {
     row::duration<&QuotaSpec::window>(
         "window", kWindowRange,
         "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or 1h30m, or a "
-        "number of seconds with up to six decimals.")
+        "number of seconds with up to six decimals. Or a window of a calendar: day, week, month "
+        "or year.")
+        .with(&Field::choices, std::span<const std::string_view>(kCalendarUnitNames))
         .required()
         .only_if(kOfRequests),
+    row::text("zone", &kZone,
+              "Only for windows of a calendar: the time zone by whose clocks they begin.")
+        .defaults_to("UTC")
+        .only_if(kOfRequests),
+    row::text("resets_at", &kResetTime,
+              "Only for windows of a calendar: the time of day at which they begin, in quotes.")
+        .defaults_to("00:00")
+        .only_if(kOfRequests),
+    row::choice("week_starts", kWeekdays, "Only for 'window: week': the day on which it begins.")
+        .defaults_to("mon")
+        .only_if(kOfRequests),
+    kAnchor.only_if(kOfRequests),
     row::choice("bound", kBounds,
                 "Only for sliding_window: what the limit bounds. average: units as if each window "
                 "spent them evenly. never_over: units in any span of a window's length, at the "

@@ -7,6 +7,7 @@
 
 #include "base/duration_text.h"
 #include "config/rules/rule_config.h"
+#include "rules/time/calendar.h"
 
 namespace weir {
 namespace {
@@ -56,8 +57,7 @@ std::string codes(const std::vector<std::string>& names, std::string_view if_non
 std::string limits_text(std::span<const Quota> limits) {
   auto parts = std::vector<std::string>();
   for (const auto& quota : limits) {
-    auto& part = parts.emplace_back(std::to_string(quota.limit()) + " per " +
-                                    format_duration(quota.window()));
+    auto& part = parts.emplace_back(std::to_string(quota.limit()) + " per " + window_text(quota));
     if (quota.capacity() != quota.limit()) {
       part += ", " + std::to_string(quota.capacity()) + " at once";
     }

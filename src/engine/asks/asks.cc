@@ -160,6 +160,7 @@ Asks::Progress Asks::decide(Instant now) {
   plan_.clear();
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   settle(round_, engine_, blocks_, now);
+  if (!round_.is_plain()) round_.set_window_ends(engine_, now);
   is_metering_ = !round_.is_plain();
   is_metering_ ? meter(now) : decide_each_here(now);
   return is_metering_ ? run(now) : finish(now);
@@ -392,7 +393,7 @@ void Asks::decide_here(Members items, Operation operation, Instant now) {
   check_.begin(operation);
   fill(check_, round_, items);
   const bool stands_in = round_[items.front()].mode != Mode::kLocal;
-  if (stands_in) check_.share_among(engine_.fleet()->live_nodes());
+  if (stands_in) check_.stand_in(engine_.fleet()->live_nodes(), engine_.wall_time(now) - now);
   decide_check(items, now);
 }
 

@@ -6,8 +6,17 @@
 #include "algo/quota_share.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
+#include "rules/time/calendar.h"
 
 namespace weir {
+namespace {
+
+bool is_plain(const Round::Item& item) {
+  return item.mode == Mode::kLocal && !item.is_apart() &&
+         (item.ask.rule == nullptr || !item.ask.rule->is_proportional);
+}
+
+}  // namespace
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
   return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
@@ -23,6 +32,7 @@ void Round::begin(Operation operation) {
   joint_limits_ = 0;
   modes_ = {};
   is_plain_ = true;
+  is_by_calendar_ = false;
   lets_pass_ = false;
 }
 
@@ -54,7 +64,8 @@ bool Round::add(const Ask& ask) {
   item.name = name_of(ask);
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
     const bool is_followed = item.limits.data() == item.followed.data();
-    if (item.limits[i].switches() && !is_followed) follow_switches(item);
+    const bool may_change = item.limits[i].algorithm() >= Algorithm::kAdaptive;
+    if (may_change && !is_followed && !item.limits[i].is_never_over()) follow(item);
     item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
@@ -72,8 +83,7 @@ bool Round::add(const Ask& ask) {
       ask.rule != nullptr && (!ask.mode || std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
-  is_plain_ = is_plain_ && item.mode == Mode::kLocal && !item.is_apart() &&
-              (ask.rule == nullptr || !ask.rule->is_proportional);
+  is_plain_ = is_plain_ && weir::is_plain(item);
   ++size_;
   return true;
 }
@@ -117,16 +127,33 @@ void Round::take_limits(Item& item) const {
   item.limits = item.changed;
 }
 
-// Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
-void Round::follow_switches(Item& item) const {
+// Makes the limits follow what is active now. They are the rule's, so it is a copy that does, and
+// that learns when windows of a calendar end.
+void Round::follow(Item& item) {
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
   const Quota* limit = item.limits.data();
   for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
     followed = *limit++;
     followed.follow(active);
+    is_by_calendar_ = is_by_calendar_ || followed.is_by_calendar();
   }
+  is_plain_ = is_plain_ && !is_by_calendar_;
   item.limits = {item.followed.data(), item.limits.size()};
+}
+
+// By the wall clock, as Redis's is one. This node's memory is on another timeline.
+void Round::set_window_ends(Engine& engine, Instant now) {
+  if (!is_by_calendar_) return;
+  const Instant wall = engine.wall_time(now);
+  for (const auto& item : items()) {
+    for (Quota& quota : std::span(item->followed.data(), item->limits.size())) {
+      if (item->limits.data() != item->followed.data() || !quota.is_by_calendar()) continue;
+      const auto& ends = engine.calendars().window_ends(item->ask.rule->calendar, quota, wall);
+      quota.set_window_ends(item->mode == Mode::kLocal ? moved(ends, now - wall) : ends);
+    }
+  }
+  is_plain_ = std::ranges::all_of(items(), [](const auto& item) { return weir::is_plain(*item); });
 }
 
 bool Round::is_denied() const {

@@ -28,6 +28,7 @@ namespace weir {
 // so.
 std::int64_t limit_percent(const Rule& rule, const Engine& engine);
 
+// check:allow(methods): what is asked, and what is known of the request that asks
 class Round {
  public:
   static constexpr std::size_t kItemsMax = 256;
@@ -40,7 +41,7 @@ class Round {
     std::string bucket;  // while the engine awaits a hasher, as key without a rule
     std::span<const Quota> limits;
     std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
-    std::array<Quota, Rule::kLimitsMax> followed;  // those of a rule that switches, as of now
+    std::array<Quota, Rule::kLimitsMax> followed;  // if any switch or are by a calendar: as of now
     HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
@@ -99,6 +100,8 @@ class Round {
   const Modes& modes() const { return modes_; }
   // All are asked of this node's memory, and alike, by nothing but their limits.
   bool is_plain() const { return is_plain_; }
+  // Limits by a calendar learn when their windows end. Before that the round is not plain.
+  void set_window_ends(Engine& engine, Instant now);
 
   // Whether an answer that is there denies the request; an ask in shadow never does.
   bool is_denied() const;
@@ -110,7 +113,7 @@ class Round {
   void grow();
   HashedName name_of(const Ask& ask) const;
   void take_limits(Item& item) const;
-  void follow_switches(Item& item) const;
+  void follow(Item& item);
 
   const Engine& engine_;
   RuleHashes* const hashes_;
@@ -127,6 +130,7 @@ class Round {
   std::size_t joint_limits_ = 0;  // of kSpendAll
   Modes modes_;                   // of all items
   bool is_plain_ = true;
+  bool is_by_calendar_ = false;  // a limit of any item
   bool lets_pass_ = false;
   bool has_long_texts_ = false;  // a string that has grown has twice its size at most
 };

@@ -25,6 +25,7 @@
 #include <type_traits>
 
 #include "algo/adaptive.h"
+#include "algo/calendar_window.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/strict_window.h"
@@ -67,6 +68,9 @@ class Packing {
     const int shift = shift_of(quota);
     return {shift, time_of(state.start_us, shift), static_cast<Uint128>(state.count)};
   }
+  SlotWord::Payload pack(const Quota&, const algo::CalendarWindowState& state) const {
+    return {kEndShift, time_of(state.end_us, kEndShift), static_cast<Uint128>(state.count)};
+  }
   SlotWord::Payload pack(const Quota& quota, const algo::SlidingWindowState& state) const {
     const int shift = shift_of(quota);
     const Uint128 counts = (static_cast<Uint128>(state.previous) << half_bits(shift)) |
@@ -94,6 +98,10 @@ class Packing {
   void unpack(const Quota& quota, SlotWord word, algo::FixedWindowState& state) const {
     state.start_us = window_start(quota, word, shift_of(quota));
     unpack_counts(quota, word, state);
+  }
+  void unpack(const Quota&, SlotWord word, algo::CalendarWindowState& state) const {
+    state.end_us = multiple_from(kEndGrain.count(), word, kEndShift);
+    state.count = word.last_count(kEndBits);
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
     state.start_us = window_start(quota, word, shift_of(quota));
@@ -135,6 +143,10 @@ class Packing {
       unpack(quota, word, state);
     } else if constexpr (std::is_same_v<State, algo::StrictWindowState>) {
       return unpack_newest(quota, word, now, state);
+    } else if constexpr (std::is_same_v<State, algo::CalendarWindowState>) {
+      state.end_us = algo::ends_at(quota, now).current_us;
+      state.count = word.last_count(kEndBits);
+      return word.is_of(state.end_us - base_us_, kEndShift);
     } else {
       state.start_us = algo::window_start(quota.window().count(), epoch_us(now));
       if (!word.is_of(state.start_us - base_us_, shift_of(quota))) return false;
@@ -146,6 +158,7 @@ class Packing {
   // The code of words of this state, where there is no penalty.
   template <typename State>
   static int code_of(const Quota& quota) {
+    if (std::is_same_v<State, algo::CalendarWindowState>) return kEndShift;
     return std::is_same_v<State, algo::TokenBucketState> ? 0 : shift_of(quota);
   }
 
@@ -161,6 +174,15 @@ class Packing {
     decision.limit = quota.limit();
     decision.remaining = left;
     decision.reset_after = decision.more_after = quota.window() - elapsed;
+    return word.with_rank(Rank::kPlain).plus(cost);
+  }
+  Next spend(const Quota& quota, SlotWord word, const algo::CalendarWindowState& state,
+             std::int64_t cost, Instant now, Decision& decision) const {
+    const std::int64_t left = quota.limit() - state.count - cost;
+    if (left <= 0) return std::nullopt;
+    decision.limit = quota.limit();
+    decision.remaining = left;
+    decision.reset_after = decision.more_after = instant_from_epoch_us(state.end_us) - now;
     return word.with_rank(Rank::kPlain).plus(cost);
   }
   template <typename Past = algo::EvenPast>
@@ -260,6 +282,12 @@ class Packing {
     return true;
   }
 
+  // Windows of a calendar end at whole seconds of the wall clock, which leads the time of limits by
+  // whole hundredths of a second (net/loop/wall_clock.h). In a unit of the time there is but one.
+  static constexpr Duration kEndGrain = std::chrono::milliseconds(10);
+  static constexpr int kEndShift = 13;
+  static constexpr int kEndBits = SlotWord::kCountBits + kEndShift;  // of the count
+
   static bool is_below_bit(std::int64_t value, int bit) { return value >> bit == 0; }
   // A window is 1 ms at least.
   static int shift_of(const Quota& quota) {
@@ -351,6 +379,10 @@ inline bool Packing::fits(const Quota& quota) {
       return is_below_bit(quota.limit(), fifth_bits(shift_of(quota)) - 1);
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
+    case Algorithm::kCalendarWindow:
+#ifndef WEIR_WITHOUT_ADAPTIVE
+      return is_below_bit(quota.limit(), kEndBits - 1);
+#endif
     case Algorithm::kSlidingLog:
     case Algorithm::kExponentialBackoff: return false;
   }

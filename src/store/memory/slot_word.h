@@ -7,7 +7,8 @@
 //   +------------+-------+------+---------------------------------------+
 //
 // `time` is the instant that the state hangs on, in units of 2^shift microseconds since the table's
-// base. It is the start of the window it counts, or the TAT of a token bucket. A window's shift is
+// base. It is the start of the window it counts, the end of one of a calendar (whose shift is 13),
+// or the TAT of a token bucket. A window's shift is
 // floor(log2 window). One multiple of the window lies in each unit, so the start is found again
 // exactly. The bits that a coarser time saves are there for larger counts. A token bucket's shift
 // is 0. So the microseconds of `time` are the upper 49 bits of the payload whatever the shift is,

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "algo/adaptive.h"
+#include "algo/calendar_window.h"
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
@@ -20,13 +21,14 @@
 namespace weir {
 
 // The WebAssembly module has nobody to switch an adaptive quota. It takes none, and saves 8 KB; nor
-// does it take strict windows.
+// does it take strict windows, or calendars.
 #ifdef WEIR_WITHOUT_ADAPTIVE
 inline constexpr bool kHasAdaptive = false;
 #else
 inline constexpr bool kHasAdaptive = true;
 #endif
 inline constexpr bool kHasStrictWindow = kHasAdaptive;
+inline constexpr bool kHasCalendar = kHasAdaptive;
 
 // Calls `action` with the type of the algorithm's state, as a std::type_identity.
 // REQUIRES: not kSlidingLog, whose state is no value
@@ -43,6 +45,9 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
       break;
     case Algorithm::kStrictWindow:
       if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
+      break;
+    case Algorithm::kCalendarWindow:
+      if constexpr (kHasCalendar) return action(std::type_identity<algo::CalendarWindowState>{});
       break;
     case Algorithm::kSlidingLog: break;
   }
@@ -62,6 +67,9 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
       break;
     case Algorithm::kStrictWindow:
       if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
+      break;
+    case Algorithm::kCalendarWindow:
+      if constexpr (kHasCalendar) return action(std::type_identity<algo::CalendarWindowState>{});
       break;
     case Algorithm::kExponentialBackoff:
     case Algorithm::kSlidingLog: break;

@@ -165,7 +165,7 @@ void write_limits(JsonWriter& json, const Ask& ask, const Answer& answer,
   for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
     const Quota& quota = limits.quotas[i];
     json.begin_object().field("algorithm", algorithm_name(quota.algorithm()));
-    json.field("limit", limits.decisions[i].limit).field("window_seconds", quota.window());
+    write_window(json.field("limit", limits.decisions[i].limit), quota);
     json.field("remaining", limits.decisions[i].remaining);
     write_promise(json, ask, answer, quota, limits.decisions[i].remaining, with);
     json.end_object();
@@ -204,7 +204,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   if (answer.quota.switches()) {
     write_following(json.key("following"), with.switches, ask.rule->id, with.now);
   }
-  json.field("limit", answer.decision.limit).field("window_seconds", answer.quota.window());
+  write_window(json.field("limit", answer.decision.limit), answer.quota);
   if (answer.decision.limit > answer.quota.limit()) {
     json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
   }

@@ -56,7 +56,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
     if (may_switch(rule)) {
       write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
     }
-    json.field("limit", rule.quota.limit()).field("window_seconds", rule.quota.window());
+    write_window(json.field("limit", rule.quota.limit()), rule.quota);
     if (rule.quota.is_never_over()) json.field("bound", "never_over");
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
       json.field("burst", rule.quota.capacity());

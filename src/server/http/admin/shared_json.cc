@@ -47,6 +47,11 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now) {
   return most;
 }
 
+void write_window(JsonWriter& json, const Quota& quota) {
+  json.field("window_seconds", quota.window());
+  if (quota.is_by_calendar()) json.field("calendar", window_text(quota));
+}
+
 std::optional<double> OverNow::percent() const {
   if (!units) return std::nullopt;
   return tenths(100.0 * static_cast<double>(*units) / static_cast<double>(limit));

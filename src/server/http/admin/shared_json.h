@@ -49,6 +49,9 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now);
 // Its fields, if it is shared.
 void write_over_now(JsonWriter& json, const OverNow& over);
 
+// The length of the quota's windows; of a calendar's also which they are.
+void write_window(JsonWriter& json, const Quota& quota);
+
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(text);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "algo/adaptive.h"
+#include "algo/calendar_window.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
@@ -13,6 +14,9 @@ namespace {
 
 SyncedState numbers_of(const algo::FixedWindowState& state) {
   return {state.start_us, state.count, 0};
+}
+SyncedState numbers_of(const algo::CalendarWindowState& state) {
+  return {state.end_us, state.count, 0};
 }
 SyncedState numbers_of(const algo::SlidingWindowState& state) {
   return {state.start_us, state.previous, state.current};
@@ -60,6 +64,7 @@ auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& acti
   const auto& [a, b, c, tag] = numbers;
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow: return action(quota, algo::FixedWindowState{a, b});
+    case Algorithm::kCalendarWindow: return action(quota, algo::CalendarWindowState{a, b});
     case Algorithm::kTokenBucket: return action(quota, algo::TokenBucketState{a, b});
     case Algorithm::kAdaptive: return action(followed(quota, numbers), adaptive_of(numbers));
     case Algorithm::kSlidingWindow:
@@ -117,6 +122,9 @@ std::int64_t held(const Quota& quota, const SyncedState& state, Instant now) {
   }
   if (quota.algorithm() == Algorithm::kFixedWindow) {
     return algo::roll(quota, algo::FixedWindowState{a, b}, now).count;
+  }
+  if (quota.is_by_calendar()) {
+    return algo::roll(quota, algo::CalendarWindowState{a, b}, now).count;
   }
   const auto rolled = algo::roll(quota, algo::SlidingWindowState{a, b, c}, now);
   return rolled.current + algo::previous_weight(quota, rolled, now);

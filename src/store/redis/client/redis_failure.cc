@@ -26,6 +26,8 @@ constexpr std::array<Text, kRedisFailures> kTexts = {{
     {"not_ready", "Redis is loading, failing over, or a cluster without all its slots"},
     {"foreign_type", "under one of our names is a key of another type: is the prefix shared?"},
     {"unreadable", "under one of our names is a value that is not ours: is the prefix shared?"},
+    {"outside_windows",
+     "Redis says a time outside of the windows of a calendar: is its clock right, and ours?"},
     {"other", "Redis refuses to run the script, or answers something else"},
 }};
 
@@ -68,7 +70,8 @@ bool concerns_all(RedisFailure failure) {
     case RedisFailure::kOverloaded:
     case RedisFailure::kNotAsked:
     case RedisFailure::kForeignType:
-    case RedisFailure::kUnreadable: return false;
+    case RedisFailure::kUnreadable:
+    case RedisFailure::kOutsideWindows: return false;
     default: return true;
   }
 }
@@ -85,6 +88,7 @@ RedisFailure failure_of(ChargeFailure failure) {
   switch (failure) {
     case ChargeFailure::kForeignType: return RedisFailure::kForeignType;
     case ChargeFailure::kUnreadable: return RedisFailure::kUnreadable;
+    case ChargeFailure::kOutsideWindows: return RedisFailure::kOutsideWindows;
     default: return RedisFailure::kOther;
   }
 }

@@ -28,9 +28,10 @@ enum class RedisFailure : std::uint8_t {
   kNotReady,     // loading, failing over, a cluster without all its slots or at odds about them
   kForeignType,  // from here on: of single keys
   kUnreadable,
+  kOutsideWindows,
   kOther,
 };
-inline constexpr std::size_t kRedisFailures = 14;
+inline constexpr std::size_t kRedisFailures = 15;
 
 // Whether Redis received the call, and the failure concerns Redis as a whole.
 bool concerns_all(RedisFailure failure);

@@ -42,7 +42,7 @@ class DenialMemory {
     const bool counts_denials = charge.quota->active() == Algorithm::kExponentialBackoff;
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
     const bool is_debt = operation == Operation::kCharge;
-    if (is_debt && charge.quota->algorithm() != Algorithm::kFixedWindow) return;
+    if (is_debt && !charge.quota->is_fixed()) return;
     place_of(charge.key) = {
         .key = charge.key,
         .cost = charge.cost,

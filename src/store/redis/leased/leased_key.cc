@@ -27,6 +27,7 @@ Duration lease_length(const Quota& quota) {
   if (quota.limit() == 0) return Duration{0};
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
+    case Algorithm::kCalendarWindow:
     case Algorithm::kSlidingWindow: return std::min(LeasedKey::kLengthMax, window / kWindowPart);
     case Algorithm::kSlidingLog: return std::min(LeasedKey::kLengthMax, window / kPart);
     case Algorithm::kTokenBucket: {
@@ -55,7 +56,7 @@ Duration long_lease_length(const Quota& quota) {
 Duration trickle_length(const Quota& quota) {
   constexpr Duration kMax = std::chrono::milliseconds(250);
   constexpr int kPart = 64;
-  if (quota.algorithm() == Algorithm::kFixedWindow) return Duration{0};
+  if (quota.is_fixed()) return Duration{0};
   return std::min(kMax, quota.window() / kPart);
 }
 

@@ -57,7 +57,7 @@ void append(std::string& out, Numbers... numbers) {
 // The mistake that the number in a decision's place stands for.
 ChargeFailure failure_of(std::int64_t code) {
   const std::int64_t kind = code >> 2;
-  const bool known = code >= 0 && (code & 3) == kFailed && kind >= 1 && kind <= 3;
+  const bool known = code >= 0 && (code & 3) == kFailed && kind >= 1 && kind <= 4;
   return known ? static_cast<ChargeFailure>(kind) : ChargeFailure::kMalformed;
 }
 
@@ -69,7 +69,8 @@ std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
 // Zero where the script says it, if anything more comes.
 Duration more_after_of(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
-    case Algorithm::kFixedWindow: return quota.limit() > 0 ? decision.reset_after : Duration{0};
+    case Algorithm::kFixedWindow:
+    case Algorithm::kCalendarWindow: return quota.limit() > 0 ? decision.reset_after : Duration{0};
     case Algorithm::kTokenBucket:
       return algo::more_after<algo::Int128>(quota, decision.remaining, decision.reset_after);
     default: return Duration{0};
@@ -78,6 +79,8 @@ Duration more_after_of(const Quota& quota, const Decision& decision) {
 
 // A quota that switches says which algorithm it follows: decide.lua has the same order.
 std::uint8_t kind_of(const Quota& quota) {
+  constexpr std::uint8_t kByCalendar = 8;
+  if (quota.is_by_calendar()) return kByCalendar;
   const auto kind = static_cast<std::uint8_t>(quota.algorithm());
   if (!quota.switches() || quota.active() == Algorithm::kSlidingWindow) return kind;
   return static_cast<std::uint8_t>(kind + (quota.active() == Algorithm::kTokenBucket ? 1 : 2));
@@ -134,13 +137,21 @@ void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
   append(batches_, operation, static_cast<std::uint8_t>(charges));
 }
 
-// The algorithm, the number of its key, the cost, the quota and its switch.
+// The algorithm, the number of its key, the cost, the quota and its switch. By a calendar, it is
+// where windows begin and end instead, and how many seconds they last.
 void ChargeCall::add_charge(const Charge& charge) {
   const Quota& quota = *charge.quota;
+  ++charges_;
+  if (quota.is_by_calendar()) {
+    const WindowEnds ends = quota.window_ends();
+    const auto length = std::chrono::floor<std::chrono::seconds>(quota.window()).count();
+    return append(batches_, kind_of(quota), number_of(charge), charge.cost, quota.capacity(),
+                  epoch_us(ends.previous), epoch_us(ends.current), epoch_us(ends.next),
+                  static_cast<std::uint32_t>(length));
+  }
   append(batches_, kind_of(quota), number_of(charge), charge.cost, quota.capacity(),
          std::int64_t{quota.window().count()}, quota.ticks_per_unit(), quota.ticks_per_us(),
          quota.switch_number());
-  ++charges_;
 }
 
 void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges) {

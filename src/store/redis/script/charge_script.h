@@ -72,10 +72,11 @@ using SyncedState = std::array<std::int64_t, 4>;
 // Why a batch has no decisions. Nothing of it was charged.
 enum class ChargeFailure : std::uint8_t {
   kNone,
-  kForeignType,  // under a key's name is something else, such as a list
-  kUnreadable,   // a string, but no state of ours, or of another algorithm
-  kUnsupported,  // exponential_backoff has no leases
-  kMalformed,    // the reply is not what the script answers
+  kForeignType,     // under a key's name is something else, such as a list
+  kUnreadable,      // a string, but no state of ours, or of another algorithm
+  kUnsupported,     // exponential_backoff has no leases
+  kOutsideWindows,  // by Redis's clock none of a calendar's windows that were named is now
+  kMalformed,       // the reply is not what the script answers
 };
 
 // The words of one call. Several batches share it; a key that comes twice is sent once.

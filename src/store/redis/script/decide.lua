@@ -10,7 +10,7 @@
 -- is written before all is decided: a script that fails has charged nothing.
 
 local FAILED = 3  -- in addition to the verdicts
-local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
+local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED, OUTSIDE_WINDOWS = 1, 2, 3, 4
 
 -- What `makers` make, each at its first use; they get the others.
 local function lazily(makers)
@@ -28,12 +28,12 @@ end
 -- ---- keys ----
 
 local batches, byte = ARGV[2], string.byte
-local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 47  -- an adaptive key's switch ends it
+local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 47  -- a number of four bytes ends it
 
-local WINDOW, LOG, BUCKET, BACKOFF, ADAPTIVE = 0, 1, 3, 4, 5
+local WINDOW, LOG, BUCKET, BACKOFF, ADAPTIVE, CALENDAR = 0, 1, 3, 4, 5, 8
 local algorithm_of = lazily({
   [0] = make_fixed_window, make_sliding_log, make_sliding_window, make_token_bucket,
-  make_exponential_backoff, make_adaptive, make_adaptive_backoff,
+  make_exponential_backoff, make_adaptive, make_adaptive_backoff, [CALENDAR] = make_calendar_window,
 })
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
@@ -58,7 +58,7 @@ local function read_all()
 end
 
 local function start_afresh(k, kind, position)
-  algorithms[k] = kind < ADAPTIVE and algorithm_of(kind)
+  algorithms[k] = (kind < ADAPTIVE or kind == CALENDAR) and algorithm_of(kind)
       or algorithm_of(ADAPTIVE).begin(k, position)
   A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
@@ -69,7 +69,7 @@ local function load_key(k, kind, position)
   if foreign[k] then return FOREIGN_TYPE end
   if not A[k] and not raw[k] then return start_afresh(k, kind, position) end
   local algorithm, a, b, c, d
-  if kind >= ADAPTIVE then
+  if kind >= ADAPTIVE and kind ~= CALENDAR then
     algorithm, a, b, c, d = algorithm_of(ADAPTIVE).load(
         k, position, raw[k], algorithms[k], A[k], B[k], C[k], D[k])
   else
@@ -124,7 +124,7 @@ end
 -- Until more than remains is left of a key; 0 if it is not to be told. A node knows it of windows
 -- and buckets, unless an adaptive key may be one.
 local function more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
-  if kind == WINDOW or kind == BUCKET then return 0 end
+  if kind == WINDOW or kind == BUCKET or kind == CALENDAR then return 0 end
   return algorithms[k].more(
       A[k], B[k], C[k], D[k], remaining, reset, limit, window, per_unit, per_us)
 end
@@ -305,7 +305,7 @@ local function make_lease()
     end
     local counts_by_window = kind ~= LOG and not hold
     if units > 0 and counts_by_window then
-      length = min(length, new_a + window - now)
+      length = min(length, (kind == CALENDAR and new_a or new_a + window) - now)
       if note_lease then note_lease(k, now + length) end
     end
     local more = more_after(kind, k, left, reset_after, limit, window, per_unit, per_us)
@@ -332,11 +332,11 @@ local function make_charge()
     if charge then
       return store(k, window, charge(a, b, c, d, cost, limit, window, per_unit, per_us))
     end
-    local _, left = step(a, b, c, d, 0, NO_LIMIT, window, 0, 0, 0)
+    local _, left = step(a, b, c, d, 0, NO_LIMIT, window, per_unit, per_us, 0)
     local units, most = min(cost, 2 * limit - (NO_LIMIT - left)), NO_LIMIT
     if units <= 0 then units, most = 1, limit end  -- a denial
     local changed, next_a, next_b, next_c, next_d =
-        select(6, step(a, b, c, d, units, most, window, 0, 0, 0))
+        select(6, step(a, b, c, d, units, most, window, per_unit, per_us, 0))
     if changed then store(k, window, next_a, next_b, next_c, next_d) end
   end
 end
@@ -401,10 +401,18 @@ local action_of = lazily({
   [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
 })
 
+-- Whether Redis's time is in none of the three windows that the caller knows of. The first of them
+-- may have lasted an hour longer than such windows do.
+local function is_outside(position)
+  local _, _, _, _, begin, _, ends, length = unpack_from(CHARGE .. 'I4', batches, position)
+  return now >= ends or now < begin - (length + 3600) * 1000000
+end
+
 -- Returns what is wrong with a charge of the batch, if anything: then it decides none.
 local function load_batch(operation, first, count)
   for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
     local kind, low, high = byte(batches, at, at + 2)
+    if kind == CALENDAR and is_outside(at) then return OUTSIDE_WINDOWS end
     if operation ~= RESET then
       local failure = load_key(low + 256 * high, kind, at)
       if failure then return failure end

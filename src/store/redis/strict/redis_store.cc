@@ -9,8 +9,7 @@ namespace {
 
 // A reset or a refund may free the key, and a charge prolongs its denials.
 bool ends_denials(const Charge& charge, Operation operation) {
-  const bool prolongs =
-      operation == Operation::kCharge && charge.quota->algorithm() != Algorithm::kFixedWindow;
+  const bool prolongs = operation == Operation::kCharge && !charge.quota->is_fixed();
   return operation == Operation::kReset || charge.cost < 0 || prolongs;
 }
 

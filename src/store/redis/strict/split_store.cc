@@ -48,6 +48,7 @@ Duration time_to_give_back(const Quota& quota, const Decision& decision) {
     case Algorithm::kSlidingWindow:
     case Algorithm::kExponentialBackoff:
     case Algorithm::kAdaptive: return decision.reset_after % quota.window();
+    case Algorithm::kCalendarWindow: return decision.reset_after;
     case Algorithm::kStrictWindow:
     case Algorithm::kSlidingLog:
     case Algorithm::kTokenBucket: break;

@@ -1,4 +1,4 @@
-#include "rules/schedule.h"
+#include "rules/time/schedule.h"
 
 #include <ctime>
 #include <string>

@@ -1,20 +1,17 @@
-#include "rules/schedule.h"
+#include "rules/time/schedule.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/decimal.h"
-#include "rules/time_zone.h"
+#include "rules/time/time_zone.h"
 
 namespace weir {
 namespace {
 
-constexpr std::array<std::string_view, 7> kDays = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
-
 std::optional<unsigned> day_of(std::string_view name) {
-  const auto found = std::ranges::find(kDays, name);
-  if (found == kDays.end()) return std::nullopt;
-  return static_cast<unsigned>(found - kDays.begin());
+  const auto found = std::ranges::find(kWeekdays, name);
+  if (found == kWeekdays.end()) return std::nullopt;
+  return static_cast<unsigned>(found - kWeekdays.begin());
 }
 
 std::optional<int> two_digits(std::string_view text) {
@@ -43,10 +40,10 @@ std::optional<std::chrono::minutes> parse_time_of_day(std::string_view text) {
   return time <= std::chrono::hours(24) ? std::optional(time) : std::nullopt;
 }
 
-Schedule::Schedule(const Spec& spec, const date::time_zone* zone) : spec_(spec), zone_(zone) {}
+Schedule::Schedule(const Spec& spec, const TimeZone* zone) : spec_(spec), zone_(zone) {}
 
 std::optional<Schedule> Schedule::make(const Spec& spec) {
-  const date::time_zone* const zone = find_zone(spec.zone);
+  const TimeZone* const zone = find_zone(spec.zone);
   if (zone == nullptr) return std::nullopt;
   return Schedule(spec, zone);
 }

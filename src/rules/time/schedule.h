@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -17,11 +18,9 @@
 
 #include "weir/time.h"
 
-namespace date {
-class time_zone;
-}
-
 namespace weir {
+
+class TimeZone;
 
 class Schedule {
  public:
@@ -42,11 +41,14 @@ class Schedule {
   const Spec& spec() const { return spec_; }
 
  private:
-  Schedule(const Spec& spec, const date::time_zone* zone);
+  Schedule(const Spec& spec, const TimeZone* zone);
 
   Spec spec_;
-  const date::time_zone* zone_;  // lives as long as the program
+  const TimeZone* zone_;  // lives as long as the program
 };
+
+inline constexpr std::array<std::string_view, 7> kWeekdays = {"mon", "tue", "wed", "thu",
+                                                              "fri", "sat", "sun"};
 
 // "mon", or "mon-fri": the bits of Spec::days.
 std::optional<std::uint8_t> parse_days(std::string_view text);
