@@ -303,7 +303,10 @@ class AsyncStops final : public Check {
       if (!is_plain(rule) || rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
       if (answered.answers[i].cause != Answer::Cause::kCounted) continue;
       Key& key = keys_.at(part.rule, 0, part.key);
-      const std::int64_t window = epoch_us(answered.asked.at) / rule.quota.window().count();
+      const std::int64_t length = rule.quota.window().count();
+      const std::int64_t window = epoch_us(answered.asked.at) / length;
+      // A node knows Redis's clock but for a trip, so its next window may have begun.
+      if (epoch_us(answered.asked.at + trip_) / length != window) continue;
       if (window != key.window) key = {.window = window};
       key.admitted += units_of(part);
       if (part.verb != Verb::kHit) key.is_unclear = true;

@@ -350,6 +350,7 @@ class Interpreter {
  public:
   Interpreter() : lua_(luaL_newstate()) {
     WEIR_ASSERT(lua_ != nullptr);
+    lua_gc(lua_, LUA_GCSETPAUSE, 1000);  // little is kept, so to look for garbage is dear
     lua_pushlightuserdata(lua_, const_cast<char*>(&kCallKey));
     lua_pushlightuserdata(lua_, &call);
     lua_rawset(lua_, LUA_REGISTRYINDEX);
