@@ -176,7 +176,9 @@ Result<std::unique_ptr<LogFile>, std::string> LogFile::open(const std::string& p
   if (!fd.is_open() || ::fstat(fd.get(), &info) != 0) return path + ": " + std::strerror(errno);
   if (S_ISDIR(info.st_mode)) return path + " is a folder";
   const auto bytes = S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
-  return std::unique_ptr<LogFile>(new LogFile(path, make_source(std::move(fd)), bytes));
+  std::unique_ptr<LogFile> file(new LogFile(path, make_source(std::move(fd)), bytes));
+  file->skip_byte_order_mark();
+  return file;
 }
 
 const std::string& LogFile::fault() const { return source_->fault; }
@@ -193,6 +195,13 @@ bool LogFile::fill() {
   const std::size_t size = source_->read(std::span(buffer_).subspan(end_));
   end_ += size;
   return size > 0;
+}
+
+void LogFile::skip_byte_order_mark() {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  while (end_ < kMark.size() && fill()) {
+  }
+  if (std::string_view(buffer_.data(), end_).starts_with(kMark)) begin_ = kMark.size();
 }
 
 std::vector<std::string_view> LogFile::first_lines(std::size_t count) {

@@ -52,6 +52,7 @@ class LogFile {
  private:
   LogFile(std::string path, std::unique_ptr<Source> source, std::uint64_t bytes);
 
+  void skip_byte_order_mark();  // that editors put before a text
   bool fill();
   void skip_line();
   Line take(std::size_t size);

@@ -61,11 +61,14 @@ TEST(LogFile, ReadsLines) {
   EXPECT_EQ(lines_of(""), "");
   EXPECT_EQ(lines_of("a"), "[a]");
   EXPECT_EQ(lines_of("a\r\n\nb\n"), "[a][][b]");
+  EXPECT_EQ(lines_of("\xef\xbb\xbf"), "");
+  EXPECT_EQ(lines_of("\xef\xbb\xbfx\n\xef\xbb\xbf"), "[x][\xef\xbb\xbf]");
   EXPECT_EQ(lines_of(std::string("a\0b\nc", 5)), std::string("[a\0b][c]", 8));
 }
 
 TEST(LogFile, Decompresses) {
   EXPECT_EQ(lines_of(gzipped("a\nb\n") + gzipped("c\n")), "[a][b][c]");
+  EXPECT_EQ(lines_of(gzipped("\xef\xbb\xbfx")), "[x]");
   EXPECT_EQ(lines_of(zstd("a\nb\n") + zstd("c\n")), "[a][b][c]");
 }
 

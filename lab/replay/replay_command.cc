@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "config/config.h"
 #include "replay/commands.h"
 #include "replay/log_options.h"
@@ -78,9 +80,10 @@ Condition condition_of(std::string text, const ReplayOptions& options) {
   const auto fail = [&](const std::string& fault) {
     options.fail("--fail-on: '" + text + "' " + fault);
   };
-  std::erase(text, ' ');
-  const auto sign = text.find('>');
-  const auto* const figure = std::ranges::find(kFigures, text.substr(0, sign), &Figure::name);
+  const std::string_view all = text;
+  const auto sign = all.find('>');
+  const auto* const figure =
+      std::ranges::find(kFigures, trim_blanks(all.substr(0, sign)), &Figure::name);
   if (sign == std::string::npos || figure == kFigures.end()) {
     fail(
         "is no condition; write denied_requests, denied_keys, newly_denied_requests, "
@@ -88,12 +91,13 @@ Condition condition_of(std::string text, const ReplayOptions& options) {
         "percentage");
   }
   if (figure->place.starts_with(kChange) && options.against.empty()) fail("needs --against");
-  std::string_view number = std::string_view(text).substr(sign + 1);
+  std::string_view number = trim_blanks(all.substr(sign + 1));
   Condition condition{.text = text, .figure = figure, .is_share = number.ends_with('%')};
-  if (condition.is_share) number.remove_suffix(1);
+  if (condition.is_share) number = trim_blanks(number.substr(0, number.size() - 1));
   const auto* const end = number.data() + number.size();
   const auto [stop, error] = std::from_chars(number.data(), end, condition.most);
-  if (error != std::errc() || stop != end || !(condition.most >= 0)) fail("ends in no number");
+  const bool is_number = error == std::errc() && stop == end && std::isfinite(condition.most);
+  if (!is_number || condition.most < 0) fail("ends in no number");
   return condition;
 }
 
@@ -125,7 +129,7 @@ json::object replay(const ReplayOptions& options, Config config, std::optional<C
     const bool is_denied = world->judge(request);
     if (after) comparison.note(request, *world, *after, is_denied, after->judge(request));
   });
-  json::object report{{"log", log_report(log, span)},
+  json::object report{{"log", log_report(log, span, world->named())},
                       {"rules", world_report(*world, options.config)}};
   if (after) {
     report["against"] = world_report(*after, options.against);

@@ -35,7 +35,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
 std::string shown_key(const Rule& rule, const DeniedKey& denied) {
   std::string key = denied.key;
   const auto client = client_in(denied.client);
-  if (client && client->bytes()[0] == 1) {
+  if (is_named(client)) {
     for (const KeyPart& part : rule.key_parts) {
       if (part.property != KeyPart::Property::kClient) continue;
       PartScratch scratch{};
@@ -185,7 +185,7 @@ std::string report_page(const json::object& report) {
   return std::string(kPage).replace(kPage.find(kPlace), kPlace.size(), text);
 }
 
-json::object log_report(const SortedLog& log, const LogSpan& span) {
+json::object log_report(const SortedLog& log, const LogSpan& span, std::uint64_t named) {
   const LogCounts& counts = log.counts();
   json::array shown_lines;
   for (const UnreadLine& line : counts.shown) {
@@ -200,7 +200,7 @@ json::object log_report(const SortedLog& log, const LogSpan& span) {
           {"unread", counts.unread},         {"late", counts.late},
           {"first", date_text(span.first)},  {"last", date_text(span.last)},
           {"whole_seconds", !span.is_exact}, {"unread_lines", std::move(shown_lines)},
-          {"faults", std::move(faults)}};
+          {"faults", std::move(faults)},     {"named_clients", named}};
 }
 
 json::object world_report(const World& world, const std::string& file) {

@@ -39,7 +39,8 @@ class Comparison {
   boost::json::array allowed_examples_;
 };
 
-boost::json::object log_report(const SortedLog& log, const LogSpan& span);
+// `named`: requests whose clients the log names.
+boost::json::object log_report(const SortedLog& log, const LogSpan& span, std::uint64_t named);
 boost::json::object world_report(const World& world, const std::string& file);
 
 // A page of its own, which loads nothing.

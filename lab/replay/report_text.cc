@@ -67,6 +67,10 @@ void print_log(const json::object& log, std::ostream& out) {
   if (number(log, "late") > 0) {
     fmt::print(out, "  too late to be sorted, and left out: {}\n", counted(log, "late", "line"));
   }
+  if (number(log, "named_clients") > 0) {
+    fmt::print(out, "  {} of clients with names: each counts by its name, and no network has it\n",
+               counted(log, "named_clients", "request"));
+  }
   if (number(log, "unread") == 0) return;
   fmt::print(out, "  {} could not be read; the first:\n", counted(log, "unread", "line"));
   for (const auto& each : log.at("unread_lines").as_array()) {

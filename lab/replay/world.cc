@@ -68,6 +68,7 @@ void World::describe(const LoggedRequest& logged) {
   Request& request = described_.request;
   request = {.method = logged.method};
   request.client = client_in(logged.client);
+  named_ += is_named(request.client);
   if (court_->rules().needs().headers) {
     described_.headers = logged.headers;
     if (!logged.country.empty()) described_.headers.push_back({kCountryHeader, logged.country});

@@ -58,6 +58,7 @@ class World {
   std::uint64_t requests() const { return requests_; }
   std::uint64_t denied() const { return denied_; }
   std::uint64_t refused() const { return refused_; }  // of them, by no rule
+  std::uint64_t named() const { return named_; }      // of clients without an address
   std::uint64_t beyond() const { return beyond_; }    // asks of keys without a record
   std::uint64_t evictions() const { return court_->evictions(); }
   std::uint64_t short_of_room() const { return exact_.short_of_room(); }
@@ -97,11 +98,15 @@ class World {
   std::uint64_t requests_ = 0;
   std::uint64_t denied_ = 0;
   std::uint64_t refused_ = 0;
+  std::uint64_t named_ = 0;
   std::uint64_t beyond_ = 0;
 };
 
 // The client that a log names. A name that is no address stands for one of its own, in 100::/8,
 // which nobody has.
 std::optional<IpAddress> client_in(std::string_view text);
+inline bool is_named(const std::optional<IpAddress>& client) {
+  return client && client->bytes()[0] == 1;
+}
 
 }  // namespace weir::lab

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -26,6 +27,7 @@ struct SuggestOptions : LogOptions {
 };
 
 void run(const SuggestOptions& options) {
+  if (std::isnan(options.percent)) options.fail("--percent is no number");
   for (const std::string& path : options.logs) {
     if (!std::filesystem::is_regular_file(path)) {
       options.fail(path + " is no file; logs are read twice, so no pipe will do");

@@ -100,6 +100,10 @@ rules:
         self.assertEqual([(key["key"], key["denied"])
                           for key in report["rules"]["rules"][0]["worst"]],
                          [("a.example", 3), ("b.example", 3)])
+        self.assertEqual(report["log"]["named_clients"], 16)
+        log = self.write("log", log + combined(9))
+        self.assertIn("\n  16 requests of clients with names: each counts by its name",
+                      self.said("replay", "--config", self.folder / "rules.yaml", log))
 
     def test_says_how_much_an_exact_log_would_have_denied(self):
         rules = FIVE_A_MINUTE.replace("sliding_log", "fixed_window")
@@ -155,7 +159,8 @@ class Compared(LabTest):
         self.assertEqual(code("denied_requests>50%"), 0)
         self.assertEqual(code(" newly_denied_keys > 0 "), 3)
         self.assertEqual(code("denied_requests > 50 %"), 0)
-        for wrong in ("denied", "denied_keys>", "denied_keys>x", "denied_keys>nan", "keys>1"):
+        for wrong in ("denied", "denied_keys>", "denied_keys>x", "denied_keys>nan", "keys>1",
+                      "denied_keys > 5 0", "denied_keys>inf", "denied_keys>%"):
             self.assertEqual(code(wrong), 2, wrong)
         self.assertEqual(self.lab("replay", "--config", config, log,
                                   "--fail-on", "newly_denied_keys>0")[0], 2)

@@ -83,6 +83,13 @@ class Suggested(LabTest):
             self.assertEqual((code, said), (2, ""))
             self.assertIn("weir-lab suggest: ", complaint)
 
+    def test_wants_a_share_of_clients(self):
+        for wrong in ("nan", "-1", "50.1", "x"):
+            code, said, complaint = self.lab("suggest", self.write("log", combined(0)),
+                                             f"--percent={wrong}")
+            self.assertEqual((code != 0, said), (True, ""), wrong)
+            self.assertIn("--percent", complaint)
+
 
 if __name__ == "__main__":
     weir_server.main()
