@@ -61,7 +61,7 @@ export class DryRun {
 
   private take({ body, problem }: Reply): void {
     this.run = json.object(json.list(body.dry_runs)[0]);
-    this.points = json.objects(this.run.curve).map(readPoint);
+    this.points = json.objects(this.run.curve).map((point, t) => readPoint(point, t, this.kept()));
     this.curve.hidden = this.points.length === 0;
     if (this.curve.hidden) return say(this.said, json.text(this.run.unknown) ?? problem);
     const limit = json.number(json.object(this.run.wanted).limit);
@@ -71,21 +71,27 @@ export class DryRun {
     this.show();
   }
 
+  /** Of so many keys one is remembered, and stands for all. */
+  private kept(): number {
+    return json.number(this.run.one_key_of) ?? 1;
+  }
+
   private chosen(): Point {
     return this.points[Number(this.slider.value)]!;
   }
 
   private show(): void {
     const { t, limit, denied, spared } = this.chosen();
-    const { asked, in_force: inForce, wanted, seconds, one_key_of: oneOf } = this.run;
+    const { asked, in_force: inForce, wanted, seconds } = this.run;
     const judged = json.object(wanted);
-    const kept = json.number(oneOf) ?? 1;
-    const early = json.number(judged.too_early) ?? 0;
-    const text = `Limit ${exact(limit)} would have denied ${exact(denied.requests)} of ` +
-      `${exact(readCount(asked).requests)} requests, ${plural(denied.keys, "key")}, in the last ` +
-      `${span(json.number(seconds))} (${kept === 1 ? "every key" : `one key of ${exact(kept)}`} ` +
-      "is remembered). " +
-      `The rule as it is now: ${exact(readCount(json.object(inForce).denied).requests)}.` +
+    const kept = this.kept();
+    const about = kept === 1 ? "" : "about ";
+    const early = kept * (json.number(judged.too_early) ?? 0);
+    const text = `Limit ${exact(limit)} would have denied ${about}${exact(denied.requests)} of ` +
+      `${exact(readCount(asked, kept).requests)} requests, ${plural(denied.keys, "key")}, in the ` +
+      `last ${span(json.number(seconds))} (` +
+      `${kept === 1 ? "every key is remembered" : `estimated by one key of ${exact(kept)}`}). ` +
+      `The rule as it is now: ${exact(readCount(json.object(inForce).denied, kept).requests)}.` +
       (spared.requests === 0 ? "" : ` Spared, in shadow or outside enforce: ` +
         `${exact(spared.requests)}, ${plural(spared.keys, "key")}.`);
     say(this.said, judged.limit === limit
@@ -96,13 +102,13 @@ export class DryRun {
   }
 }
 
-function readPoint(point: json.Fields, t: number) {
-  const [denied, spared] = [readCount(point.denied), readCount(point.spared)];
+function readPoint(point: json.Fields, t: number, kept: number) {
+  const [denied, spared] = [readCount(point.denied, kept), readCount(point.spared, kept)];
   const over = { requests: denied.requests + spared.requests, keys: denied.keys + spared.keys };
   return { t, limit: json.number(point.limit) ?? 0, denied, spared, over };
 }
 
-function readCount(from: unknown) {
+function readCount(from: unknown, kept: number) {
   const { requests = 0, keys = 0 } = json.numbers(json.object(from), "requests", "keys");
-  return { requests, keys };
+  return { requests: kept * requests, keys: kept * keys };
 }

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import tempfile
 import threading
 import unittest
@@ -133,6 +134,24 @@ rules:
             self.assertEqual((code, err), (0, ""))
             self.assertRegex(out, "would have denied 6 requests of 6 keys out of 8 requests")
 
+    def test_a_file_of_many_rules_is_judged_by_some_of_the_keys(self):
+        rules = "".join(f"  - {{id: r{i}, algorithm: fixed_window, limit: 30, window: 1s}}\n"
+                        for i in range(16))
+        with Weir("--threads", "1", "--remember", "4MiB", config="rules:\n" + rules) as weir, \
+                tempfile.TemporaryDirectory() as folder, weir.connect() as connection:
+            for i in range(8_000):  # more than a sixteenth of what is judged at once
+                connection.check(key=f"k{i % 256}", rule="r0")
+            path = pathlib.Path(folder, "next.yaml")
+            path.write_text("rules:\n" + rules.replace("30", "1000"), encoding="utf-8")
+            said = lambda: run_weir("validate", path, "--against", weir.url)[1]
+            wait_until(lambda: "not known" not in said(), "it is known")
+            found = re.search(
+                "'r0': .* out of about ([0-9]+) requests of about ([0-9]+) keys, in the last .* "
+                r"\(estimated by 1 of 2 keys\)", said())
+            self.assertTrue(found, said())
+            self.assertTrue(4_000 < int(found[1]) < 16_000, found[1])
+            self.assertTrue(128 < int(found[2]) < 512, found[2])
+
     def test_says_what_it_does_not_know(self):
         for memory, change, why in (
                 ((), {"limit": 4}, "This node remembers no requests"),
@@ -181,10 +200,11 @@ rules:
             code, out, err = run_weir("validate", path, "--against", weir.url)
             self.assertEqual((code, err), (0, ""))
             self.assertRegex(out, "rule 'api': would have denied 20 requests of 20 keys out of 30 "
-                                  "requests of 30 keys, in the last .*s \\(1 of 1 keys "
+                                  "requests of 30 keys, in the last .*s \\(every key is "
                                   "remembered\\)\n"
                                   "  newly denied: 20 requests of 20 keys; newly allowed: 0 .*\n"
-                                  "  an exact log would have allowed 0 of those over the limit\n"
+                                  "  of those over the limit an exact log would have allowed 0 "
+                                  "requests\n"
                                   "rule 'login': not known. It differs in key. ")
             self.assertNotIn("burst", out)
             code, out, _ = run_weir("validate", weir.config_path, "--against", weir.url)

@@ -15,10 +15,27 @@ namespace {
 
 namespace json = boost::json;
 
-std::string counts_of(const json::value& counts) {
-  const auto count = [&](const char* name) { return counts.at(name).to_number<std::size_t>(); };
-  return count_of(count("requests"), "request") + " of " + count_of(count("keys"), "key");
-}
+// Numbers of a run, for all keys. One of several stands for those that are not remembered.
+class Figures {
+ public:
+  explicit Figures(const json::value& run)
+      : one_of_(run.at("one_key_of").to_number<std::size_t>()) {}
+
+  std::string source() const {
+    return one_of_ == 1 ? "every key is remembered"
+                        : "estimated by 1 of " + std::to_string(one_of_) + " keys";
+  }
+  std::string of(const json::value& count, std::string_view what) const {
+    return about_ + count_of(one_of_ * count.to_number<std::size_t>(), what);
+  }
+  std::string of(const json::value& counts) const {
+    return of(counts.at("requests"), "request") + " of " + of(counts.at("keys"), "key");
+  }
+
+ private:
+  const std::size_t one_of_;
+  const std::string about_ = one_of_ == 1 ? "" : "about ";
+};
 
 std::string lines_of(const json::value& run) {
   const auto line = "rule '" + text_of(run.at("rule")) + "': ";
@@ -28,17 +45,17 @@ std::string lines_of(const json::value& run) {
   const auto& wanted = run.at("wanted");
   const auto& spared = wanted.at("spared");
   const bool spares = spared.at("requests").to_number<std::size_t>() > 0;
-  return line + "would have denied " + counts_of(wanted.at("denied")) + " out of " +
-         counts_of(run.at("asked")) + ", in the last " +
-         in_words(run.at("seconds").to_number<double>()) + " (1 of " +
-         text_of(run.at("one_key_of")) +
-         " keys remembered)\n  newly denied: " + counts_of(run.at("newly_denied")) +
-         "; newly allowed: " + counts_of(run.at("newly_allowed")) +
+  const Figures figures(run);
+  return line + "would have denied " + figures.of(wanted.at("denied")) + " out of " +
+         figures.of(run.at("asked")) + ", in the last " +
+         in_words(run.at("seconds").to_number<double>()) + " (" + figures.source() +
+         ")\n  newly denied: " + figures.of(run.at("newly_denied")) +
+         "; newly allowed: " + figures.of(run.at("newly_allowed")) +
          (spares
-              ? "\n  would be denied, but pass in shadow or outside enforce: " + counts_of(spared)
+              ? "\n  would be denied, but pass in shadow or outside enforce: " + figures.of(spared)
               : "") +
-         "\n  an exact log would have allowed " + text_of(wanted.at("too_early")) +
-         " of those over the limit\n";
+         "\n  of those over the limit an exact log would have allowed " +
+         figures.of(wanted.at("too_early"), "request") + "\n";
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/decimal.h"
 #include "cli/admin/admin_client.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
@@ -30,6 +32,13 @@ struct RolloutOptions {
 };
 
 std::string percent(const std::string& text) { return text.ends_with('%') ? text : text + "%"; }
+
+// Why an option refuses a text; empty: it is a share of the keys.
+std::string mistake_in_share(const std::string& text) {
+  const std::string share = percent(text);
+  const auto number = read_decimal<int>(std::string_view(share).substr(0, share.size() - 1));
+  return number >= 1 && number <= 100 ? "" : "'" + text + "' is no share from 1% to 100%";
+}
 
 // Of its keys, how many the rule denies.
 std::string share_in(const json::value& rule) {
@@ -119,9 +128,11 @@ void add_rollout_command(CLI::App& app) {
   const auto options = std::make_shared<RolloutOptions>();
   options->client.add_options(*command);
   command->add_option("RULE", options->rule, "The id of the rule [all]");
-  auto* const to = command->add_option("--to", options->to, "Start: the last share of the keys");
+  auto* const to = command->add_option("--to", options->to, "Start: the last share of the keys")
+                       ->check(mistake_in_share);
   command->add_option("--steps", options->steps, "The shares before it, in percent")
       ->delimiter(',')
+      ->check(mistake_in_share)
       ->capture_default_str();
   command->add_option("--every", options->every, "How long each step lasts")
       ->check(mistake_in_duration)

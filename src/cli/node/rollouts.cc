@@ -61,7 +61,8 @@ void Rollouts::look_at(const std::string& id, Watched& one, Others others, Insta
   one.watch = found.watch;
   if (found.event == Event::kNone) return;
   if (found.event == Event::kStep && others == Others::kAway) return;
-  std::string why = fmt::format("it denied {} of about {} keys", keys.denied, keys.seen);
+  std::string why = fmt::format("it denied {}{} of about {} keys", keys.denied > 0 ? "about " : "",
+                                keys.denied, keys.seen);
   boost::json::object fields{{"shadow", nullptr}, {"enforce", fmt::format("{}%", found.to)}};
   if (found.event == Event::kStop) {
     why += fmt::format(", more than {}%, in this step and up to two minutes before",

@@ -103,9 +103,10 @@ TEST_F(RolloutsTest, StopsAndSaysWhomItDenied) {
   deny("shadowed by it", true);
   for (int i = 0; i < 2; ++i) deny("bobby-tables");
   look(1);
-  EXPECT_THAT(rule(), AllOf(HasSubstr(R"("enforce":"0%")"), HasSubstr("it denied 3 of about "),
-                            HasSubstr(" minutes before: bobby-tables, "), HasSubstr("alice"),
-                            HasSubstr("al?[31mice"), Not(HasSubstr("shadowed"))));
+  EXPECT_THAT(rule(),
+              AllOf(HasSubstr(R"("enforce":"0%")"), HasSubstr("it denied about 3 of about "),
+                    HasSubstr(" minutes before: bobby-tables, "), HasSubstr("alice"),
+                    HasSubstr("al?[31mice"), Not(HasSubstr("shadowed"))));
   EXPECT_THAT(desk_.history().back()->author.why, Not(HasSubstr("alice")));
   look(100);
   EXPECT_EQ(desk_.view()->version, 2u);

@@ -258,7 +258,7 @@ constexpr TextForm kEnforcedOr = {"^(([1-9]?[0-9]|100)%|proportional)$",
                                   "a share of the keys from 0% to 100%, or 'proportional'"};
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
-constexpr TextForm kStopIf = {"^denied_keys ?> ?[0-9]{1,2}(\\.[0-9]{1,4})?%$",
+constexpr TextForm kStopIf = {"^ *denied_keys *> *[0-9]{1,2}(\\.[0-9]{1,4})? *% *$",
                               "'denied_keys>' and a share below 100%, such as denied_keys>0.1%"};
 
 constexpr Field kRolloutFields[] = {
