@@ -15,9 +15,9 @@ import type { RuleEditor } from "./rule_editor";
 import { RuleHistory } from "./rule_history";
 import { stateOf } from "./rule_table";
 import {
-  STANCES, type Stance, type State, before, countedAs, elseOf, holdText, isRollingOut, limitsNow,
-  pastOf, patchOf, rolloutOf, rolloutText, runsText, shareOf, stanceOf, switchSays, whereNot,
-  overText, wouldHold,
+  STANCES, type Stance, type State, before, countedAs, elseOf, exactlyDenied, holdText,
+  isRollingOut, limitsNow, misjudgedText, overText, pastOf, patchOf, rolloutOf, rolloutText,
+  runsText, shareOf, stanceOf, switchSays, whereNot, wouldHold,
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
@@ -41,6 +41,7 @@ export class RulePage {
   private isKnown = false;
   private told = "";
   private overNow = "";
+  private misjudged: json.Fields = {};
   private isGone = false;
   private sayWhere = (_fleet: unknown): void => {};
   private readonly title = h("h1");
@@ -62,7 +63,8 @@ export class RulePage {
       { label: "requests", colour: "accent", value: ({ requests }) => requests },
       { label: "would be denied", colour: "adaptive", filled: true,
         value: ({ shadow }) => shadow },
-      { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied },
+      { label: "denied", colour: "bad", filled: true, value: ({ denied }) => denied,
+        band: (second) => exactlyDenied(second, this.misjudged) },
     ],
   });
   private readonly denials = new DataTable<json.Fields>({
@@ -146,8 +148,10 @@ export class RulePage {
     if (ok) this.editor.holds(body.fleet);
     if (ok && this.message.classList.contains("warn")) this.sayWhere(body.fleet);
     this.editor.heard(this.version, () => ok ? json.object(body.rule) : undefined);
-    const { following, over_now_max: most, over_now_percent: percent, ...rest } = body;
-    this.overNow = overText(most, percent);
+    const { following, over_now_max: most, over_now_percent: percent, over_now_because: because,
+      misjudged, ...rest } = body;
+    this.overNow = overText(most, percent, because);
+    this.misjudged = json.object(misjudged);
     const told = JSON.stringify([status, rest, json.object(following).algorithm,
       isRedisAway()]);
     if (told === this.told) return this.showNow();
@@ -211,7 +215,8 @@ export class RulePage {
     const line = feed.lineOf(this.id);
     say(this.now, !line ? "not among the 100 busiest rules"
       : `${count(line.requests)} requests/s, ${share(line.denyRate)} denied` +
-        (line.shadow ? `, ${count(line.shadow)}/s would be` : "") + this.overNow);
+        (line.shadow ? `, ${count(line.shadow)}/s would be` : "") + this.overNow +
+        misjudgedText(this.misjudged));
   }
 
   private async loadFigures(how: Ask): Promise<void> {

@@ -1,9 +1,9 @@
 // Says what a switch of a rule does before it does it, where a change holds, and what else decides.
 // Pure.
 
-import { exact, plural, span, visible } from "./format";
+import { exact, plural, share, span, visible } from "./format";
 import * as json from "./json";
-import type { Redis, Second } from "./message";
+import type { Rates, Redis, Second } from "./message";
 import { sumOf, timeOf } from "./series";
 import { limitOf, reach } from "./words";
 
@@ -211,9 +211,25 @@ function few(what: string, keys: unknown): string {
   return all.length === 0 ? "" : `${what}: ${visible(all.slice(0, NAMED_MAX).join(", "))}${more}`;
 }
 
+/** Between which numbers exact logs would have denied, by a sample of keys. */
+export function exactlyDenied({ requests = 0, denied = 0, shadow = 0 }: Rates,
+                              misjudged: json.Fields): readonly [number, number] | undefined {
+  const most = json.number(misjudged.share_max);
+  if (most === undefined || shadow > 0) return undefined;
+  return [Math.max(0, denied - requests * most), Math.min(requests, denied + requests * most)];
+}
+
+/** Of all requests, how many sliding windows misjudge; empty where nobody knows. */
+export function misjudgedText({ share_min: least, share_max: most, judged }: json.Fields): string {
+  if (judged === undefined) return "";
+  const between = `${share(json.number(least))} to ${share(json.number(most))}`;
+  return `; ${between} of requests misjudged, by ${plural(json.number(judged) ?? 0, "sample")}`;
+}
+
 /** How far over its limit a key may be now, as nodes share it; empty where none do. */
-export function overText(most: unknown, percent: unknown): string {
+export function overText(most: unknown, percent: unknown, because: unknown): string {
   if (most === undefined) return "";
-  return most === null ? "; nobody knows how far over a key is, as nodes decide alone"
+  const far = most === null ? "; nobody knows how far over a key is at this moment"
     : `; a key is at most ${percent} % over at this moment`;
+  return typeof because === "string" ? `${far}, as ${because}` : far;
 }

@@ -21,6 +21,13 @@ export interface Series<T> {
   readonly colour: string;
   readonly filled?: boolean;
   readonly value: (second: T) => number | undefined;
+  /** Between which values the true one is. */
+  readonly band?: (second: T) => readonly [number, number] | undefined;
+}
+
+/** What Chart.js draws of a series: its values, or an edge of its band. */
+interface Line<T> extends Series<T> {
+  readonly edge?: "low" | "high";
 }
 
 export interface ChartOptions<T> {
@@ -78,6 +85,7 @@ export class TimeChart<T extends Told> {
   private readonly canvas = h("canvas", { role: "img" });
   private readonly when = h("small");
   private readonly figures: HTMLElement[];
+  private readonly lines: readonly Line<T>[];
   private readonly line = h("i", { class: "moment", hidden: true });
   private readonly picked = h("i", { class: "picked", hidden: true });
   private readonly marks = h("div");
@@ -94,6 +102,9 @@ export class TimeChart<T extends Told> {
 
   constructor(private readonly options: ChartOptions<T>) {
     this.figures = options.series.map(() => h("b"));
+    this.lines = [...options.series, ...options.series.flatMap(({ band, ...each }) => !band ? []
+      : (["low", "high"] as const).map((edge, at) =>
+        ({ ...each, edge, value: (second: T) => band(second)?.[at] })))];
     const legend = options.series.map((each, at) => h("span", { class: `legend ${each.colour}` },
       h("i"), `${each.label} `, this.figures[at]));
     this.element = h("figure", { class: "chart" },
@@ -112,10 +123,9 @@ export class TimeChart<T extends Told> {
     this.chart ??= this.made();
     const { chart } = this;
     if (isOther) chart.options = this.chartOptions();
-    const { series } = this.options;
     const shown = this.shown = seconds.filter(({ t }) =>
       t >= now - spanS - stepS && t <= now + stepS);
-    series.forEach((each, at) => {
+    this.lines.forEach((each, at) => {
       chart.data.datasets[at]!.spanGaps = stepS * GAP;
       chart.data.datasets[at]!.data = shown.map((second): Point => (
         { x: second.t - now, y: each.value(second) ?? null }));
@@ -226,21 +236,21 @@ export class TimeChart<T extends Told> {
   private made(): Chart {
     return new Chart(this.canvas, {
       type: "line",
-      data: { datasets: this.options.series.map((each, at) => this.dataset(each, at)) },
+      data: { datasets: this.lines.map((each, at) => this.dataset(each, at)) },
       options: this.chartOptions(),
     });
   }
 
-  private dataset(each: Series<T>, at: number): { label: string; data: Point[] } {
+  private dataset(each: Line<T>, at: number): { label: string; data: Point[] } {
     const line = colour(each.colour);
-    const below = this.options.stacked && at > 0 ? "-1" : "origin";
+    const below = each.edge === "high" || (this.options.stacked && at > 0) ? "-1" : "origin";
     const style = {
       borderColor: line,
       // A series on top of another has no line: where it is 0, the line would hide the other.
       backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
-      borderWidth: below === "-1" ? 0 : 1.75,
+      borderWidth: each.edge || below === "-1" ? 0 : 1.75,
       borderJoinStyle: "round",
-      fill: each.filled ? below : false,
+      fill: each.filled && each.edge !== "low" ? below : false,
       pointRadius: 0,
       spanGaps: this.stepS * GAP,
     };
@@ -288,7 +298,7 @@ export class TimeChart<T extends Told> {
   private recolour(): void {
     if (!this.chart) return;
     const { chart } = this;
-    this.options.series.forEach((each, at) => {
+    this.lines.forEach((each, at) => {
       const { data } = chart.data.datasets[at]!;
       chart.data.datasets[at] = { ...this.dataset(each, at), data };
     });

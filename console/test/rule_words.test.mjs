@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  authorOf, elseOf, holdText, limitsNow, overText, pastOf, patchOf, rolloutOf, rolloutText,
-  runsText, stanceOf, switchSays, whereText,
+  authorOf, elseOf, exactlyDenied, holdText, limitsNow, misjudgedText, overText, pastOf, patchOf,
+  rolloutOf, rolloutText, runsText, stanceOf, switchSays, whereText,
 } from "../src/rule_words";
 
 const FLEET = { runs: 1, nodes: [{ node: "a", runs: true, why_not: null },
@@ -105,8 +105,22 @@ test("what else decides is said, as far as it is not what is usual", () => {
   assert.deepEqual(elseOf({ limit: 1 }, FLEET), []);
 });
 
+test("a sample says how far off what a rule denies may be", () => {
+  const misjudged = { judged: 900, share: 0.002, share_min: 0.001, share_max: 0.01 };
+  assert.deepEqual(exactlyDenied({ requests: 1000, denied: 50 }, misjudged), [40, 60]);
+  assert.deepEqual(exactlyDenied({ requests: 1000, denied: 3 }, misjudged), [0, 13]);
+  assert.deepEqual(exactlyDenied({ requests: 10, denied: 10 }, misjudged), [9.9, 10]);
+  assert.equal(exactlyDenied({ requests: 10, denied: 10 }, {}), undefined);
+  assert.equal(exactlyDenied({ requests: 10, shadow: 1 }, misjudged), undefined);
+  assert.equal(misjudgedText({}), "");
+  assert.equal(misjudgedText(misjudged),
+    "; 0.1 % to 1 % of requests misjudged, by 900 samples");
+});
+
 test("a rule that nodes share says how far over a key may be now", () => {
   assert.equal(overText(undefined, undefined), "");
   assert.equal(overText(3, 3.1), "; a key is at most 3.1 % over at this moment");
+  assert.equal(overText(9, 540, "nodes counted alone until lately"),
+    "; a key is at most 540 % over at this moment, as nodes counted alone until lately");
   assert.match(overText(null, null), /^; nobody knows/);
 });

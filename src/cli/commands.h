@@ -10,6 +10,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -19,7 +20,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace weir {
 
@@ -46,6 +48,9 @@ Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
   if (!result) refuse(result.error(), out);
   return *std::move(result);
 }
+
+// --promises, and for how many nodes; returns the first. Both must outlive the command.
+CLI::Option* add_promise_options(CLI::App& command, bool& promises, std::int64_t& nodes);
 
 // Prints what the file would have decided otherwise of the requests that a running server remembers
 // of so long. Tested by tests/e2e/dry_run_test.py.

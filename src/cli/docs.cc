@@ -71,7 +71,12 @@ json::value seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-json::array limits_json(std::span<const Quota> limits) {
+// A promise holds of keys that the rule may deny, where any number bounds them.
+bool is_bounded(const Rule& rule) {
+  return rule.effect == Rule::Effect::kLimit && why_unbounded(rule).empty();
+}
+
+json::array limits_json(const Rule& rule, std::span<const Quota> limits, const PromiseOf& promise) {
   auto array = json::array();
   for (const auto& quota : limits) {
     const auto name = algorithm_name(quota.algorithm());
@@ -81,12 +86,17 @@ json::array limits_json(std::span<const Quota> limits) {
                               {"algorithm", json::string_view(name.data(), name.size())}};
     if (quota.is_never_over()) limit["bound"] = "never_over";
     if (quota.is_by_calendar()) limit["calendar"] = window_text(quota);
+    if (promise && is_bounded(rule)) {
+      const auto [over, under] = promise(rule, quota);
+      limit["over_max"] = over;
+      limit["under_max"] = under;
+    }
     array.push_back(std::move(limit));
   }
   return array;
 }
 
-json::object entry_json(const Entry& entry) {
+json::object entry_json(const Entry& entry, const PromiseOf& promise) {
   const auto& rule = *entry.rule;
   auto object = json::object{{"rule", rule.id}, {"key", json::value_from(entry.written.key)}};
   if (rule.key_form == Rule::KeyForm::kFirst) object["key_takes"] = "first";
@@ -94,18 +104,20 @@ json::object entry_json(const Entry& entry) {
   if (!entry.written.conditions.empty()) object["match"] = entry.written.conditions;
   if (!entry.written.hours.empty()) object["active"] = entry.written.hours;
   const bool limits = rule.effect == Rule::Effect::kLimit;
-  object["limits"] = limits ? limits_json(rule.own_limits()) : json::array();
+  object["limits"] = limits ? limits_json(rule, rule.own_limits(), promise) : json::array();
   if (!limits || rule.tiers.empty()) return object;
   auto tiers = json::object();
-  for (const auto& [tier, tier_limits] : sorted(rule.tiers)) tiers[tier] = limits_json(tier_limits);
+  for (const auto& [tier, tier_limits] : sorted(rule.tiers)) {
+    tiers[tier] = limits_json(rule, tier_limits, promise);
+  }
   object["tiers"] = std::move(tiers);
   return object;
 }
 
-void append(json::object& place, const Entry& entry) {
+void append(json::object& place, const Entry& entry, const PromiseOf& promise) {
   auto& list = place["x-ratelimit"];
   if (!list.is_array()) list = json::array();
-  list.as_array().push_back(entry_json(entry));
+  list.as_array().push_back(entry_json(entry, promise));
 }
 
 json::object& object_in(json::object& parent, std::string_view name) {
@@ -116,12 +128,17 @@ json::object& object_in(json::object& parent, std::string_view name) {
 
 }  // namespace
 
-std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSource> sources) {
+std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSource> sources,
+                             const PromiseOf& promise) {
   auto text = std::string(
       "# Rate limits\n\n"
       "| rule | requests | counted by | limits | a denial |\n|---|---|---|---|---|\n");
   for (const auto& [rule, written] : entries_of(rules, sources)) {
-    const auto words = words_of(*rule, written);
+    auto words = words_of(*rule, written);
+    if (promise && is_bounded(*rule)) {
+      words.limits +=
+          off_text(*rule, [&](const Quota& limit) { return Off{promise(*rule, limit)}; });
+    }
     text += "| " + rule_text(*rule);
     for (const auto& cell : {words.requests, words.key, words.limits, words.denial}) {
       text += " | " + boost::replace_all_copy(cell, "|", "\\|");
@@ -131,23 +148,31 @@ std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSo
   return text;
 }
 
-std::string docs_as_openapi(std::span<const Rule> rules, std::span<const RuleSource> sources) {
+std::string docs_as_openapi(std::span<const Rule> rules, std::span<const RuleSource> sources,
+                            const PromiseOf& promise) {
   auto document = json::object{{"openapi", "3.1.0"},
                                {"info", {{"title", "Rate limits"}, {"version", "1"}}},
                                {"paths", json::object()}};
   for (const auto& entry : entries_of(rules, sources)) {
-    if (entry.written.paths.empty()) append(document, entry);
+    if (entry.written.paths.empty()) append(document, entry, promise);
     for (const auto& path : entry.written.paths) {
       auto& item = object_in(document["paths"].as_object(), path);
-      if (entry.written.methods.empty()) append(item, entry);
+      if (entry.written.methods.empty()) append(item, entry, promise);
       for (const auto& method : entry.written.methods) {
         const auto name = to_ascii_lower(method);
         const bool is_known = std::ranges::count(kOperations, name) > 0;
-        append(is_known ? object_in(item, name) : item, entry);
+        append(is_known ? object_in(item, name) : item, entry, promise);
       }
     }
   }
   return json::serialize(document) + "\n";
+}
+
+Promise promise_in(const ServerSettings& settings, const Rule& rule, const Quota& quota,
+                   std::int64_t nodes) {
+  const auto mode = mode_in(settings, rule);
+  const auto stores = mode == Mode::kAsync ? settings.threads.value_or(1) : 1;
+  return promise_of(quota, mode, nodes * static_cast<std::int64_t>(stores));
 }
 
 namespace {
@@ -155,13 +180,21 @@ namespace {
 struct DocsOptions {
   std::string file;
   std::string format = "markdown";
+  bool promises = false;
+  std::int64_t nodes = 3;
 };
 
 void print_docs(const DocsOptions& options) {
   const auto config = value_or_refuse(load_config(options.file, ServedBy::kEither), std::cerr);
   const auto sources = config_sources(config.text).rules;
-  std::cout << (options.format == "openapi" ? docs_as_openapi(config.rules, sources)
-                                            : docs_as_markdown(config.rules, sources));
+  PromiseOf promise;
+  if (options.promises) {
+    promise = [&](const Rule& rule, const Quota& quota) {
+      return promise_in(*config.settings, rule, quota, options.nodes);
+    };
+  }
+  const auto print = options.format == "openapi" ? docs_as_openapi : docs_as_markdown;
+  std::cout << print(config.rules, sources, promise);
 }
 
 }  // namespace
@@ -172,6 +205,7 @@ void add_docs_command(CLI::App& app) {
   command->add_option("FILE", options->file, "The YAML file with the rules")->required();
   command->add_option("--format", options->format, "markdown or openapi [markdown]")
       ->check(CLI::IsMember({"markdown", "openapi"}));
+  add_promise_options(*command, options->promises, options->nodes);
   command->callback([options] { print_docs(*options); });
 }
 

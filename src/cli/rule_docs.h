@@ -12,16 +12,33 @@
 
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
 #include "config/rules/rule_sources.h"
+#include "config/settings.h"
+#include "rules/promise.h"
 #include "rules/rule.h"
 
 namespace weir {
 
+// How far a limit of a rule may be off. Null: nothing is said of it.
+using PromiseOf = std::function<Promise(const Rule&, const Quota&)>;
+
 // `sources`: the same rules as they were written.
-std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSource> sources);
-std::string docs_as_openapi(std::span<const Rule> rules, std::span<const RuleSource> sources);
+std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSource> sources,
+                             const PromiseOf& promise = nullptr);
+std::string docs_as_openapi(std::span<const Rule> rules, std::span<const RuleSource> sources,
+                            const PromiseOf& promise = nullptr);
+
+// Where limits of the rule count, if a node is set up so.
+inline Mode mode_in(const ServerSettings& settings, const Rule& rule) {
+  return rule.mode.value_or(settings.store.redis.empty() ? Mode::kLocal : settings.store.mode);
+}
+// In this mode, if so many nodes serve the file.
+Promise promise_in(const ServerSettings& settings, const Rule& rule, const Quota& quota,
+                   std::int64_t nodes);
 
 }  // namespace weir

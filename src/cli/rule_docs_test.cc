@@ -30,6 +30,35 @@ TEST_F(RuleDocs, AreAsInTheGoldenFiles) {
   EXPECT_EQ(docs_as_openapi(rules, sources_), file("docs.json"));
 }
 
+TEST(RuleDocsWithPromises, SayHowFarLimitsMayBeOff) {
+  constexpr std::string_view kRules = R"(
+store: {redis: 'redis://127.0.0.1', mode: leased}
+rules:
+  - {id: some, match: {path: /a}, limit: 5, window: 1m, enforce: 10%,
+     more_limits: [{limit: 30, window: 1h}]}
+  - {id: each, match: {path: /b}, limit: 7, window: 1m, mode: local}
+  - {id: lent, match: {path: /c}, limit: 5, window: 1m, overdraft: true}
+)";
+  const auto config = parse_config(kRules, "weir.yaml");
+  if (!config) FAIL() << config.error().front().to_string();
+  const auto sources = config_sources(kRules).rules;
+  const auto promise = [&](const Rule& rule, const Quota& quota) {
+    return promise_in(*config->settings, rule, quota, 3);
+  };
+  const auto text = docs_as_markdown(config->rules, sources, promise);
+  EXPECT_NE(text.find("and 30 per 1h, off by 4, 29 above or 5, 30 below at worst | only 10 %"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("7 per 1m, off by 32 above or 7 below at worst |"), text.npos) << text;
+  EXPECT_NE(text.find("| 5 per 1m |"), text.npos) << text;
+  const auto json = docs_as_openapi(config->rules, sources, promise);
+  EXPECT_NE(json.find(R"("limit":7,"window_seconds":60,"burst":7,"algorithm":"sliding_window",)"
+                      R"("over_max":32,"under_max":7)"),
+            json.npos)
+      << json;
+  EXPECT_EQ(docs_as_openapi(config->rules, sources).find("over_max"), json.npos);
+}
+
 TEST(RuleDocsOfAGateway, SayWhatIsCountedAndWhoWaits) {
   constexpr std::string_view kRules = R"(rules:
   - {id: failed, match: {path: /a}, limit: 5, window: 1m, count_if: {status: [401, 5xx]}}

@@ -17,6 +17,7 @@
 #include "base/duration_text.h"
 #include "cli/commands.h"
 #include "cli/node/config_files.h"
+#include "cli/rule_docs.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
@@ -76,28 +77,21 @@ std::string share_of(std::int64_t units, std::int64_t limit) {
 void print_promises(const Config& config, std::int64_t nodes) {
   using Cells = std::array<std::string, 5>;
   std::vector<Cells> lines = {{"rule", "limit", "mode", "over, at most", "denied below, at most"}};
-  const StoreSettings& store = config.settings->store;
+  const ServerSettings& settings = *config.settings;
   for (const Rule& rule : config.rules) {
     if (rule.effect != Rule::Effect::kLimit) continue;
     const std::string_view unbounded = why_unbounded(rule);
-    const std::string for_whom =
-        rule.enforced_percent == 100
-            ? ""
-            : fmt::format(", for {} % of the keys; the others are not denied",
-                          rule.enforced_percent);
-    const Mode mode = rule.mode.value_or(store.redis.empty() ? Mode::kLocal : store.mode);
-    const std::size_t threads = mode == Mode::kAsync ? config.settings->threads.value_or(1) : 1;
-    const std::int64_t counters = nodes * static_cast<std::int64_t>(threads);
+    const Mode mode = mode_in(settings, rule);
     for_each_limits(rule, [&](std::span<const Quota> limits) {
       for (const Quota& quota : limits) {
         const auto add = [&](const std::string& limit, const Promise& promise) {
-          const std::string under = share_of(promise.under, quota.limit()) + for_whom;
+          const std::string under = share_of(promise.under, quota.limit()) + bounded_keys(rule);
           lines.push_back({printable(rule.id), limit, std::string(mode_name(mode)),
                            unbounded.empty() ? share_of(promise.over, quota.limit()) : "no bound",
                            unbounded.empty() ? under : std::string(unbounded)});
         };
-        add(describe(quota), promise_of(quota, mode, counters));
-        const bool may_be_precise = config.settings->precise_keys > 0 && mode == Mode::kLocal &&
+        add(describe(quota), promise_in(settings, rule, quota, nodes));
+        const bool may_be_precise = settings.precise_keys > 0 && mode == Mode::kLocal &&
                                     Packing::may_be_precise(quota) && unbounded.empty();
         if (may_be_precise) {
           add("  a node's precise keys, give or take " + format_duration(precise_grain(quota)),
@@ -151,6 +145,16 @@ void refuse(const ConfigErrors& errors, std::ostream& out) {
   throw CLI::RuntimeError(1);
 }
 
+CLI::Option* add_promise_options(CLI::App& command, bool& promises, std::int64_t& nodes) {
+  auto* flag =
+      command.add_flag("--promises", promises, "Say how far each limit may be off at worst");
+  command.add_option("--nodes", nodes, "How many nodes serve it, for --promises")
+      ->needs(flag)
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  return flag;
+}
+
 void add_validate_command(CLI::App& app) {
   auto* command = app.add_subcommand("validate", "Check a configuration file, as serve would");
   const auto options = std::make_shared<ValidateOptions>();
@@ -159,14 +163,7 @@ void add_validate_command(CLI::App& app) {
                     "FILE is one, or a folder, of Envoy's reference rate limit service");
   command->add_flag("--gateway", options->gateway,
                     "FILE is for weir gateway, or for nginx with Weir in it");
-  auto* promises =
-      command
-          ->add_flag("--promises", options->promises, "Say how far each limit may be off at worst")
-          ->excludes("--envoy");
-  command->add_option("--nodes", options->nodes, "How many nodes serve it, for --promises")
-      ->needs(promises)
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  add_promise_options(*command, options->promises, options->nodes)->excludes("--envoy");
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   auto* against = command
                       ->add_option("--against", options->against,

@@ -60,9 +60,11 @@ struct SharingFacts {
   bool is_whole = true;        // Redis answers this node, and no other is silent for seconds
   Duration period{1};          // P > 0
   Duration trip{0};            // the longest of late
-  Duration silence{0};         // since the oldest of the nodes' last words
+  Duration silence{0};         // since the oldest of the nodes' last words; max(): none was heard
   Duration silence_before{0};  // the longest of the last second
   Duration late{0};            // since the oldest sync under way left; 0: none is
+  // How much longer what nodes decided alone counts. 0: it does not, or they still decide alone.
+  Duration apart{0};
   // Units that a key got within a period, at most, of late. Nothing or 0: none came, so nobody
   // knows how fast the next one will be asked for.
   std::optional<std::int64_t> busiest{};

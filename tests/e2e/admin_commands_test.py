@@ -136,6 +136,15 @@ class Explain(unittest.TestCase):
             self.assertIn("trial: allowed now, since the rule is in shadow, 0 of 1 left", said)
             self.assertNotIn("at worst", said)
 
+    def test_says_that_a_rule_spares_a_key(self):
+        some = "  - {id: r, limit: 1, window: 1h, enforce: 10%}\n"
+        with Weir("--threads", "2", config=FILE + some) as weir:
+            said = command(weir, "explain", "k0", "--rule", "r").out
+            self.assertIn("r: allowed now and always: the rule spares this key, 1 of 1", said)
+            self.assertNotIn("at worst", said)
+            said = command(weir, "explain", "frank", "--rule", "r").out
+            self.assertIn("r: allowed now, 1 of 1 left", said)
+
     def test_says_which_share_of_a_key_a_proportional_rule_denies(self):
         part = "  - {id: part, algorithm: fixed_window, limit: 2, window: 1h, " \
                "enforce: proportional}\n"

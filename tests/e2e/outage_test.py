@@ -145,22 +145,24 @@ class Outage(unittest.TestCase):
             self.assertEqual(said("denies"), "denies: allowed now, 9 of 9 left by sliding_window "
                              "of 1h, mode strict\n"
                              "  at worst 8 above the limit, or denied 9 below it\n"
-                             "  at this moment at most 0 over as nodes share it\n")
+                             "  at this moment at most 0 over, as nodes share it\n")
             self.assertIn("9 of 9 left by sliding_window of 1h and 5 of 5 left by sliding_window "
                           "of 1m, mode strict\n", said("counts"))
             cut(fleet, proxy)
             away = "Redis has not answered and on_store_failure is "
             self.assertEqual(said("denies"), "denies: denied now (store_failure), "
                              f"{away}deny\n"
-                             "  at this moment at most 0 over as nodes share it\n")
+                             "  at this moment at most 0 over, as nodes share it\n")
             self.assertEqual(said("lets"), "lets: allowed now (store_failure), "
                              f"{away}allow\n"
-                             "  nobody knows how far over at this moment: nodes decide alone\n")
+                             "  nobody knows how far over at this moment, as a node is silent "
+                             "or without Redis, and may count alone\n")
             # Of the limit of 5 in a minute: each of the other nodes may admit 5 + 4.
             over = (NODES - 1) * (5 + 4)
             self.assertRegex(said("counts"), f"now, {away}local, 3 of 3 .* 1 of 1 .* mode strict, "
                              "on this node alone\n"
-                             f"  at this moment at most {over} over as nodes share it\n$")
+                             f"  at this moment at most {over} over, as a node is silent or "
+                             "without Redis, and may count alone\n$")
 
 
 if __name__ == "__main__":

@@ -99,8 +99,10 @@ std::string_view remedy_of(std::string_view decided_by, bool waits) {
 std::string over_text(const json::object& counter) {
   const auto* const over = counter.if_contains("over_now_max");
   if (over == nullptr) return {};
-  if (over->is_null()) return "  nobody knows how far over at this moment: nodes decide alone\n";
-  return "  at this moment at most " + text_of(*over) + " over as nodes share it\n";
+  const auto* const why = counter.if_contains("over_now_because");
+  return (over->is_null() ? "  nobody knows how far over at this moment"
+                          : "  at this moment at most " + text_of(*over) + " over") +
+         ", as " + (why == nullptr ? "nodes share it" : sentence_of(*why)) + "\n";
 }
 
 // What the counter says, until when, and what would let the key pass.
@@ -113,9 +115,11 @@ std::string counter_text(const json::object& counter) {
     text += " (" + std::string(decided_by) + (because ? ": " + text_of(*because) : "") + ")";
   }
   const bool is_shadow = counter.at("shadow").as_bool();
-  if (is_shadow && counter.at("over").as_bool()) {
-    text += counter.contains("enforce_percent") ? ", since the rule spares this key"
-                                                : ", since the rule is in shadow";
+  const bool is_over = counter.at("over").as_bool();
+  if (is_shadow && counter.contains("enforce_percent")) {
+    text += is_over ? ", since the rule spares this key" : " and always: the rule spares this key";
+  } else if (is_shadow && is_over) {
+    text += ", since the rule is in shadow";
   }
   if (const auto* const choice = counter.if_contains("on_store_failure")) {
     text += ", Redis has not answered and on_store_failure is " + text_of(*choice);

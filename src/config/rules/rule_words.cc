@@ -153,6 +153,27 @@ WrittenRule written_rule(std::string_view text) {
   return rule;
 }
 
+std::string off_text(const Rule& rule, const std::function<Off(const Quota&)>& off_of) {
+  auto above = std::vector<std::string>();
+  auto below = std::vector<std::string>();
+  const auto add = [&](std::span<const Quota> limits) {
+    for (const auto& limit : limits) {
+      const auto off = off_of(limit);
+      above.push_back(std::to_string(off.promise.over) + off.aside);
+      below.push_back(std::to_string(off.promise.under));
+    }
+  };
+  add(rule.own_limits());
+  for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) add(limits);
+  return ", off by " + joined(above, ", ") + " above or " + joined(below, ", ") + " below at worst";
+}
+
+std::string bounded_keys(const Rule& rule) {
+  if (rule.enforced_percent == 100) return {};
+  return ", for " + std::to_string(rule.enforced_percent) +
+         " % of the keys; the others are not denied";
+}
+
 std::string_view why_unbounded(const Rule& rule) {
   if (!rule.enabled) return "it is disabled";
   if (rule.shadow) return "it is in shadow";

@@ -8,10 +8,12 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rules/promise.h"
 #include "rules/rule.h"
 
 namespace weir {
@@ -34,6 +36,16 @@ struct RuleWords {
   std::string denial;    // "only 10 % of the keys, blocked for 5m"; empty: nothing but denied
 };
 RuleWords words_of(const Rule& rule, const WrittenRule& written);
+
+// How far each limit may be off at worst: ", off by 4, 29 above or 5, 30 below at worst".
+struct Off {
+  Promise promise;
+  std::string aside{};  // about what is above; empty: nothing
+};
+std::string off_text(const Rule& rule, const std::function<Off(const Quota&)>& off_of);
+
+// For which keys a bound holds: ", for 10 % of the keys; the others are not denied". Empty: all.
+std::string bounded_keys(const Rule& rule);
 
 // Why no number bounds what a key gets, as a phrase: "it is in shadow". Empty: one does.
 std::string_view why_unbounded(const Rule& rule);

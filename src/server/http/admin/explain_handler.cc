@@ -139,7 +139,7 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
 void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
                    std::int64_t left, const Shown& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
-  if (!why_unbounded(*ask.rule).empty()) return;
+  if (!why_unbounded(*ask.rule).empty() || ask.is_shadow()) return;
   SharingFacts facts = sharing_of(with.engine, quota, with.now);
   facts.is_whole = facts.is_whole && !answer.is_alone;
   OverNow over = over_now_of(with.engine, *ask.rule, quota, facts);

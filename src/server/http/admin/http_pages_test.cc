@@ -402,12 +402,12 @@ class HttpOverNow : public ::testing::Test {
             .quota = *Quota::make({Algorithm::kFixedWindow, 1'000, std::chrono::minutes(1)}),
             .mode = mode};
   }
-  json::value over(std::string_view rule) {
+  json::value over(std::string_view rule, std::string_view field = "over_now_max") {
     const auto stats = json::parse(door_.ask(get("/admin/stats")).body);
     for (const auto& each : stats.at("rules").as_array()) {
       if (each.at("id").as_string() != rule) continue;
-      const auto* const most = each.as_object().if_contains("over_now_max");
-      return most == nullptr ? json::value("not shared") : *most;
+      const auto* const said = each.as_object().if_contains(field);
+      return said == nullptr ? json::value("not said") : *said;
     }
     return {};
   }
@@ -422,7 +422,7 @@ class HttpOverNow : public ::testing::Test {
 TEST_F(HttpOverNow, IsSaidOfEachRuleThatNodesShare) {
   EXPECT_EQ(over("copied"), 2 * (5 + 2 * 3) + 1);
   EXPECT_EQ(over("leased"), 0);
-  EXPECT_EQ(over("local"), "not shared");
+  EXPECT_EQ(over("local"), "not said");
   const std::string metrics = door_.ask(get("/metrics?format=prometheus")).body;
   EXPECT_EQ(metrics.find("weir_rule_over_now_max"), std::string::npos);  // shows no Redis
   const std::string rule = door_.ask(get("/v1/explain?rule=copied&key=a")).body;
@@ -432,6 +432,25 @@ TEST_F(HttpOverNow, IsSaidOfEachRuleThatNodesShare) {
   EXPECT_NE(cut.find(R"("over_now_max":3000,)"), std::string::npos) << "all is left of " << cut;
   EXPECT_EQ(over("copied"), 2 * 2'000);
   EXPECT_EQ(over("leased"), 2 * 2'000);
+}
+
+TEST_F(HttpOverNow, SaysWhyItIsMoreThanUsualAndForHowLong) {
+  const auto why = [&](std::string_view rule) { return over(rule, "over_now_because"); };
+  EXPECT_EQ(why("leased"), "not said");
+  fleet_.facts.is_whole = false;
+  EXPECT_EQ(why("leased"), "a node is silent or without Redis, and may count alone");
+  fleet_.facts.apart = std::chrono::milliseconds(64'001);
+  EXPECT_EQ(why("leased"), "nodes counted alone until lately, which matters for 1m5s more");
+  EXPECT_EQ(why("local"), "not said");
+}
+
+TEST_F(HttpOverNow, IsNotOfKeysThatTheRuleSpares) {
+  Rule spares = rule("spares", Mode::kLeased);
+  spares.enforced_percent = 0;
+  TestDoor door({.rules = {spares}, .access = {}});
+  const std::string said = door.ask(get("/v1/explain?rule=spares&key=a")).body;
+  EXPECT_NE(said.find(R"("enforce_percent":0)"), std::string::npos) << said;
+  EXPECT_EQ(said.find("promise"), std::string::npos) << said;
 }
 
 TEST_F(HttpOverNow, SaysWhatHoldsOfPreciseKeys) {

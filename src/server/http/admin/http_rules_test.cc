@@ -56,10 +56,26 @@ TEST(HttpRules, SayWhereNoNumberBoundsThem) {
             "5 per 1m, without a bound: it is in shadow");
   EXPECT_EQ(limits_of([](Rule& rule) { rule.overdraft = Rule::Overdraft::kAll; }),
             "5 per 1m, without a bound: costs count whether or not they fit");
-  EXPECT_EQ(limits_of([](Rule& rule) { rule.enforced_percent = 10; }),
-            "5 per 1m, off by 4 above or 5 below at worst");
+  EXPECT_EQ(
+      limits_of([](Rule& rule) { rule.enforced_percent = 10; }),
+      "5 per 1m, off by 4 above or 5 below at worst, for 10 % of the keys; the others are not "
+      "denied");
   EXPECT_EQ(limits_of([](Rule&) {}, [](const Quota&) { return true; }),
             "5 per 1m, off by 4 (precise keys 1, give or take 235ms) above or 5 below at worst");
+}
+
+TEST(HttpRules, SayHowMuchIsMisjudged) {
+  const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
+  TestDoor door({.rules = {{.id = "login", .quota = quota}}});
+  const Charge charge{.key = {.high = 1, .low = 0}, .quota = &quota, .cost = 1};
+  const RuleNumber rule = door.rules->find("login")->number;
+  door.engine.error_bar = &door.error_bar;
+  for (const auto ago : {std::chrono::minutes(1), std::chrono::minutes(0)}) {
+    EXPECT_EQ(door.ask(get(kPath)).body.find("misjudged"), std::string::npos);
+    door.error_bar.judge({rule, charge, false, false, false}, door.now - ago);
+  }
+  EXPECT_NE(door.ask(get(kPath)).body.find(R"("misjudged":{"judged":1,"denied_early":1,)"),
+            std::string::npos);
 }
 
 TEST(HttpRules, AreSaidInWordsAndWhereTheyHold) {

@@ -169,7 +169,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RuleInForce",
                 get("/admin/rules/login"),
                 {"following", "in_force", "in_force_at", "words", "fleet", "over_now_max",
-                 "over_now_percent"}},
+                 "over_now_percent", "over_now_because", "misjudged"}},
            Case{"RuleChanged", request("PUT", "/admin/rules/login", "{}"), {"fleet"}},
            Case{"RuleHistory", get("/admin/history?rule=login")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})"), {"fleet"}},

@@ -113,17 +113,6 @@ void write_node(JsonWriter& json, HttpCore& core, const Figures& figures) {
   json.end_object();
 }
 
-// How much of what sliding windows decide is misjudged, and how surely.
-void write_misjudged(JsonWriter& json, const ErrorBar* bar) {
-  if (bar == nullptr) return;
-  const ErrorBar::Tally tally = bar->of_all();
-  const ErrorBar::Estimate estimate = tally.estimate();
-  json.key("misjudged").begin_object().field("judged", tally.requests);
-  json.field("denied_early", tally.denied_early).field("admitted_over", tally.admitted_over);
-  json.field("share", estimate.share).field("share_min", estimate.least);
-  json.field("share_max", estimate.most).field("confidence", 0.95).end_object();
-}
-
 void write_rates(JsonWriter& json, const TrafficRates& rates) {
   json.field("req_per_sec", rates.requests_per_second).field("burst_ratio", rates.burst_ratio);
   json.field("deny_rate", rates.denied_share);
@@ -202,7 +191,7 @@ void show_stats(HttpCore& core, const NodeView& view, const Exchange& exchange) 
   write_totals(json, figures);
   write_section(json, "", figures);
   write_shared_store(json, figures);
-  write_misjudged(json, view.error_bar);
+  if (view.error_bar != nullptr) write_misjudged(json, view.error_bar->of_all());
   write_rules(json, core.rules(), figures);
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();

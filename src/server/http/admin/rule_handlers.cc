@@ -131,25 +131,18 @@ void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engi
     words.limits += ", without a bound: " + std::string(unbounded);
   } else if (rule.effect == Rule::Effect::kLimit) {
     const Mode mode = engine.mode_for(rule.mode);
-    std::string above;
-    std::string below;
-    const auto add = [&](std::span<const Quota> limits) {
-      for (const Quota& limit : limits) {
-        const auto [over, under] = promise_of(limit, mode, sharing_of(engine, limit, now));
-        above += (above.empty() ? "" : ", ") + std::to_string(over);
-        below += (below.empty() ? "" : ", ") + std::to_string(under);
-        if (const auto precise = precise_promise_of(engine, rule, limit)) {
-          above +=
-              " (precise keys " + std::to_string(precise->over) + ", give or take " +
-              format_duration(std::chrono::ceil<std::chrono::milliseconds>(precise_grain(limit))) +
-              ")";
-        }
+    words.limits += off_text(rule, [&](const Quota& limit) {
+      Off off{promise_of(limit, mode, sharing_of(engine, limit, now))};
+      if (const auto precise = precise_promise_of(engine, rule, limit)) {
+        off.aside =
+            " (precise keys " + std::to_string(precise->over) + ", give or take " +
+            format_duration(std::chrono::ceil<std::chrono::milliseconds>(precise_grain(limit))) +
+            ")";
       }
-    };
-    add(rule.own_limits());
-    for (const auto& [tier, limits] : std::map(rule.tiers.begin(), rule.tiers.end())) add(limits);
-    words.limits += ", off by " + above + " above or " + below + " below at worst";
+      return off;
+    });
     if (mode != Mode::kLocal) words.limits += " while Redis answers";
+    words.limits += bounded_keys(rule);
   }
   json.begin_object().field("requests", words.requests).field("key", words.key);
   json.field("limits", words.limits).field("denial", words.denial).end_object();
@@ -171,6 +164,9 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
                             : std::nullopt;
       if (next) json.field("in_force_at", utc_text(CoreDenials::second_of(*next)));
       write_over_now(json, over_now_of(core.engine(), *known, exchange.now));
+      const ErrorBar* const bar = core.engine().error_bar;
+      const auto judged = bar == nullptr ? ErrorBar::Tally() : bar->of(known->number);
+      if (judged.requests > 0) write_misjudged(json, judged);
       write_words(json.key("words"), *known, words_of(*known, written_rule(rule.json)),
                   core.engine(), exchange.now);
     }

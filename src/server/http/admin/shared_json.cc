@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <ctime>
 
+#include "base/duration_text.h"
 #include "config/rules/rule_words.h"
 #include "server/http/query.h"
 
@@ -23,6 +24,16 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
   json.field("because", figures_text(last.why));
 }
 
+// Why more may be admitted than usual. Empty: no more is.
+std::string why_apart(const SharingFacts& facts) {
+  if (facts.is_whole) return {};
+  if (facts.apart > Duration{0}) {
+    return "nodes counted alone until lately, which matters for " +
+           format_duration(std::chrono::ceil<std::chrono::seconds>(facts.apart)) + " more";
+  }
+  return "a node is silent or without Redis, and may count alone";
+}
+
 }  // namespace
 
 OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
@@ -32,9 +43,11 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
                          rule.effect == Rule::Effect::kLimit && !rule.is_proportional &&
                          !quota.is_never_over() && why_unbounded(rule).empty();
   if (!is_shared) return {};
+  const auto units = over_now(quota, mode, rule.on_store_failure, facts);
   return {.is_shared = true,
-          .units = over_now(quota, mode, rule.on_store_failure, facts),
-          .limit = std::max<std::int64_t>(1, quota.limit())};
+          .units = units,
+          .limit = std::max<std::int64_t>(1, quota.limit()),
+          .because = units == 0 ? "" : why_apart(facts)};
 }
 
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now) {
@@ -60,6 +73,15 @@ std::optional<double> OverNow::percent() const {
 void write_over_now(JsonWriter& json, const OverNow& over) {
   if (!over.is_shared) return;
   json.field("over_now_max", over.units).field("over_now_percent", over.percent());
+  if (!over.because.empty()) json.field("over_now_because", over.because);
+}
+
+void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally) {
+  const ErrorBar::Estimate estimate = tally.estimate();
+  json.key("misjudged").begin_object().field("judged", tally.requests);
+  json.field("denied_early", tally.denied_early).field("admitted_over", tally.admitted_over);
+  json.field("share", estimate.share).field("share_min", estimate.least);
+  json.field("share_max", estimate.most).field("confidence", 0.95).end_object();
 }
 
 void write_key_begin(JsonWriter& json, const KeyEstimate& key) {

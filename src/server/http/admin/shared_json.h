@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/asks/error_bar.h"
 #include "engine/engine.h"
 #include "engine/switching/rule_switches.h"
 #include "observe/keys/key_report.h"
@@ -39,6 +40,7 @@ struct OverNow {
   bool is_shared = false;               // else there is nothing to say
   std::optional<std::int64_t> units{};  // of one key; nothing: nobody knows
   std::int64_t limit = 1;
+  std::string because{};  // of a number that is not as usual, as a clause; empty: it is
 
   std::optional<double> percent() const;
 };
@@ -51,6 +53,9 @@ void write_over_now(JsonWriter& json, const OverNow& over);
 
 // The length of the quota's windows; of a calendar's also which they are.
 void write_window(JsonWriter& json, const Quota& quota);
+
+// The object behind "misjudged": how much of what sliding windows decide is, and how surely.
+void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally);
 
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

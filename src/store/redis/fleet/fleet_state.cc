@@ -67,12 +67,13 @@ SharingFacts FleetState::sharing(const Quota& quota, Instant now) const {
   const std::scoped_lock lock(mutex_);
   const bool has_heard = heard_.since > Instant{};
   const bool was_apart = now < apart_ + quota.window();
+  const bool are_together = overall_.is_healthy && heard_.silent == 0 && has_heard;
   const std::int64_t nodes = heard_.live + heard_.silent;
-  SharingFacts facts{
-      .nodes = was_apart ? std::max(nodes, apart_nodes_) : nodes,
-      .is_whole = overall_.is_healthy && heard_.silent == 0 && has_heard && !was_apart,
-      .silence = has_heard ? now - heard_.since : Duration::max(),
-      .silence_before = silence_.of(now)};
+  SharingFacts facts{.nodes = was_apart ? std::max(nodes, apart_nodes_) : nodes,
+                     .is_whole = are_together && !was_apart,
+                     .silence = has_heard ? now - heard_.since : Duration::max(),
+                     .silence_before = silence_.of(now)};
+  if (are_together && was_apart) facts.apart = apart_ + quota.window() - now;
   for (const NodeAbout& other : others_) facts.trip = std::max(facts.trip, other.beat);
   for (const Core& core : cores_) {
     const SyncPeaks& peaks = core.figures.peaks;

@@ -132,10 +132,13 @@ TEST(FleetState, CountsWhatNodesDecidedAloneForAWindow) {
   state.set_heard({.live = 2, .silent = 1, .since = at(4)}, at(4));
   state.set_heard({.live = 2, .silent = 0, .since = at(5)}, at(5));
   EXPECT_FALSE(facts(63).is_whole) << "the third may have been cut off";
+  EXPECT_EQ(facts(63).apart, std::chrono::seconds(1));
+  EXPECT_EQ(facts(64).apart, Duration{0});
   EXPECT_EQ(facts(63).nodes, 3);
   EXPECT_TRUE(facts(64).is_whole);
   EXPECT_EQ(facts(64).nodes, 2);
   state.report(0, {.is_healthy = false, .reason = "gone", .since = at(70)});
+  EXPECT_EQ(facts(79).apart, Duration{0}) << "it is away still";
   state.report(0, {.is_healthy = true, .since = at(80)});
   EXPECT_FALSE(facts(139).is_whole);
   EXPECT_TRUE(facts(140).is_whole);
