@@ -12,6 +12,7 @@
 #include "algo/sliding_log.h"
 #include "engine/key_mix.h"
 #include "store/memory/compact_table.h"
+#include "store/memory/fine_counts.h"
 #include "store/memory/time_ring.h"
 #include "store/memory/wide_store.h"
 #include "store/memory/with_state.h"
@@ -24,9 +25,10 @@ namespace {
 // As in the server's memory store.
 constexpr std::int64_t kSlackBeforeStartUs = Duration(std::chrono::hours(24 * 400)).count();
 constexpr std::int64_t kServiceTimeUs = Duration(std::chrono::hours(24 * 366 * 8)).count();
-constexpr double kKeysMax = 1 << 24;    // 1.2 GB; a module has 2 at most
-constexpr std::size_t kWidePart = 4;    // max_keys over the keys of the side store
-constexpr std::size_t kLogEntries = 4;  // times of logs, for each key of the side store
+constexpr double kKeysMax = 1 << 24;     // 1.2 GB; a module has 2 at most
+constexpr double kPreciseMax = 1 << 20;  // 0.7 GB
+constexpr std::size_t kWidePart = 4;     // max_keys over the keys of the side store
+constexpr std::size_t kLogEntries = 4;   // times of logs, for each key of the side store
 
 struct Text {
   std::uint8_t* bytes = nullptr;
@@ -55,11 +57,14 @@ struct Text {
 
 class Core {
  public:
-  Core(const HashSecret& secret, std::size_t max_keys, std::int64_t now_us)
+  Core(const HashSecret& secret, std::size_t max_keys, std::size_t precise_keys,
+       std::int64_t now_us)
       : secret_(secret),
         start_us_(now_us),
         table_(max_keys, instant_from_epoch_us(now_us - kSlackBeforeStartUs)),
-        wide_(max_keys / kWidePart, kLogEntries * (max_keys / kWidePart)) {}
+        wide_(max_keys / kWidePart, kLogEntries * (max_keys / kWidePart)) {
+    if (precise_keys > 0) table_.use(fine_.emplace(precise_keys));
+  }
 
   const HashSecret& secret() const { return secret_; }
 
@@ -95,6 +100,7 @@ class Core {
   std::int64_t start_us_;
   CompactTable<> table_;
   WideStore wide_;
+  std::optional<FineCounts> fine_;
 };
 
 Text text;
@@ -192,16 +198,17 @@ std::uint8_t* weir_text(std::uint32_t bytes) { return text.reserve(bytes) ? text
 
 const double* weir_answer() { return answer.data(); }
 
-int weir_open(double max_keys, double now) {
+int weir_open(double max_keys, double precise_keys, double now) {
   HashSecret secret;
-  if (max_keys > kKeysMax || core != nullptr ||
+  if (max_keys > kKeysMax || precise_keys > kPreciseMax || core != nullptr ||
       !text.reserve(static_cast<std::uint32_t>(secret.bytes.size())))
     return 0;
   std::memcpy(secret.bytes.data(), text.bytes, secret.bytes.size());
   // As long as the module: it is never destroyed.
   alignas(Core) static std::array<std::byte, sizeof(Core)> place;
   core = new (place.data())
-      Core(secret, static_cast<std::size_t>(max_keys), static_cast<std::int64_t>(now));
+      Core(secret, static_cast<std::size_t>(max_keys), static_cast<std::size_t>(precise_keys),
+           static_cast<std::int64_t>(now));
   return 1;
 }
 

@@ -7,7 +7,9 @@
 //   fixed_window, sliding_window, token_bucket    16 bytes a key   store/memory/compact_table.h
 //   sliding_log, exponential_backoff, huge counts the side store   store/memory/wide_store.h
 //
-// Both are bounded by weir_open(), and make room as they do in the server: a flood of keys
+//   sliding windows near their limits, if wanted  624 bytes a key  store/memory/fine_counts.h
+//
+// All are bounded by weir_open(), and make room as they do in the server: a flood of keys
 // does not free one that is over its limit.
 //
 // Thread rule: one thread. Tested by differential_test.mjs, which compares the module with
@@ -26,8 +28,8 @@ std::uint8_t* weir_text(std::uint32_t bytes);
 const double* weir_answer();
 
 // Makes the store. The text is the secret, 192 bytes. 0 if that are more than 2^24
-// keys, or if it has been made. REQUIRES: 1,024 <= max_keys
-int weir_open(double max_keys, double now);
+// keys, or 2^20 precise ones, or if it has been made. REQUIRES: 1,024 <= max_keys
+int weir_open(double max_keys, double precise_keys, double now);
 
 // Numbers a quota, for charges to name; an index may be used again. 0, or which argument is
 // wrong: 1 the algorithm (as in weir/quota.h), 2 limit, 3 window, 4 burst.

@@ -95,7 +95,7 @@ int main(int, char** arguments) {
   double now = 1'700'000'000e6;
   std::uint8_t* secret = weir_text(192);
   for (int i = 0; i < 192; ++i) secret[i] = static_cast<std::uint8_t>(random.next() >> 8);
-  weir_open(1024, now);
+  weir_open(1024, 64, now);
   weir_bucket(0, put_key(5));
   weir_bucket(1, 0);
 

@@ -84,7 +84,7 @@ function run(count) {
   for (let i = 0; i < 192; ++i) {
     new Uint8Array(core.memory.buffer)[secret + i] = random.next() >>> 8;
   }
-  core.weir_open(1024, now);
+  core.weir_open(1024, 64, now);
   core.weir_bucket(0, putKey(5));
   core.weir_bucket(1, 0);
 

@@ -19,7 +19,7 @@ function within(path, bytesMax, compress, compressedMax) {
 
 const [core, rules] = process.argv.slice(2);
 const gzip = (bytes) => gzipSync(bytes, { level: 9 });
-const bytes = within(core, 28 * 1024, gzip, 12.5 * 1024);  // 28.0 and 12.0 today
+const bytes = within(core, 34 * 1024, gzip, 15 * 1024);  // 33.3 and 14.5 today
 within(rules, 64 * 1024, brotliCompressSync, 26 * 1024);  // 63.0 and 24.9 today
 
 const module = new WebAssembly.Module(bytes);
@@ -28,7 +28,8 @@ assert.deepEqual(WebAssembly.Module.imports(module), [], "it needs nothing from 
 // More than a module can have is refused, and leaves it in order.
 const exports = new WebAssembly.Instance(module).exports;
 exports.weir_text(192);
-assert.equal(exports.weir_open(2 ** 31, 0), 0);
+assert.equal(exports.weir_open(2 ** 31, 0, 0), 0);
 assert.equal(exports.weir_text(2 ** 31), 0);
-assert.equal(exports.weir_open(1024, 0), 1);
-assert.equal(exports.weir_open(1024, 0), 0, "a module is one store");
+assert.equal(exports.weir_open(1024, 2 ** 31, 0), 0);
+assert.equal(exports.weir_open(1024, 0, 0), 1);
+assert.equal(exports.weir_open(1024, 0, 0), 0, "a module is one store");

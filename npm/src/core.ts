@@ -10,7 +10,7 @@ interface Exports {
   memory: WebAssembly.Memory;
   weir_text(bytes: number): number;
   weir_answer(): number;
-  weir_open(maxKeys: number, now: number): number;
+  weir_open(maxKeys: number, preciseKeys: number, now: number): number;
   weir_quota(index: number, algorithm: number, limit: number, window: number,
              burst: number): number;
   weir_bucket(index: number, length: number): void;
@@ -43,12 +43,12 @@ export class Core {
   private lastBucket: string | undefined;
   private lastBucketIndex = 0;
 
-  constructor(maxKeys: number, now: number, secret?: Uint8Array) {
+  constructor(maxKeys: number, now: number, secret?: Uint8Array, preciseKeys = 0) {
     this.exports = new WebAssembly.Instance(compiledModule(), {}).exports as unknown as Exports;
     this.spend = this.exports.weir_spend;
     this.reserve(TEXT_BYTES);
     this.bytes.set(secret ?? randomBytes(SECRET_BYTES), this.textAt);
-    if (this.exports.weir_open(maxKeys, now) === 0) {
+    if (this.exports.weir_open(maxKeys, preciseKeys, now) === 0) {
       throw new RangeError("maxKeys must be from 1,024 to 16,777,216");
     }
   }

@@ -4,26 +4,36 @@
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";
-import { checkMaxKeys, ownOptions, type NamesOf } from "./options.js";
+import { checkMaxKeys, checkOption, isCount, ownOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { SyncStore } from "./store.js";
 
 export interface MemoryStoreOptions {
   /** Keys that fit: 1,024 to 16,777,216; 100,000 unless given. */
   maxKeys?: number;
+  /**
+   * Keys of sliding windows that are counted precisely at once, while they are above a quarter of
+   * their limit: 0 to 1,048,576, 624 bytes each; 0 unless given.
+   */
+  preciseKeys?: number;
 }
-export const MEMORY_NAMES: NamesOf<MemoryStoreOptions> = { maxKeys: true };
+export const MEMORY_NAMES: NamesOf<MemoryStoreOptions> = { maxKeys: true, preciseKeys: true };
+const PRECISE_MAX = 1 << 20;
 
 export const MAX_KEYS = 100_000;
 
 export class MemoryStore implements SyncStore {
   private readonly maxKeys: number;
+  private readonly preciseKeys: number;
   private core: Core | undefined;
 
   constructor(options: MemoryStoreOptions = {}) {
-    const { maxKeys = MAX_KEYS } = ownOptions(options, "maxKeys", MEMORY_NAMES);
+    const { maxKeys = MAX_KEYS, preciseKeys = 0 } = ownOptions(options, "maxKeys", MEMORY_NAMES);
     checkMaxKeys(maxKeys);
+    checkOption("preciseKeys", preciseKeys, isCount(preciseKeys, 0) && preciseKeys <= PRECISE_MAX,
+                "a number from 0 to 1,048,576");
     this.maxKeys = maxKeys;
+    this.preciseKeys = preciseKeys;
   }
 
   spend(quota: Quota, bucket: string, key: string, cost: number, now: number): Decision {
@@ -50,6 +60,6 @@ export class MemoryStore implements SyncStore {
   }
 
   private open(now: number): Core {
-    return (this.core = new Core(this.maxKeys, now * 1000));
+    return (this.core = new Core(this.maxKeys, now * 1000, undefined, this.preciseKeys));
   }
 }

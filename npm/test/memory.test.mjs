@@ -76,6 +76,18 @@ test("limit and window of one call, and what they are of", () => {
   assert.equal(limiter.hit("", "k", { window: "1h" }).remaining, 9, "another window's count");
 });
 
+test("precise keys know when their units came", () => {
+  for (const [preciseKeys, expected] of [[0, 50], [10, 0]]) {
+    let now = START + 79_000;  // the last second of a window
+    const limiter = new Limiter({ limit: 100, window: "1m", clock: () => now },
+                                new MemoryStore({ preciseKeys }));
+    assert.equal(limiter.hit("", "cron", { cost: 100 }).allowed, true);
+    now += 31_000;  // the middle of the next: all of it came within a minute
+    const hits = Array.from({ length: 100 }, () => limiter.hit("", "cron"));
+    assert.equal(hits.filter(({ allowed }) => allowed).length, expected, String(preciseKeys));
+  }
+});
+
 test("reset forgets a key", () => {
   const [limiter] = limiterAt({ limit: 1 });
   limiter.hit("", "k");

@@ -151,6 +151,8 @@ const WRONG = [
   ["maxKeys must be a number from 1,024 to 16,777,216, not 10",
     () => new Limiter({ ...QUOTA, maxKeys: 10 })],
   ["maxKeys must be a number", () => new MemoryStore({ maxKeys: "5000" })],
+  ["preciseKeys must be a number from 0 to 1,048,576, not -1",
+    () => new MemoryStore({ preciseKeys: -1 })],
   ["client must be one of ioredis or node-redis, or a function that sends one command, not " +
    "\"redis://localhost\"", () => new RedisStore({ client: "redis://localhost" })],
   ["client must be", () => new RedisStore({ client: { get() {} } })],

@@ -151,6 +151,7 @@ std::size_t FineCounts::Set::find(const KeyHash& key, const Quota& quota,
   }
   std::size_t least = 0;
   for (std::size_t at = 0; at < kSetPlaces; ++at) {
+    places[at].enter(faces[at].left());
     if (places[at].is_void(now)) {
       least = at;
       break;

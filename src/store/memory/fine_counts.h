@@ -46,7 +46,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -54,6 +53,7 @@
 #include "algo/sliding_window.h"
 #include "algo/wide_math.h"
 #include "base/atomic128.h"
+#include "base/huge_array.h"
 #include "store/memory/packing.h"
 #include "store/memory/shard_lock.h"
 #include "weir/key.h"
@@ -192,7 +192,7 @@ class FineFace {
   }
   static constexpr std::uint64_t kVersion = std::uint64_t{1} << 40;  // more than any count
 
-  std::atomic<std::uint64_t> version_{kVersion};
+  std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> key_{0};
   std::atomic<std::uint64_t> left_{0};
   Word until_us_{0}, later_{0}, fading_{0}, faded_us_{0}, length_us_{0};
@@ -227,8 +227,7 @@ class FineCounts {
   };
 
   // REQUIRES: places > 0
-  explicit FineCounts(std::size_t places)
-      : set_count_((places + kSetPlaces - 1) / kSetPlaces), sets_(new Set[set_count_]) {}
+  explicit FineCounts(std::size_t places) : sets_((places + kSetPlaces - 1) / kSetPlaces) {}
 
   static bool is_near(const Quota& quota, const algo::SlidingWindowState& state,
                       std::int64_t cost) noexcept {
@@ -261,12 +260,12 @@ class FineCounts {
     return packing.spend(quota, word, state, charge.cost, now, decision);
   }
 
-  std::size_t bytes() const noexcept { return set_count_ * sizeof(Set); }
+  std::size_t bytes() const noexcept { return sets_.bytes(); }
 
  private:
   static constexpr std::size_t kSetPlaces = 4;
 
-  struct alignas(64) Set {
+  struct alignas(64) Set {                   // valid as zeros
     std::array<FineFace, kSetPlaces> faces;  // of the places
     std::array<FinePlace, kSetPlaces> places;
     HoldMutex mutex;  // guards them
@@ -295,11 +294,10 @@ class FineCounts {
   Glance bring(const Charge& charge, const algo::SlidingWindowState& state, Instant now) noexcept;
 
   Set& set_of(const KeyHash& key) noexcept {
-    return sets_[static_cast<std::size_t>((static_cast<Uint128>(key.high) * set_count_) >> 64)];
+    return sets_[static_cast<std::size_t>((static_cast<Uint128>(key.high) * sets_.size()) >> 64)];
   }
 
-  const std::size_t set_count_;
-  const std::unique_ptr<Set[]> sets_;
+  HugeArray<Set> sets_;
 };
 
 // Packing::spend(), by what `fine` knows of keys near their limits, if there is one.
@@ -315,9 +313,9 @@ inline Packing::Next next_of([[maybe_unused]] FineCounts* fine, const Packing& p
   }
 }
 
-// Whether there may be places for keys of this state. A program of one thread has none.
+// Whether there may be places for keys of this state.
 template <typename State>
-inline constexpr bool kMayBeFine = !kOneThread && std::is_same_v<State, algo::SlidingWindowState>;
+inline constexpr bool kMayBeFine = std::is_same_v<State, algo::SlidingWindowState>;
 
 // algo::decide(), by what `fine` knows of keys near their limits. It may be null.
 template <typename State>
