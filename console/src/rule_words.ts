@@ -211,17 +211,21 @@ function few(what: string, keys: unknown): string {
   return all.length === 0 ? "" : `${what}: ${visible(all.slice(0, NAMED_MAX).join(", "))}${more}`;
 }
 
+/** Fewer samples say next to nothing. */
+const isKnown = ({ judged }: json.Fields): boolean => (json.number(judged) ?? 0) >= 100;
+
 /** Between which numbers exact logs would have denied, by a sample of keys. */
 export function exactlyDenied({ requests = 0, denied = 0, shadow = 0 }: Rates,
                               misjudged: json.Fields): readonly [number, number] | undefined {
   const most = json.number(misjudged.share_max);
-  if (most === undefined || shadow > 0) return undefined;
+  if (most === undefined || !isKnown(misjudged) || shadow > 0) return undefined;
   return [Math.max(0, denied - requests * most), Math.min(requests, denied + requests * most)];
 }
 
 /** Of all requests, how many sliding windows misjudge; empty where nobody knows. */
-export function misjudgedText({ share_min: least, share_max: most, judged }: json.Fields): string {
-  if (judged === undefined) return "";
+export function misjudgedText(misjudged: json.Fields): string {
+  if (!isKnown(misjudged)) return "";
+  const { share_min: least, share_max: most, judged } = misjudged;
   const between = `${share(json.number(least))} to ${share(json.number(most))}`;
   return `; ${between} of requests misjudged, by ${plural(json.number(judged) ?? 0, "sample")}`;
 }

@@ -112,7 +112,9 @@ test("a sample says how far off what a rule denies may be", () => {
   assert.deepEqual(exactlyDenied({ requests: 10, denied: 10 }, misjudged), [9.9, 10]);
   assert.equal(exactlyDenied({ requests: 10, denied: 10 }, {}), undefined);
   assert.equal(exactlyDenied({ requests: 10, shadow: 1 }, misjudged), undefined);
+  assert.equal(exactlyDenied({ requests: 10, denied: 10 }, { judged: 1, share_max: 1 }), undefined);
   assert.equal(misjudgedText({}), "");
+  assert.equal(misjudgedText({ judged: 99, share_min: 0, share_max: 1 }), "");
   assert.equal(misjudgedText(misjudged),
     "; 0.1 % to 1 % of requests misjudged, by 900 samples");
 });

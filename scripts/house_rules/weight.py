@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 53_688),
     ("laboratory", ("lab/", "bench/"), 14_483),
-    ("console", ("console/",), 5_506),
+    ("console", ("console/",), 5_508),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_526
-TESTS_MAX = 62_876
+TESTS_MAX = 62_878
 
 
 def weigh(tree):
