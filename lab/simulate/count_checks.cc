@@ -128,7 +128,8 @@ class UnitsComeBack final : public Check {
 };
 
 // Of buckets that Redis alone decides. Counts what may have been charged, as late as that may have
-// been. What was admitted without Redis is charged later.
+// been. What was admitted without Redis is charged later, and perhaps
+// once more, as the call whose answer came too late.
 class WhatFitsIsAdmitted final : public Check {
  public:
   explicit WhatFitsIsAdmitted(World& world)
@@ -157,7 +158,7 @@ class WhatFitsIsAdmitted final : public Check {
       };
       if (is_clear) add(key.told_until, std::exchange(key.told, 0));
       if (answered.is_unavailable || answer.is_alone || part.verb == Verb::kRefund) {
-        if (part.verb != Verb::kRefund) key.told += part.cost;
+        if (part.verb != Verb::kRefund) key.told += 2 * part.cost;
         key.told_until = to + told_;
       } else if (is_charged(answered, i)) {
         add(to, part.cost);
