@@ -28,7 +28,6 @@ std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
 }
 
 Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
-  const bool is_strict = spec.algorithm == Algorithm::kStrictWindow;
   if (spec.algorithm > Algorithm::kCalendarWindow) {
     return invalid("algorithm", "one of the six algorithms");
   }
@@ -46,14 +45,13 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   }
 
   Quota quota;
-  quota.algorithm_ = spec.algorithm;
-  quota.active_ = quota.switches() || is_strict ? Algorithm::kSlidingWindow : spec.algorithm;
+  quota.algorithm_ = quota.active_ = spec.algorithm;
   quota.limit_ = spec.limit;
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;
-  const bool has_ticks = quota.switches() || spec.algorithm == Algorithm::kTokenBucket;
+  if (spec.algorithm >= Algorithm::kAdaptive) quota.active_ = Algorithm::kSlidingWindow;
 #ifndef __wasm__  // whose modules take none
-  if (quota.is_by_calendar()) {
+  if (spec.algorithm >= Algorithm::kAdaptive && quota.is_by_calendar()) {
     if (std::ranges::find(kCalendarUnitLengths, spec.window) == kCalendarUnitLengths.end()) {
       return invalid("window", "a day, a week, a month or a year of a calendar");
     }
@@ -61,6 +59,7 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
     quota.set_window_ends({});
   }
 #endif
+  const bool has_ticks = quota.switches() || spec.algorithm == Algorithm::kTokenBucket;
   if (!has_ticks || spec.limit == 0) return quota;
 
   if (spec.burst > 0) quota.capacity_ = spec.burst;

@@ -160,8 +160,7 @@ Asks::Progress Asks::decide(Instant now) {
   plan_.clear();
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   settle(round_, engine_, blocks_, now);
-  if (!round_.is_plain()) round_.set_window_ends(engine_, now);
-  is_metering_ = !round_.is_plain();
+  is_metering_ = !round_.is_plain() && !round_.learn_window_ends(engine_, now);
   is_metering_ ? meter(now) : decide_each_here(now);
   return is_metering_ ? run(now) : finish(now);
 }

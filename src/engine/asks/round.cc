@@ -11,9 +11,9 @@
 namespace weir {
 namespace {
 
-bool is_plain(const Round::Item& item) {
+[[gnu::always_inline]] inline bool is_plain(const Round::Item& item, const Rule* rule) {
   return item.mode == Mode::kLocal && !item.is_apart() &&
-         (item.ask.rule == nullptr || !item.ask.rule->is_proportional);
+         (rule == nullptr || !rule->is_proportional);
 }
 
 }  // namespace
@@ -32,7 +32,6 @@ void Round::begin(Operation operation) {
   joint_limits_ = 0;
   modes_ = {};
   is_plain_ = true;
-  is_by_calendar_ = false;
   lets_pass_ = false;
 }
 
@@ -64,8 +63,7 @@ bool Round::add(const Ask& ask) {
   item.name = name_of(ask);
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
     const bool is_followed = item.limits.data() == item.followed.data();
-    const bool may_change = item.limits[i].algorithm() >= Algorithm::kAdaptive;
-    if (may_change && !is_followed && !item.limits[i].is_never_over()) follow(item);
+    if (item.limits[i].algorithm() >= Algorithm::kAdaptive && !is_followed) follow(item);
     item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
@@ -83,7 +81,7 @@ bool Round::add(const Ask& ask) {
       ask.rule != nullptr && (!ask.mode || std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
-  is_plain_ = is_plain_ && weir::is_plain(item);
+  is_plain_ = is_plain_ && weir::is_plain(item, ask.rule);
   ++size_;
   return true;
 }
@@ -129,22 +127,20 @@ void Round::take_limits(Item& item) const {
 
 // Makes the limits follow what is active now. They are the rule's, so it is a copy that does, and
 // that learns when windows of a calendar end.
-void Round::follow(Item& item) {
+[[gnu::noinline, gnu::cold]] void Round::follow(Item& item) {
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
   const Quota* limit = item.limits.data();
   for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
     followed = *limit++;
     followed.follow(active);
-    is_by_calendar_ = is_by_calendar_ || followed.is_by_calendar();
+    is_plain_ = is_plain_ && !followed.is_by_calendar();
   }
-  is_plain_ = is_plain_ && !is_by_calendar_;
   item.limits = {item.followed.data(), item.limits.size()};
 }
 
 // By the wall clock, as Redis's is one. This node's memory is on another timeline.
-void Round::set_window_ends(Engine& engine, Instant now) {
-  if (!is_by_calendar_) return;
+bool Round::learn_window_ends(Engine& engine, Instant now) {
   const Instant wall = engine.wall_time(now);
   for (const auto& item : items()) {
     for (Quota& quota : std::span(item->followed.data(), item->limits.size())) {
@@ -153,7 +149,8 @@ void Round::set_window_ends(Engine& engine, Instant now) {
       quota.set_window_ends(item->mode == Mode::kLocal ? moved(ends, now - wall) : ends);
     }
   }
-  is_plain_ = std::ranges::all_of(items(), [](const auto& item) { return weir::is_plain(*item); });
+  return is_plain_ = std::ranges::all_of(
+             items(), [](const auto& item) { return weir::is_plain(*item, item->ask.rule); });
 }
 
 bool Round::is_denied() const {

@@ -100,8 +100,9 @@ class Round {
   const Modes& modes() const { return modes_; }
   // All are asked of this node's memory, and alike, by nothing but their limits.
   bool is_plain() const { return is_plain_; }
-  // Limits by a calendar learn when their windows end. Before that the round is not plain.
-  void set_window_ends(Engine& engine, Instant now);
+  // Limits by a calendar learn when their windows end. Before that the round is not plain; says
+  // whether it is now.
+  bool learn_window_ends(Engine& engine, Instant now);
 
   // Whether an answer that is there denies the request; an ask in shadow never does.
   bool is_denied() const;
@@ -130,7 +131,6 @@ class Round {
   std::size_t joint_limits_ = 0;  // of kSpendAll
   Modes modes_;                   // of all items
   bool is_plain_ = true;
-  bool is_by_calendar_ = false;  // a limit of any item
   bool lets_pass_ = false;
   bool has_long_texts_ = false;  // a string that has grown has twice its size at most
 };

@@ -140,7 +140,7 @@ TEST_F(ChargeScript, RefusesWhatTheScriptDoesNotAnswer) {
        {std::string("+OK\r\n"), std::string("*0\r\n"), std::string("$1\r\nx\r\n"),
         std::string("-ERR no\r\n"), std::string("*2\r\n:1\r\n$1\r\nx\r\n"), numbers({1}),
         numbers({1, -4, 5}), numbers({1, 64}), numbers({1, 1, 7}), numbers({1, 64, -7}),
-        numbers({1, 3}), numbers({1, 3 + 16}), numbers({1, 4 * 6, 5})}) {
+        numbers({1, 3}), numbers({1, 3 + 20}), numbers({1, 4 * 6, 5})}) {
     ChargeReplies replies(reply(text));
     EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kMalformed) << text;
   }
