@@ -68,6 +68,14 @@ class Blocks(unittest.TestCase):
             self.assertIn("This key of this rule is not blocked.", missed.err)
             self.assertEqual(command(weir, "unblock", "alice").code, 0)
 
+    def test_says_what_holds_here_alone(self):
+        alone = "on this node alone: Redis is away, and the others hear of it when it is back\n"
+        with Weir("--redis", "redis://127.0.0.1:1", config=FILE) as weir:
+            blocked = command(weir, "block", "alice", "--for", "5m").out
+            self.assertEqual(blocked, "alice is blocked for 5m, by all rules\n" + alone)
+            lifted = command(weir, "unblock", "alice").out
+            self.assertEqual(lifted, "alice is no longer blocked by any rule\n" + alone)
+
     def test_mistakes_say_what_was_meant(self):
         with Weir(config=FILE) as weir:
             slip = command(weir, "block", "203.0.113.7/24", "--for", "1h")

@@ -60,6 +60,12 @@ void AdminClient::show(
   std::cout << text;
 }
 
+std::string AdminClient::reach() const {
+  const auto health = boost::json::parse(ask({.url = "/health"}));
+  if (text_in(health, "redis") != "disconnected") return {};
+  return "on this node alone: Redis is away, and the others hear of it when it is back\n";
+}
+
 void AdminClient::fail(const std::string& message) const {
   std::cerr << "weir " << command << ": " << message << '\n';
   throw CLI::RuntimeError(kExitError);

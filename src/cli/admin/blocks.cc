@@ -58,11 +58,12 @@ void block(const BlockOptions& options) {
                                                       {"rule", options.rule},
                                                       {"why", options.reason},
                                                       {"by", user_name()}})};
-  options.client.show(question, [](const json::value& made) {
+  options.client.show(question, [&](const json::value& made) {
     const auto why = text_in(made, "passes_because");
     return text_of(made.at("key")) + " is blocked for " +
            span_text(made.at("ends_in_seconds").to_number<double>()) + ", by " + rule_in(made) +
-           (why.empty() ? "\n" : ", and passes all the same: " + why + "\n");
+           (why.empty() ? "\n" : ", and passes all the same: " + why + "\n") +
+           options.client.reach();
   });
 }
 
@@ -73,7 +74,7 @@ void unblock(const BlockOptions& options) {
       .body = body_of({{"key", options.key}, {"rule", options.rule}, {"by", user_name()}})};
   options.client.show(question, [&](const json::value&) {
     return printable(options.key) + " is no longer blocked by " +
-           (options.rule.empty() ? "any rule" : options.rule) + "\n";
+           (options.rule.empty() ? "any rule" : options.rule) + "\n" + options.client.reach();
   });
 }
 

@@ -108,7 +108,8 @@ void change(const RolloutOptions& options, const std::string& path) {
                       [&](const json::value&) {
                         return options.rule + " denies " +
                                (options.stop ? share + " of the keys, and stays there\n"
-                                             : text_in(fields, "enforce") + " of the keys\n");
+                                             : text_in(fields, "enforce") + " of the keys\n") +
+                               options.client.reach();
                       });
 }
 
