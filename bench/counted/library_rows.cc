@@ -10,6 +10,7 @@
 
 #include "counted.h"
 #include "weir/clock.h"
+#include "weir/holding_store.h"
 #include "weir/limiter.h"
 #include "weir/memory_store.h"
 
@@ -140,6 +141,22 @@ Work list_of_16() {
   };
 }
 
+Work reserve_and_commit() {
+  struct Held {
+    SteppingClock clock;
+    std::unique_ptr<MemoryStore> memory = make_memory_store({.max_keys = 8 * kKeys}, kStart);
+    HoldingStore store{*memory, secret};
+    Limiter limiter{store, clock, quota_of(Algorithm::kSlidingWindow), secret()};
+  };
+  return [held = std::make_shared<Held>(), keys = keys_of(16)](std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) {
+      auto reserved = held->limiter.reserve(held->store, "login", keys[i % kKeys], {.cost = 3},
+                                            {.length = 30s});
+      if (!reserved || !reserved->commit(1)) unexpected("a denial");
+    }
+  };
+}
+
 Work machines_clock() {
   return [clock = std::make_shared<SystemClock>()](std::size_t times) {
     const Clock& any = *clock;
@@ -175,6 +192,7 @@ std::vector<Row> library_rows() {
   rows.push_back({"hit, sliding_window, denied", denied});
   rows.push_back({"look, sliding_window", look});
   rows.push_back({"list of 16, sliding_window", list_of_16});
+  rows.push_back({"reserve and commit, sliding_window", reserve_and_commit});
   rows.push_back({"SystemClock::now", machines_clock, true});
   return rows;
 }

@@ -110,7 +110,16 @@ export function because(rule: json.Fields, live?: Live): string[] {
     const percent = String(surge.limit_percent);
     said.push(`Traffic is unusual now, so the limit is ${percent} % of itself.`);
   }
-  return [...said, ...scope(rule, live)];
+  return [...said, ...held(rule), ...scope(rule, live)];
+}
+
+/** What reservations hold of the key. */
+function held(rule: json.Fields): string[] {
+  const { units, holds } = json.object(rule.held);
+  const count = json.number(holds) ?? 0;
+  if (count === 0) return [];
+  const by = plural(count, "reservation", "reservations");
+  return [`Of the limit ${exact(json.number(units) ?? 0)} are held for work under way, by ${by}.`];
 }
 
 /** One answer may have come too late. */

@@ -35,6 +35,10 @@
 
 namespace weir {
 
+class HoldingStore;
+class Reservation;
+struct HoldTerms;
+
 // What one call may change. Unset fields are the limiter's defaults.
 struct HitOptions {
   std::int64_t cost = 1;
@@ -89,6 +93,12 @@ class Limiter {
                          const HitOptions& options = {}) const noexcept {
     return ask(Operation::kDrain, bucket, key, options);
   }
+
+  // Holds the cost, an estimate, while work is under way (weir/holding_store.h). Nothing is held
+  // where the decision is a denial. REQUIRES: `holds` is the limiter's store; the terms' length is
+  // at most the window, the cost at least 1
+  Result<Reservation> reserve(HoldingStore& holds, std::string_view bucket, std::string_view key,
+                              const HitOptions& options, HoldTerms terms) const;
 
   // What hit() would answer, spending nothing. `remaining` is what is left before it.
   Result<Decision> look(std::string_view bucket, std::string_view key,

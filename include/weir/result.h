@@ -22,6 +22,7 @@ enum class ErrorCode : std::uint8_t {
   kInvalidQuota,      // a limit, window, burst or algorithm that cannot be enforced
   kInvalidCost,       // a cost outside +-kCostMax (weir/quota.h)
   kTooManyCharges,    // more than Batch::kChargesMax charges in one request
+  kTooManyHolds,      // of a key, or in all (weir/holding_store.h)
   kStoreUnavailable,  // the store could not answer; says nothing about the key
 };
 

@@ -55,6 +55,13 @@ void print_cost(const Rule& rule) {
   });
 }
 
+// Who pays nothing.
+void print_lapse(const Rule& rule) {
+  if (rule.lapse != Rule::Lapse::kRefund) return;
+  std::cout << "rule '" << printable(rule.id)
+            << "': lapse: refund, so who reserves and never commits spends nothing\n";
+}
+
 // What passes before anybody knows what it costs, of the key that may do most.
 void print_bound(const Rule& rule) {
   if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved < 1) return;
@@ -133,6 +140,7 @@ std::string count_rules_in(const ValidateOptions& options) {
   }
   std::ranges::for_each(config.rules, print_cost);
   std::ranges::for_each(config.rules, print_bound);
+  std::ranges::for_each(config.rules, print_lapse);
   if (options.promises) print_promises(config, options.nodes);
   return rules;
 }

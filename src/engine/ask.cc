@@ -38,6 +38,11 @@ bool Ask::is_allowed_by_name() const {
   return rule->allow.holds(key, names_itself ? client : address_of(*this, key));
 }
 
+Duration hold_max(const Ask& ask) {
+  const auto limits = ask.rule->limits_for(ask.key, ask.tier);
+  return std::ranges::min(limits, {}, &Quota::window).window();
+}
+
 std::int64_t cost_in(std::string_view text) {
   std::int64_t cost = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);

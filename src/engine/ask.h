@@ -104,6 +104,10 @@ struct Ask {
 void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
                Ask& ask);
 
+// The longest that units may be held for the ask: the shortest of its windows.
+// REQUIRES: it has a rule
+Duration hold_max(const Ask& ask);
+
 // A number in a text of the request, which only ever makes it dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);
 

@@ -34,6 +34,7 @@ namespace weir {
 
 class CoreRecentAsks;
 class ErrorBar;
+class HoldingStore;
 
 // The charges of one request, with room for their decisions. Lives in its session and is reused,
 // so that deciding allocates nothing.
@@ -175,6 +176,9 @@ class Engine {
   void answer_came(Asker& asker) noexcept;
   // Calls answered() of each asker whose answers have come.
   void go_on(Instant now);
+
+  // Holds units next to the counters in local(), and outlives the engine. Null: rules hold none.
+  HoldingStore* holds = nullptr;
 
   // Judges requests of some keys, and outlives the engine. Null: nobody does.
   ErrorBar* error_bar = nullptr;

@@ -4,6 +4,9 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
+
+#include "weir/holding_store.h"
 
 namespace weir {
 namespace {
@@ -175,6 +178,24 @@ Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std:
   Quota room;
   const Result<Charge> charge = charge_for(bucket, key, options, room);
   return charge ? decide(operation, *charge) : charge.error();
+}
+
+Result<Reservation> Limiter::reserve(HoldingStore& holds, std::string_view bucket,
+                                     std::string_view key, const HitOptions& options,
+                                     HoldTerms terms) const {
+  Quota room;
+  const Result<Charge> charge = charge_for(bucket, key, options, room);
+  if (!charge) return charge.error();
+  if (charge->cost < 1) return Error{ErrorCode::kInvalidCost, "cost", "an integer from 1 up"};
+  const Instant now = clock_.now();
+  const Decision decision = holds.decide_one(Operation::kSpendEach, *charge, now);
+  terms.estimate = charge->cost;
+  std::optional<HoldToken> token;
+  if (decision.allowed()) {
+    token = holds.hold({&*charge, 1}, terms, now);
+    if (!token) return Error{ErrorCode::kTooManyHolds, "hold", "room for another hold"};
+  }
+  return Reservation(holds, clock_, decision, token, terms.estimate);
 }
 
 [[gnu::always_inline]] inline Result<Decision> Limiter::decide(Operation operation,

@@ -188,6 +188,10 @@ struct Rule {
   std::optional<Mode> mode{};           // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
   OnFull on_full = OnFull::kAllow;
+  // How many holds a key may have at once (weir/holding_store.h); 0: the rule holds nothing.
+  std::int64_t holds_max = 0;
+  // What becomes of a hold that nobody commits.
+  enum class Lapse : std::uint8_t { kCharge, kRefund } lapse = Lapse::kCharge;
   // Which costs count whether or not they fit. kEnvoy: as Envoy's reference service does, which
   // counts before it compares. Under its algorithm, a fixed window, that prolongs no denial. Under
   // others it would, so that only costs above one do: those of work that is done.

@@ -141,6 +141,9 @@ std::string counter_text(const json::object& counter) {
                      : "  waiting does not help; to let it pass: ";
     text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
   }
+  if (const auto* const held = counter.if_contains("held"); held && held->at("holds") != 0) {
+    text += "  " + text_of(held->at("units")) + " held for work under way\n";
+  }
   if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
   const auto* const promise = counter.if_contains("promise");
   if (promise != nullptr && decided_by == "counter" && !is_shadow) {

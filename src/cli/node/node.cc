@@ -140,6 +140,7 @@ struct Node::CoreParts {
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
         resp(node.resp_, engine, node.blocks_, rules) {
+    engine.holds = &node.holds_;
     engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
     engine.use_unusual_rules(node.traffic_guard_.unusual_rules());
     add_routes(node);
@@ -213,6 +214,7 @@ Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
 Node::Node(const Settings& settings, const std::string& config_file, const Secrets& secrets)
     : settings_(settings),
       store_(make_memory_store(settings.memory(), clock_.now())),
+      holds_(*store_),
       secret_(HashSecret::random()),
       name_(node_name()),
       hasher_(secret_),

@@ -45,6 +45,7 @@
 #include "server/resp/resp_node.h"
 #include "store/redis/fleet/node_fleet.h"
 #include "weir/clock.h"
+#include "weir/holding_store.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
 #include "weir/result.h"
@@ -120,6 +121,7 @@ class Node {
   SystemClock clock_;
   WallClock wall_clock_;
   std::unique_ptr<MemoryStore> store_;
+  HoldingStore holds_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   const std::string name_;   // in the fleet, like no other's
   KeyHasher hasher_;

@@ -393,9 +393,42 @@ std::string_view against_proportion(const SectionReader& reader, const RuleConte
   return reader.is_set("rollout") ? "is no share of keys; remove 'rollout'" : "";
 }
 
+// Why not; empty if it can.
+std::string_view against_holds(const RuleContext& context, const Rule& rule) {
+  bool gives_back = true;
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    for (const Quota& limit : limits) {
+      gives_back =
+          gives_back && !limit.switches() && limit.algorithm() != Algorithm::kExponentialBackoff;
+    }
+  });
+  if (!gives_back) {
+    return "needs counters that give units back; write 'algorithm: sliding_window', fixed_window, "
+           "token_bucket or sliding_log";
+  }
+  if (mode_of(rule, context) != Mode::kLocal) {
+    return "holds units in one node's memory; write 'mode: local'";
+  }
+  if (rule.overdraft != Rule::Overdraft::kNone) return "needs costs that fit; remove 'overdraft'";
+  if (rule.is_proportional) return "needs all of a key's requests; remove 'enforce: proportional'";
+  if (rule.response) return "is for costs that callers report; remove what reads the response";
+  return rule.denial.delay_max > Duration{0} ? "lets nobody wait; remove 'delay_up_to'" : "";
+}
+
+void check_holds(const SectionReader& reader, const RuleContext& context, Rule& rule) {
+  if (rule.holds_max > 0) {
+    const auto reason = against_holds(context, rule);
+    if (!reason.empty()) reader.mistake("max_holds", "'max_holds' " + std::string(reason));
+    rule.mode = Mode::kLocal;  // also where Redis is named by the command line
+  } else if (reader.is_set("lapse")) {
+    reader.mistake("lapse", "'lapse' is only for rules that hold units; add 'max_holds'");
+  }
+}
+
 }  // namespace
 
-void check_enforcement(const SectionReader& reader, const RuleContext& context, const Rule& rule) {
+void check_enforcement(const SectionReader& reader, const RuleContext& context, Rule& rule) {
+  check_holds(reader, context, rule);
   if (!rule.is_proportional) return;
   const auto reason = against_proportion(reader, context, rule);
   if (!reason.empty()) reader.mistake("enforce", "'proportional' " + std::string(reason));

@@ -67,6 +67,7 @@ class GatewayFields {
     };
     refuse("on_surge", "watches for unusual traffic");
     refuse("rollout", "raises 'enforce'");
+    refuse("max_holds", "holds units for somebody who commits later");
   }
 
  private:

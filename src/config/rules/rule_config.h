@@ -44,7 +44,7 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
 std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule);
 
 // That the rule can be enforced as it says. REQUIRES: all else of it has been read
-void check_enforcement(const SectionReader& reader, const RuleContext& context, const Rule& rule);
+void check_enforcement(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
 // gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
 // for those who cannot.

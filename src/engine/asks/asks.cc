@@ -150,6 +150,26 @@ Asks::Limits Asks::limits(std::size_t index) const {
   return {.quotas = item.limits, .decisions = item.decisions};
 }
 
+std::optional<HoldToken> Asks::hold(std::size_t index, Duration length, Instant now) const {
+  const Round::Item& item = round_[index];
+  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
+  std::array<Charge, Rule::kLimitsMax> charges;
+  const std::size_t size = is_counted ? item.limits.size() : 0;
+  for (std::size_t i = 0; i < size; ++i) charges[i] = charge_of(item, i);
+  return engine_.holds->hold(std::span(charges).first(size),
+                             {.length = length,
+                              .estimate = item.ask.cost,
+                              .holds_max = item.ask.rule->holds_max,
+                              .is_charged = !item.answer.over,
+                              .is_free = item.ask.rule->lapse == Rule::Lapse::kRefund},
+                             now);
+}
+
+HoldingStore::Held Asks::held(std::size_t index, Instant now) const {
+  if (engine_.holds == nullptr) return {};
+  return engine_.holds->held(round_[index].hashes.front(), now);
+}
+
 // ---- the steps ----
 
 Asks::Progress Asks::decide(Instant now) {
@@ -397,7 +417,8 @@ void Asks::decide_here(Members items, Operation operation, Instant now) {
 }
 
 void Asks::decide_check(Members items, Instant now) {
-  if (check_.decide(engine_.local(), now)) {
+  Store& store = round_.may_hold() ? *engine_.holds : engine_.local();
+  if (check_.decide(store, now)) {
     take_decisions(round_, items, check_, Mode::kLocal);
   } else {
     is_unavailable_ = true;

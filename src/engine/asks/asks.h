@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "rules/rule_set.h"
+#include "weir/holding_store.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -99,6 +101,12 @@ class Asks final : Engine::Asker {
     std::span<const Decision> decisions;
   };
   Limits limits(std::size_t index) const;
+
+  // Holds the cost of an ask that has passed (holding_store.h). Nothing: there is no room.
+  // REQUIRES: its rule holds units, and so does the engine
+  std::optional<HoldToken> hold(std::size_t index, Duration length, Instant now) const;
+  // What is held of the ask's key.
+  HoldingStore::Held held(std::size_t index, Instant now) const;
 
  private:
   friend class AsksPool;

@@ -13,7 +13,7 @@ namespace {
 
 [[gnu::always_inline]] inline bool is_plain(const Round::Item& item, const Rule* rule) {
   return item.mode == Mode::kLocal && !item.is_apart() &&
-         (rule == nullptr || !rule->is_proportional);
+         (rule == nullptr || !(rule->is_proportional || rule->holds_max > 0));
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ bool Round::add(const Ask& ask) {
     has_long_texts_ = true;  // perhaps
   }
   const bool rule_decides =
-      ask.rule != nullptr && (!ask.mode || std::ranges::any_of(item.limits, &Quota::is_never_over));
+      ask.rule != nullptr && (!ask.mode || ask.rule->holds_max > 0 ||
+                              std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
   is_plain_ = is_plain_ && weir::is_plain(item, ask.rule);
@@ -151,6 +152,13 @@ bool Round::learn_window_ends(Engine& engine, Instant now) {
   }
   return is_plain_ = std::ranges::all_of(
              items(), [](const auto& item) { return weir::is_plain(*item, item->ask.rule); });
+}
+
+bool Round::may_hold() const {
+  return !is_plain_ && engine_.holds != nullptr &&
+         std::ranges::any_of(items(), [](const auto& item) {
+           return item->ask.rule != nullptr && item->ask.rule->holds_max > 0;
+         });
 }
 
 bool Round::is_denied() const {

@@ -104,6 +104,9 @@ class Round {
   // whether it is now.
   bool learn_window_ends(Engine& engine, Instant now);
 
+  // Rules of some hold units.
+  bool may_hold() const;
+
   // Whether an answer that is there denies the request; an ask in shadow never does.
   bool is_denied() const;
 

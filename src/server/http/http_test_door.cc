@@ -194,6 +194,7 @@ TestDoor::TestDoor(Options options)
       rules(compile(options, traffic.rules())),
       rls(std::make_unique<rls::RateLimitService>(engine, blocks, rules, RlsOptions{})),
       door(node, engine, blocks, rules) {
+  engine.holds = &holds;
   add_routes(*this, options);
 }
 

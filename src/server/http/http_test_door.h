@@ -25,6 +25,7 @@
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
 #include "server/http/node_view.h"
+#include "weir/holding_store.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -130,6 +131,7 @@ class TestDoor {
   FleetKeys fleet_keys;
   KeyHasher hasher;
   Engine engine;
+  HoldingStore holds{engine.local()};
   BlockList blocks;
   LoginGuard logins{hasher};
   FakeDesk desk;

@@ -21,6 +21,10 @@ KindText text_of(const Problem& problem) {
       return {"urn:weir:problem:invalid-field", "A field is not valid"};
     case ProblemKind::kUnknownRule:
       return {"urn:weir:problem:unknown-rule", "There is no such rule"};
+    case ProblemKind::kUnknownToken:
+      return {"urn:weir:problem:unknown-token", "Nothing is held under this token"};
+    case ProblemKind::kTooManyHolds:
+      return {"urn:weir:problem:too-many-holds", "Too much is held already"};
     case ProblemKind::kStoreUnavailable:
       return {"urn:weir:problem:store-unavailable", "The store is unavailable"};
   }

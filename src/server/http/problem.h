@@ -25,6 +25,8 @@ enum class ProblemKind : std::uint8_t {
   kMalformedJson,
   kInvalidField,
   kUnknownRule,
+  kUnknownToken,
+  kTooManyHolds,
   kStoreUnavailable,
 };
 

@@ -24,6 +24,8 @@ void handle_drain(RespCore& core, RespRequest& request);
 void handle_look(RespCore& core, RespRequest& request);
 void handle_reset_key(RespCore& core, RespRequest& request);
 void handle_hit_many(RespCore& core, RespRequest& request);
+void handle_reserve(RespCore& core, RespRequest& request);
+void handle_commit(RespCore& core, RespRequest& request);
 
 // connection_commands.cc
 void handle_ping(RespCore& core, RespRequest& request);

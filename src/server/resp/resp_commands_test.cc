@@ -37,6 +37,49 @@ TEST(RespRules, ManyHitsAreSixteenAtMost) {
             "-ERR expected rule, key and cost, for 1 to 16 keys\r\n");
 }
 
+// 100 a minute, and two holds of a key.
+struct HoldsDoor : RespTestDoor {
+  HoldsDoor()
+      : RespTestDoor({.rules = {{.id = "tokens",
+                                 .quota = *Quota::make({Algorithm::kFixedWindow, 100, 1min}),
+                                 .holds_max = 2},
+                                {.id = "plain", .quota = *Quota::make({.limit = 1, .window = 1s})}},
+                      .access = {}}) {
+    now = instant_from_epoch_us(1'000'000'020'000'000);  // a minute begins
+  }
+};
+
+TEST(RespRules, HoldsAnEstimateAndChargesTheCost) {
+  HoldsDoor door;
+  const std::string held = door.ask("WEIR.RESERVE tokens a 60 30s\r\n");
+  ASSERT_TRUE(held.starts_with("*2\r\n*5\r\n:0\r\n:100\r\n:40\r\n:-1\r\n:60\r\n$32\r\n")) << held;
+  const std::string token = held.substr(held.size() - 34, 32);
+  EXPECT_TRUE(
+      door.ask("WEIR.RESERVE tokens a 41 30s\r\n").ends_with(":40\r\n:30\r\n:60\r\n$-1\r\n"));
+  EXPECT_EQ(door.ask("WEIR.COMMIT " + token + " 25 more\r\n"), ":0\r\n");
+  EXPECT_EQ(door.ask("WEIR.COMMIT " + token + " 10\r\n"), ":1\r\n");
+  EXPECT_TRUE(door.ask("WEIR.COMMIT " + token + " 10\r\n").starts_with("-NOTOKEN "));
+  EXPECT_TRUE(door.ask("WEIR.LOOK tokens a 0\r\n").starts_with("*5\r\n:0\r\n:100\r\n:90\r\n"));
+}
+
+TEST(RespRules, RefusesWhatNobodyCanHold) {
+  HoldsDoor door;
+  for (const char* const wrong :
+       {"tokens a 0 1s", "tokens a x 1s", "tokens a 1 61s", "tokens a 1 0s", "tokens a 1 soon",
+        "plain a 1 1s", "other a 1 1s", "tokens a 1", "tokens a 1 1s more"}) {
+    const std::string said = door.ask("WEIR.RESERVE " + std::string(wrong) + "\r\n");
+    EXPECT_TRUE(said.starts_with("-ERR ")) << wrong << ": " << said;
+  }
+  for (const char* const wrong : {"x", "x -1", "x 1 less", "x 1 more more"}) {
+    const std::string said = door.ask("WEIR.COMMIT " + std::string(wrong) + "\r\n");
+    EXPECT_TRUE(said.starts_with("-ERR ")) << wrong << ": " << said;
+  }
+  EXPECT_TRUE(door.ask("WEIR.COMMIT x 1\r\n").starts_with("-NOTOKEN "));
+  for (int i = 0; i < 2; ++i) door.ask("WEIR.RESERVE tokens a 1 30s\r\n");
+  EXPECT_TRUE(door.ask("WEIR.RESERVE tokens a 1 30s\r\n").starts_with("-TOOMANYHOLDS "));
+  EXPECT_TRUE(door.ask("WEIR.LOOK tokens a 0\r\n").starts_with("*5\r\n:0\r\n:100\r\n:98\r\n"));
+}
+
 TEST(RespRules, WithoutAnyTheErrorSaysSo) {
   EXPECT_EQ(RespTestDoor().ask("WEIR.HIT r k\r\n"),
             "-ERR no rule 'r'; there are no rules at all\r\n");

@@ -118,6 +118,9 @@ class RespCore {
   RespCounts::Core& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
+  // Null: nothing can be held.
+  HoldingStore* holds() const { return engine_.holds; }
+
   const RuleSet& rules() const { return *asks_.rules(); }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);

@@ -83,6 +83,8 @@ RespTestDoor::RespTestDoor(Options options)
             .access = std::move(options.access),
             .logins = &logins},
            traffic),
-      door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+      door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {
+  engine.holds = &holds;
+}
 
 }  // namespace weir

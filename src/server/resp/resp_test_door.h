@@ -19,6 +19,7 @@
 #include "rules/rule_set.h"
 #include "server/resp/resp_door.h"
 #include "server/resp/resp_node.h"
+#include "weir/holding_store.h"
 #include "weir/memory_store.h"
 #include "weir/store.h"
 
@@ -87,6 +88,7 @@ class RespTestDoor {
   Traffic traffic;
   KeyHasher hasher;
   Engine engine;
+  HoldingStore holds{engine.local()};
   BlockList blocks;
   LoginGuard logins{hasher};
   RespNode node;

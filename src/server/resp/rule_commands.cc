@@ -1,10 +1,12 @@
 // WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of
-// the configuration.
+// the configuration. WEIR.RESERVE and WEIR.COMMIT: costs that are known when the work is done.
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/duration_text.h"
 #include "base/nearest_name.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
@@ -93,6 +95,59 @@ void handle_look(RespCore& core, RespRequest& request) {
 
 void handle_reset_key(RespCore& core, RespRequest& request) {
   decide_single(core, request, Operation::kReset);
+}
+
+void handle_reserve(RespCore& core, RespRequest& request) {
+  const auto refuse = [&](const std::string& why) { core.reply(request).error(why); };
+  const auto& words = request.arguments;
+  Ask ask;
+  std::string error;
+  if (!make_ask(core, {.rule = words[1], .key = words[2], .cost = words[3]}, ask, error)) {
+    return refuse(error);
+  }
+  if (ask.cost < 1) return refuse("ERR cost must be an integer from 1 to 1000000000000");
+  if (ask.rule->holds_max == 0 || core.holds() == nullptr) {
+    return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
+  }
+  const auto length = parse_duration(words[4]);
+  if (!length || *length < kWindowMin || *length > hold_max(ask)) {
+    return refuse("ERR hold must be a duration from 1ms to the rule's window, " +
+                  format_duration(hold_max(ask)) + ", such as 30s");
+  }
+  AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
+  asks->add(ask);
+  core.decide(std::move(asks), request,
+              [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
+                const Answer& answer = decided.answer(0);
+                const auto token = answer.allowed() ? decided.hold(0, length, now) : std::nullopt;
+                if (answer.allowed() && !token) {
+                  return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may");
+                }
+                reply.array(2);
+                write_decision(reply, answer.decision, ReplyForm::kWeir);
+                token ? reply.bulk(token->to_string()) : reply.null();
+              });
+}
+
+void handle_commit(RespCore& core, RespRequest& request) {
+  using Commit = HoldingStore::Commit;
+  using Work = HoldingStore::Work;
+  const auto& words = request.arguments;
+  std::int64_t cost = 0;
+  if (!read_integer(words[2], cost) || cost < 0 || cost > kCostMax) {
+    return core.reply(request).error("ERR cost must be an integer from 0 to 1000000000000");
+  }
+  const bool goes_on = words.size() == 4 && equal_ignoring_case(words[3], "more");
+  if (words.size() > 3 && !goes_on)
+    return core.reply(request).error("ERR expected MORE, or nothing");
+  const auto token = HoldToken::parse(words[1]);
+  ReplyWriter reply = core.reply(request);
+  const Commit said =
+      token && core.holds() != nullptr
+          ? core.holds()->commit(*token, cost, goes_on ? Work::kGoesOn : Work::kIsDone, request.now)
+          : Commit::kUnknown;
+  if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
+  reply.error("NOTOKEN the token was committed before, or has lapsed, or is another node's");
 }
 
 // All checks are read before any is charged.

@@ -11,9 +11,9 @@
 #include "engine/blocked_networks.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
-#include "server/http/admin/json_body.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
+#include "server/http/check/json_body.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 

@@ -21,9 +21,9 @@
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
 #include "server/http/admin/admin_routes.h"
-#include "server/http/admin/json_body.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
+#include "server/http/check/json_body.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -182,6 +182,14 @@ void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
 }
 
+// Writes what is held next to the counter, for work under way.
+void write_held(JsonWriter& json, const Asks& asks, std::size_t index, Instant now) {
+  if (asks.ask(index).rule->holds_max == 0) return;
+  const auto held = asks.held(index, now);
+  json.key("held").begin_object().field("units", held.units).field("holds", held.holds);
+  json.end_object();
+}
+
 void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const Shown& with) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);
@@ -215,6 +223,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
     write_promise(json, ask, answer, answer.quota, answer.decision.remaining, with);
   }
   write_limits(json, ask, answer, asks.limits(index), with);
+  write_held(json, asks, index, with.now);
   write_surge(json, *ask.rule, with.engine);
   json.end_object();
 }

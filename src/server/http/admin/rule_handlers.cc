@@ -25,9 +25,9 @@
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
 #include "server/http/admin/admin_routes.h"
-#include "server/http/admin/json_body.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
+#include "server/http/check/json_body.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 

@@ -207,6 +207,7 @@ void add_check_routes(HttpCore& core, CheckRoutes which) {
     spends("/check", CheckForm::kSingle);
     spends("/v1/check", CheckForm::kSingleOrList);
     asks("/v1/look", RouteAccess::kAnybody, Operation::kLook);
+    add_hold_routes(core);
   }
   asks("/v1/reset", RouteAccess::kAdmin, Operation::kReset);
 }

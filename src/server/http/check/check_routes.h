@@ -13,9 +13,12 @@ namespace weir {
 
 class HttpCore;
 
-// kResets: only /v1/reset; else /check, /v1/check and /v1/look, too.
+// kResets: only /v1/reset; else all that spend, hold and ask, too.
 enum class CheckRoutes : std::uint8_t { kAll, kResets };
 void add_check_routes(HttpCore& core, CheckRoutes which);
+
+// /v1/reserve and /v1/commit: costs that are known when the work is done.
+void add_hold_routes(HttpCore& core);
 
 // /auth: may the request that a proxy holds pass?
 void add_auth_route(HttpCore& core);

@@ -1,4 +1,4 @@
-#include "server/http/admin/json_body.h"
+#include "server/http/check/json_body.h"
 
 #include <algorithm>
 #include <span>
@@ -88,13 +88,20 @@ std::vector<NameValue> JsonBody::texts(std::string_view field) {
   return texts;
 }
 
-std::uint64_t JsonBody::number(std::string_view field) {
+std::uint64_t JsonBody::number(std::string_view field, std::int64_t least) {
   const json::value* const value = find(field);
-  if (value == nullptr || !value->is_int64() || value->get_int64() < 1) {
-    reject(field, "a whole number from 1 up");
+  if (value == nullptr || !value->is_int64() || value->get_int64() < least) {
+    reject(field, "a whole number from " + std::to_string(least) + " up");
     return 0;
   }
   return static_cast<std::uint64_t>(value->get_int64());
+}
+
+bool JsonBody::flag(std::string_view field) {
+  const json::value* const value = find(field);
+  if (value == nullptr) return false;
+  if (!value->is_bool()) reject(field, "true or false");
+  return value->is_bool() && value->get_bool();
 }
 
 void JsonBody::reject(std::string_view field, std::string_view expected) {

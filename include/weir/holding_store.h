@@ -1,0 +1,146 @@
+// HoldingStore: a store in memory in which units can be held for work whose cost is known later.
+//
+//     0 s  reserve 300 for 2 min   fits next to what was spent and what is held: 300 are held
+//          other requests          fit next to the 300, too
+//    40 s  commit 120              120 are charged as of now; nothing is held any more
+//   or
+//   120 s  nobody has committed    the hold lapses: 300 are charged as of this moment
+//
+// A hold stands next to the counters, so it counts against whichever window is current. A cost is
+// charged whether or not it fits, as the work is done.
+//
+//   weir::HoldingStore store(*memory);
+//   const weir::Limiter limiter(store, clock, {.limit = 1000, .window = 1min});
+//   auto reserved = limiter.reserve(store, "tokens", user, {.cost = 300}, {.length = 30s});
+//   if (reserved && reserved->allowed()) reserved->commit(answer());
+//
+// Who reserves first spends the estimate, like any request, and passes the charges to hold(), which
+// puts the hold down before it gives the units back. A request that is charged in between finds
+// them in the counter, in the hold or in both: too many of them for a moment, never too few.
+// Counters must be able to give units back: those of exponential_backoff and adaptive cannot.
+//
+// Holds end with the process, as counters do.
+//
+// Thread rule: any thread. One lock guards the holds; while there are none, nobody takes it.
+// Tested by src/engine/holds/holding_store_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weir/clock.h"
+#include "weir/key.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// Names a hold: 128 bits that nobody can guess.
+struct HoldToken {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  std::string to_string() const;  // 32 hexadecimal digits
+  static std::optional<HoldToken> parse(std::string_view text);
+  friend auto operator<=>(const HoldToken&, const HoldToken&) = default;
+};
+
+struct HoldTerms {
+  Duration length{0};          // > 0
+  std::int64_t estimate = 0;   // units, from 0 up
+  std::int64_t holds_max = 1;  // of one key
+  bool is_charged = true;      // the units are in the counters
+  // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
+  bool is_free = false;
+};
+
+class HoldingStore final : public Store {
+ public:
+  static constexpr std::size_t kHoldsMax = 65'536;  // of all keys
+
+  using Chance = std::function<HashSecret()>;
+  // `inner` answers before its decide() returns, and outlives this.
+  explicit HoldingStore(Store& inner, Chance chance = HashSecret::random);
+  ~HoldingStore() override;
+
+  // What the inner store decides, next to what is held.
+  void decide(Batch& batch, Instant now) noexcept override;
+  bool answers_at_once() const noexcept override { return true; }
+  Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override;
+
+  // Holds what this store has just charged to different keys, and gives it back. Nothing: there is
+  // no room for another hold, or no memory.
+  std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
+                                Instant now) noexcept;
+
+  enum class Commit : std::uint8_t {
+    kCharged,
+    kNoted,    // and the hold goes on
+    kUnknown,  // there is no such hold, or no longer
+  };
+  // The work has cost so much; as of now, if it goes on. A lapse charges what was said last.
+  // REQUIRES: 0 <= cost <= kCostMax
+  enum class Work : std::uint8_t { kIsDone, kGoesOn };
+  Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
+
+  struct Held {
+    std::int64_t units = 0;
+    std::size_t holds = 0;
+  };
+  Held held(const KeyHash& key, Instant now) noexcept;
+  // Of all keys.
+  std::size_t size() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What a Limiter has reserved. Ends with what was reported last, else with the estimate.
+//
+// Thread rule: one thread at a time. The store and the clock outlive it.
+class Reservation {
+ public:
+  Reservation(HoldingStore& store, const Clock& clock, const Decision& decision,
+              std::optional<HoldToken> token, std::int64_t estimate)
+      : store_(&store), clock_(&clock), decision_(decision), token_(token), cost_(estimate) {}
+  Reservation(Reservation&& other) noexcept
+      : store_(other.store_),
+        clock_(other.clock_),
+        decision_(other.decision_),
+        token_(std::exchange(other.token_, std::nullopt)),
+        cost_(other.cost_) {}
+  Reservation& operator=(Reservation&&) = delete;
+  ~Reservation() { commit(cost_); }
+
+  const Decision& decision() const { return decision_; }
+  bool allowed() const { return decision_.allowed(); }
+
+  // The work has cost so much so far. REQUIRES: as for HoldingStore::commit()
+  void report(std::int64_t cost) {
+    cost_ = cost;
+    if (token_) store_->commit(*token_, cost, HoldingStore::Work::kGoesOn, clock_->now());
+  }
+  // The work is done. False, and nothing is charged, if the hold has ended before.
+  bool commit(std::int64_t cost) {
+    const auto token = std::exchange(token_, std::nullopt);
+    return token && store_->commit(*token, cost, HoldingStore::Work::kIsDone, clock_->now()) ==
+                        HoldingStore::Commit::kCharged;
+  }
+
+ private:
+  HoldingStore* store_;
+  const Clock* clock_;
+  Decision decision_;
+  std::optional<HoldToken> token_;  // none: nothing is held
+  std::int64_t cost_;
+};
+
+}  // namespace weir

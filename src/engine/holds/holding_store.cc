@@ -1,0 +1,341 @@
+#include "weir/holding_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/if_memory.h"
+
+namespace weir {
+namespace {
+
+// A hold that has ended may have made room for it; nobody knows before.
+Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
+  decision.verdict = Verdict::kDenied;
+  decision.remaining = std::max<std::int64_t>(0, left);
+  decision.retry_after = decision.more_after = std::max(wait, Duration(1));
+  return decision;
+}
+
+}  // namespace
+
+std::string HoldToken::to_string() const {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : {high, low}) {
+    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
+  }
+  return text;
+}
+
+std::optional<HoldToken> HoldToken::parse(std::string_view text) {
+  if (text.size() != 32) return std::nullopt;
+  HoldToken token;
+  for (std::uint64_t* const half : {&token.high, &token.low}) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + 16, *half, 16);
+    if (error != std::errc() || end != text.data() + 16) return std::nullopt;
+    text.remove_prefix(16);
+  }
+  return token;
+}
+
+struct HoldingStore::State {
+  struct Part {
+    KeyHash key;
+    Quota quota;
+    std::uint64_t tag;
+  };
+  struct Hold {
+    std::vector<Part> parts;
+    Instant end;
+    std::int64_t units;  // held
+    std::int64_t due;    // charged by a lapse
+  };
+  struct OfKey {
+    std::int64_t units = 0;
+    std::multiset<Instant> ends;
+  };
+  struct KeyMix {
+    std::size_t operator()(const KeyHash& key) const { return key.low; }
+    std::size_t operator()(const HoldToken& token) const { return token.low; }
+  };
+  using Holds = std::unordered_map<HoldToken, Hold, KeyMix>;
+
+  State(Store& below, Chance from) : inner(below), chance(std::move(from)) {}
+
+  void decide(Batch& batch, Instant now) noexcept;
+  std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
+                                Instant now) noexcept;
+  Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
+  Held held(const KeyHash& key, Instant now) noexcept;
+
+  void lapse(Instant now) noexcept;
+  void end(Holds::iterator place, std::int64_t cost, Instant now) noexcept;
+  bool put_down(const HoldToken& token, Hold hold) noexcept;
+  void take_up(const HoldToken& token, const Hold& hold) noexcept;
+  void ask_inner(Batch& batch, Operation operation, Instant now) noexcept;
+  void charge_inner(Operation operation, Charge charge, std::int64_t cost, Instant now) noexcept;
+  void give_back(const Charge& charge, Instant now) noexcept;
+  const OfKey* find(const KeyHash& key) const;
+  void count_holds(Batch& batch, Instant now) noexcept;
+  HoldToken next_token();
+
+  Store& inner;
+  const Chance chance;
+  std::atomic<std::size_t> size{0};
+  std::atomic<Instant> first_end{Instant::max()};
+  std::mutex mutex;  // guards all below
+  Holds holds;
+  std::unordered_map<KeyHash, OfKey, KeyMix> keys;
+  std::set<std::pair<Instant, HoldToken>> ends;
+  HashSecret tokens{};  // of which some are used
+  std::size_t tokens_used = sizeof(HashSecret);
+};
+
+HoldingStore::HoldingStore(Store& inner, Chance chance)
+    : state_(std::make_unique<State>(inner, std::move(chance))) {}
+HoldingStore::~HoldingStore() = default;
+
+std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, const HoldTerms& terms,
+                                            Instant now) noexcept {
+  return state_->hold(charges, terms, now);
+}
+
+HoldingStore::Commit HoldingStore::commit(const HoldToken& token, std::int64_t cost, Work work,
+                                          Instant now) noexcept {
+  return state_->commit(token, cost, work, now);
+}
+
+HoldingStore::Held HoldingStore::held(const KeyHash& key, Instant now) noexcept {
+  return state_->held(key, now);
+}
+
+std::size_t HoldingStore::size() const noexcept {
+  return state_->size.load(std::memory_order_relaxed);
+}
+
+// ---- deciding next to holds ----
+
+void HoldingStore::decide(Batch& batch, Instant now) noexcept {
+  state_->decide(batch, now);
+  batch.on_done(batch);
+}
+
+void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
+  lapse(now);
+  if (batch.operation == Operation::kDrain && size.load(std::memory_order_relaxed) > 0) {
+    // What is left would be what is held.
+    const std::scoped_lock lock(mutex);
+    const bool is_held = std::ranges::any_of(
+        batch.charges, [this](const Charge& charge) { return find(charge.key) != nullptr; });
+    ask_inner(batch, is_held ? Operation::kSpendEach : Operation::kDrain, now);
+    count_holds(batch, now);
+  } else {
+    ask_inner(batch, batch.operation, now);
+    // After the charge, never before: hold() puts down a hold before it gives back its units.
+    if (size.load(std::memory_order_acquire) > 0) {
+      const std::scoped_lock lock(mutex);
+      count_holds(batch, now);
+    }
+  }
+}
+
+Decision HoldingStore::decide_one(Operation operation, Charge charge, Instant now) noexcept {
+  Decision decision;
+  Batch batch{.operation = operation,
+              .charges = {&charge, 1},
+              .decisions = {&decision, 1},
+              .on_done = [](Batch&) noexcept {}};
+  state_->decide(batch, now);
+  return decision;
+}
+
+void HoldingStore::State::ask_inner(Batch& batch, Operation operation, Instant now) noexcept {
+  Batch asked = batch;
+  asked.operation = operation;
+  asked.on_done = [](Batch&) noexcept {};
+  inner.decide(asked, now);
+  batch.error = asked.error;
+}
+
+void HoldingStore::State::charge_inner(Operation operation, Charge charge, std::int64_t cost,
+                                       Instant now) noexcept {
+  charge.cost = cost;
+  Decision decision;
+  Batch batch{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+  ask_inner(batch, operation, now);
+}
+
+void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept {
+  charge_inner(Operation::kSpendEach, charge, -charge.cost, now);
+}
+
+// What was decided by the counters alone counts what is held, too: a charge that does not fit next
+// to it is given back.
+void HoldingStore::State::count_holds(Batch& batch, Instant now) noexcept {
+  if (batch.error != StoreError::kNone) return;
+  const bool is_joint = batch.operation == Operation::kSpendAll;
+  const bool is_charged = spends(batch.operation) && batch.operation != Operation::kCharge &&
+                          (!is_joint || std::ranges::all_of(batch.decisions, &Decision::allowed));
+  bool fit = true;
+  for (std::size_t i = 0; i < batch.charges.size(); ++i) {
+    const Charge& charge = batch.charges[i];
+    Decision& decision = batch.decisions[i];
+    const OfKey* const of_key = find(charge.key);
+    if (of_key == nullptr) continue;
+    const bool was_charged = is_charged && decision.allowed();
+    const bool asks = was_charged || batch.operation == Operation::kLook || is_joint;
+    const std::int64_t left = decision.remaining - of_key->units;
+    const std::int64_t missing = was_charged ? 0 : charge.cost;
+    if (!asks || !decision.allowed() || charge.cost <= 0 || left >= missing) {
+      decision.remaining = std::max<std::int64_t>(0, left);
+      continue;
+    }
+    fit = false;
+    const Duration wait = *of_key->ends.begin() - now;
+    decision = denied_by_holds(decision, left + (was_charged ? charge.cost : 0), wait);
+    if (was_charged && !is_joint) give_back(charge, now);
+  }
+  if (fit || !is_joint || !is_charged) return;
+  for (std::size_t i = 0; i < batch.charges.size(); ++i) {
+    give_back(batch.charges[i], now);
+    if (batch.decisions[i].allowed()) batch.decisions[i].remaining += batch.charges[i].cost;
+  }
+}
+
+// ---- holds ----
+
+const HoldingStore::State::OfKey* HoldingStore::State::find(const KeyHash& key) const {
+  const auto place = keys.find(key);
+  return place == keys.end() ? nullptr : &place->second;
+}
+
+std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charges,
+                                                   const HoldTerms& terms, Instant now) noexcept {
+  std::optional<HoldToken> token;
+  {
+    const std::scoped_lock lock(mutex);
+    const bool has_room =
+        holds.size() < kHoldsMax && std::ranges::all_of(charges, [&](const Charge& charge) {
+          const OfKey* const of_key = find(charge.key);
+          return of_key == nullptr || std::ssize(of_key->ends) < terms.holds_max;
+        });
+    has_memory_for([&] {
+      if (!has_room) return;
+      Hold hold{.parts = {},
+                .end = now + terms.length,
+                .units = terms.estimate,
+                .due = terms.is_free ? 0 : terms.estimate};
+      for (const Charge& charge : charges) {
+        hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
+      }
+      const HoldToken next = next_token();
+      if (put_down(next, std::move(hold))) token = next;
+    });
+  }
+  if (!terms.is_charged) return token;
+  for (const Charge& charge : charges) give_back(charge, now);
+  return token;
+}
+
+// False, and nothing is held, without memory.
+bool HoldingStore::State::put_down(const HoldToken& token, Hold hold) noexcept {
+  std::size_t counted = 0;
+  const bool has_memory = has_memory_for([&] {
+    ends.emplace(hold.end, token);
+    for (const Part& part : hold.parts) {
+      OfKey& of_key = keys[part.key];
+      of_key.ends.insert(hold.end);
+      of_key.units += hold.units;
+      ++counted;
+    }
+    holds.emplace(token, hold);
+  });
+  if (!has_memory) {
+    hold.parts.resize(counted);
+    take_up(token, hold);
+    std::erase_if(keys, [](const auto& key) { return key.second.ends.empty(); });
+    return false;
+  }
+  first_end.store(ends.begin()->first, std::memory_order_relaxed);
+  size.store(holds.size(), std::memory_order_release);
+  return true;
+}
+
+void HoldingStore::State::take_up(const HoldToken& token, const Hold& hold) noexcept {
+  for (const Part& part : hold.parts) {
+    const auto place = keys.find(part.key);
+    OfKey& of_key = place->second;
+    of_key.units -= hold.units;
+    of_key.ends.erase(of_key.ends.find(hold.end));
+    if (of_key.ends.empty()) keys.erase(place);
+  }
+  ends.erase({hold.end, token});
+}
+
+HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::int64_t cost,
+                                                 Work work, Instant now) noexcept {
+  lapse(now);
+  const std::scoped_lock lock(mutex);
+  const auto place = holds.find(token);
+  if (place == holds.end()) return Commit::kUnknown;
+  if (work == Work::kIsDone) {
+    end(place, cost, now);
+    return Commit::kCharged;
+  }
+  Hold& hold = place->second;
+  hold.due = cost;
+  const std::int64_t more = std::max<std::int64_t>(0, cost - hold.units);
+  hold.units += more;
+  for (const Part& part : hold.parts) keys.find(part.key)->second.units += more;
+  return Commit::kNoted;
+}
+
+// The cost is in the counters before the hold goes.
+void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant now) noexcept {
+  const auto& [token, hold] = *place;
+  for (const Part& part : hold.parts) {
+    if (cost == 0) break;
+    charge_inner(Operation::kCharge, {.key = part.key, .quota = &part.quota, .tag = part.tag}, cost,
+                 now);
+  }
+  take_up(HoldToken(token), hold);
+  holds.erase(place);
+  first_end.store(ends.empty() ? Instant::max() : ends.begin()->first, std::memory_order_relaxed);
+  size.store(holds.size(), std::memory_order_release);
+}
+
+// Each hold is charged as of its own end: nobody has asked for its keys since.
+void HoldingStore::State::lapse(Instant now) noexcept {
+  if (first_end.load(std::memory_order_relaxed) > now) return;
+  const std::scoped_lock lock(mutex);
+  while (!ends.empty() && ends.begin()->first <= now) {
+    const auto place = holds.find(ends.begin()->second);
+    end(place, place->second.due, place->second.end);
+  }
+}
+
+HoldingStore::Held HoldingStore::State::held(const KeyHash& key, Instant now) noexcept {
+  lapse(now);
+  const std::scoped_lock lock(mutex);
+  const OfKey* const of_key = find(key);
+  return of_key == nullptr ? Held() : Held{.units = of_key->units, .holds = of_key->ends.size()};
+}
+
+HoldToken HoldingStore::State::next_token() {
+  if (tokens_used + sizeof(HoldToken) > sizeof(tokens.bytes)) {
+    tokens = chance();
+    tokens_used = 0;
+  }
+  HoldToken token;
+  std::memcpy(&token, tokens.bytes.data() + tokens_used, sizeof(token));
+  tokens_used += sizeof(token);
+  return token;
+}
+
+}  // namespace weir

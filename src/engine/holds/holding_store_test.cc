@@ -1,0 +1,291 @@
+#include "weir/holding_store.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "weir/limiter.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);  // a minute begins
+constexpr KeyHash kKey{0x0123456789abcdef, 0x123456789abcdef0};
+constexpr KeyHash kOther{0xfedcba9876543210, 0xedcba9876543210f};
+using Commit = HoldingStore::Commit;
+using Work = HoldingStore::Work;
+
+class HoldingStoreTest : public ::testing::Test {
+ protected:
+  Decision ask(Operation operation, std::int64_t cost, Instant now) {
+    return store_.decide_one(operation, charge(cost), now);
+  }
+  bool hit(std::int64_t cost, Instant now = kNow) {
+    return ask(Operation::kSpendEach, cost, now).allowed();
+  }
+  std::int64_t left(Instant now = kNow) { return ask(Operation::kLook, 0, now).remaining; }
+
+  // As a door does: it spends the estimate, and holds it if it passes.
+  std::optional<HoldToken> reserve(std::int64_t cost, Duration length, Instant now = kNow) {
+    HoldTerms terms = terms_;
+    terms.length = length;
+    terms.estimate = cost;
+    if (!hit(cost, now)) return std::nullopt;
+    const Charge held = charge(cost);
+    return store_.hold({&held, 1}, terms, now);
+  }
+  Commit commit(const std::optional<HoldToken>& token, std::int64_t cost, Instant now = kNow,
+                Work work = Work::kIsDone) {
+    return store_.commit(token.value_or(HoldToken()), cost, work, now);
+  }
+
+  Charge charge(std::int64_t cost) const { return {.key = kKey, .quota = &quota_, .cost = cost}; }
+
+  const Quota quota_ = *Quota::make({Algorithm::kFixedWindow, 100, 1min});
+  const std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
+  HoldingStore store_{*memory_};
+  HoldTerms terms_{.holds_max = 3};
+};
+
+TEST_F(HoldingStoreTest, CountsWhatIsHeldUntilItsCostIsKnown) {
+  const auto token = reserve(60, 30s);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(left(), 40);
+  EXPECT_FALSE(hit(41));
+  EXPECT_TRUE(hit(40));
+  EXPECT_EQ(commit(token, 10), Commit::kCharged);
+  EXPECT_EQ(left(), 50);
+  EXPECT_EQ(store_.size(), 0u);
+}
+
+TEST_F(HoldingStoreTest, ChargesAnActualCostThatDoesNotFit) {
+  const auto token = reserve(60, 30s);
+  EXPECT_TRUE(hit(40));
+  EXPECT_EQ(commit(token, 70), Commit::kCharged);
+  EXPECT_FALSE(hit(1));
+}
+
+TEST_F(HoldingStoreTest, DoesNothingForATokenThatIsOver) {
+  const auto token = reserve(60, 30s);
+  EXPECT_EQ(commit(token, 10), Commit::kCharged);
+  EXPECT_EQ(commit(token, 10), Commit::kUnknown);
+  EXPECT_EQ(commit(HoldToken{1, 1}, 10), Commit::kUnknown);
+  const auto late = reserve(60, 30s);
+  EXPECT_EQ(commit(late, 10, kNow + 30s), Commit::kUnknown);
+  EXPECT_EQ(left(kNow + 30s), 30);
+}
+
+TEST_F(HoldingStoreTest, CountsInTheWindowThatIsCurrent) {
+  const auto token = reserve(60, 50s, kNow + 40s);
+  EXPECT_EQ(left(kNow + 61s), 40);  // the next window has spent nothing
+  EXPECT_EQ(commit(token, 20, kNow + 70s), Commit::kCharged);
+  EXPECT_EQ(left(kNow + 70s), 80);
+}
+
+TEST_F(HoldingStoreTest, ChargesALapseAsOfItsOwnEnd) {
+  ASSERT_TRUE(reserve(60, 10s, kNow + 40s));
+  EXPECT_EQ(left(kNow + 61s), 100);  // it was charged at 50 s, in the window before
+  ASSERT_TRUE(reserve(60, 30s, kNow + 100s));
+  EXPECT_EQ(left(kNow + 131s), 40);
+}
+
+TEST_F(HoldingStoreTest, ChargesWhatWasReportedLastIfItLapses) {
+  const auto token = reserve(60, 30s);
+  EXPECT_EQ(commit(token, 20, kNow, Work::kGoesOn), Commit::kNoted);
+  EXPECT_EQ(left(), 40);
+  EXPECT_EQ(commit(token, 70, kNow, Work::kGoesOn), Commit::kNoted);
+  EXPECT_EQ(left(), 30);
+  EXPECT_EQ(left(kNow + 30s), 30);
+  EXPECT_EQ(store_.size(), 0u);
+}
+
+TEST_F(HoldingStoreTest, ChargesNothingForAFreeLapseButWhatWasReported) {
+  terms_.is_free = true;
+  ASSERT_TRUE(reserve(60, 10s));
+  EXPECT_EQ(left(kNow + 10s), 100);
+  const auto token = reserve(60, 10s, kNow + 20s);
+  EXPECT_EQ(commit(token, 5, kNow + 21s, Work::kGoesOn), Commit::kNoted);
+  EXPECT_EQ(left(kNow + 30s), 95);
+}
+
+TEST_F(HoldingStoreTest, SaysWhenTheFirstHoldEnds) {
+  ASSERT_TRUE(reserve(50, 30s));
+  ASSERT_TRUE(reserve(40, 20s));
+  const Decision denied = ask(Operation::kSpendEach, 20, kNow + 5s);
+  EXPECT_EQ(denied.verdict, Verdict::kDenied);
+  EXPECT_EQ(denied.retry_after, 15s);
+  EXPECT_EQ(denied.remaining, 10);
+  EXPECT_EQ(ask(Operation::kLook, 20, kNow + 5s).retry_after, 15s);
+  EXPECT_EQ(ask(Operation::kSpendEach, 101, kNow).verdict, Verdict::kNever);
+}
+
+TEST_F(HoldingStoreTest, HoldsNoMoreThanARuleAllowsOfAKey) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reserve(1, 30s));
+  EXPECT_FALSE(reserve(1, 30s));
+  EXPECT_EQ(left(), 97);
+  EXPECT_EQ(store_.held(kKey, kNow).units, 3);
+  EXPECT_EQ(store_.held(kKey, kNow).holds, 3u);
+}
+
+TEST_F(HoldingStoreTest, DrainsNothingThatIsHeld) {
+  const auto token = reserve(60, 30s);
+  EXPECT_FALSE(ask(Operation::kDrain, 50, kNow).allowed());
+  EXPECT_EQ(left(), 40);
+  commit(token, 0);
+  EXPECT_FALSE(ask(Operation::kDrain, 101, kNow).allowed());
+  EXPECT_EQ(left(), 0);
+}
+
+TEST_F(HoldingStoreTest, ChargesAllOfAListOrNothing) {
+  ASSERT_TRUE(reserve(60, 30s));
+  std::array<Charge, 2> charges = {charge(41), charge(10)};
+  charges[1].key = kOther;
+  std::array<Decision, 2> decisions;
+  Batch batch{.operation = Operation::kSpendAll, .charges = charges, .decisions = decisions};
+  batch.on_done = [](Batch&) noexcept {};
+  store_.decide(batch, kNow);
+  EXPECT_FALSE(decisions[0].allowed());
+  EXPECT_EQ(decisions[0].remaining, 40);
+  EXPECT_TRUE(decisions[1].allowed());
+  EXPECT_EQ(decisions[1].remaining, 100);
+  EXPECT_EQ(left(), 40);
+  EXPECT_EQ(store_.decide_one(Operation::kLook, charges[1], kNow).remaining, 100);
+}
+
+TEST_F(HoldingStoreTest, AReservationEndsWithWhatWasReported) {
+  struct StandingClock final : Clock {
+    Instant now() const noexcept override { return kNow; }
+  } clock;
+  const Limiter limiter(store_, clock, {Algorithm::kFixedWindow, 100, 1min}, HashSecret{});
+  const auto left = [&] { return limiter.look("b", "k", {.cost = 0})->remaining; };
+  {
+    auto reserved = limiter.reserve(store_, "b", "k", {.cost = 60}, {.length = 30s});
+    ASSERT_TRUE(reserved && reserved->allowed());
+    EXPECT_EQ(reserved->decision().remaining, 40);
+    EXPECT_EQ(left(), 40);
+    EXPECT_FALSE(limiter.reserve(store_, "b", "k", {.cost = 41}, {.length = 30s})->allowed());
+    EXPECT_EQ(limiter.reserve(store_, "b", "k", {.cost = 1}, {.length = 30s}).error().code,
+              ErrorCode::kTooManyHolds);
+    EXPECT_TRUE(reserved->commit(10));
+    EXPECT_FALSE(reserved->commit(10));
+  }
+  EXPECT_EQ(left(), 90);
+  { auto reserved = limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 30s}); }
+  EXPECT_EQ(left(), 85);
+  limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 30s})->report(7);
+  EXPECT_EQ(left(), 78);
+}
+
+TEST(HoldToken, ReadsWhatItWrites) {
+  const HoldToken token{0x0123456789abcdef, 0xfedcba9876543210};
+  EXPECT_EQ(token.to_string(), "0123456789abcdeffedcba9876543210");
+  EXPECT_EQ(HoldToken::parse(token.to_string()), token);
+  for (const char* const text :
+       {"", "0123456789abcdeffedcba987654321", "+123456789abcdef0123456789abcdef0",
+        "0123456789abcdeffedcba98765432100", "g123456789abcdef0123456789abcdef"}) {
+    EXPECT_FALSE(HoldToken::parse(text)) << text;
+  }
+}
+
+// Hits, reservations, commits and lapses at random, against a count of each window and a list.
+TEST_F(HoldingStoreTest, IsWhatAListOfHoldsSays) {
+  struct Held {
+    std::int64_t units;
+    std::int64_t due;
+    Instant end;
+  };
+  terms_.holds_max = 1000;
+  std::mt19937_64 random(7);
+  const auto below = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
+  };
+  std::map<HoldToken, Held> holds;
+  std::map<std::int64_t, std::int64_t> spent;  // by window
+  Instant now = kNow;
+  const auto window_of = [](Instant at) { return (at - kNow) / Duration(1min); };
+  for (int step = 0; step < 20'000; ++step) {
+    now += Duration(below(3'000'000));
+    std::erase_if(holds, [&](const auto& entry) {
+      const Held& held = entry.second;
+      if (held.end > now) return false;
+      auto& units = spent[window_of(held.end)];
+      units = std::min<std::int64_t>(200, units + held.due);  // twice the limit is owed at most
+      return true;
+    });
+    std::int64_t taken = spent[window_of(now)];
+    for (const auto& [token, held] : holds) taken += held.units;
+    const std::int64_t cost = 1 + below(40);
+    const auto any =
+        holds.empty() ? holds.end() : std::next(holds.begin(), below(std::ssize(holds)));
+    switch (below(4)) {
+      case 0:
+        ASSERT_EQ(hit(cost, now), taken + cost <= 100) << step;
+        if (taken + cost <= 100) spent[window_of(now)] += cost;
+        break;
+      case 1: {
+        const Duration length(1 + below(59'000'000));
+        const auto token = reserve(cost, length, now);
+        ASSERT_EQ(token.has_value(), taken + cost <= 100) << step;
+        if (token) holds[*token] = {cost, cost, now + length};
+        break;
+      }
+      case 2:
+        if (any == holds.end()) break;
+        ASSERT_EQ(commit(any->first, cost, now), Commit::kCharged) << step;
+        spent[window_of(now)] = std::min<std::int64_t>(200, spent[window_of(now)] + cost);
+        holds.erase(any);
+        break;
+      case 3:
+        if (any == holds.end()) break;
+        ASSERT_EQ(commit(any->first, cost, now, Work::kGoesOn), Commit::kNoted) << step;
+        any->second.units = std::max(any->second.units, cost);
+        any->second.due = cost;
+        break;
+    }
+  }
+}
+
+// Whatever runs at once, what was admitted fits: no actual cost is above its estimate.
+TEST_F(HoldingStoreTest, AdmitsNoMoreThanTheLimitFromManyThreads) {
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 2000, 1min});
+  terms_.holds_max = 1000;
+  std::atomic<std::int64_t> admitted{0};
+  const auto work = [&](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 3000; ++i) {
+      const auto cost = static_cast<std::int64_t>(1 + random() % 5);
+      const Charge charge{.key = kOther, .quota = &quota, .cost = cost};
+      const bool fits = store_.decide_one(Operation::kSpendEach, charge, kNow).allowed();
+      if (random() % 2 == 0) {
+        admitted += fits ? cost : 0;
+        continue;
+      }
+      HoldTerms terms = terms_;
+      terms.length = 30s;
+      terms.estimate = cost;
+      const auto token = fits ? store_.hold({&charge, 1}, terms, kNow) : std::nullopt;
+      if (!token) continue;
+      const auto actual =
+          static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(cost + 1));
+      ASSERT_EQ(store_.commit(*token, actual, Work::kIsDone, kNow), Commit::kCharged);
+      admitted += actual;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) threads.emplace_back(work, seed);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(admitted.load(), 2000);
+  EXPECT_GT(admitted.load(), 1900);
+}
+
+}  // namespace
+}  // namespace weir

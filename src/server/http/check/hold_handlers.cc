@@ -1,0 +1,140 @@
+// The handlers of /v1/reserve and /v1/commit: units are held while work is under way, and its cost
+// is charged when it is known (weir/holding_store.h).
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/duration_text.h"
+#include "proto/json_writer.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/check/check_reply.h"
+#include "server/http/check/check_routes.h"
+#include "server/http/check/json_body.h"
+#include "server/http/http_core.h"
+#include "weir/holding_store.h"
+
+namespace weir {
+namespace {
+
+std::string json_of(std::string_view text) {
+  JsonWriter json;
+  json.string(text);
+  return json.text();
+}
+
+Problem unknown_token() {
+  return {.kind = ProblemKind::kUnknownToken,
+          .status = 404,
+          .detail =
+              "Nothing is charged: the token was committed before, or its hold has lapsed, or "
+              "another node gave it.",
+          .field = "token",
+          .expected = "the token of a hold that goes on"};
+}
+
+Problem too_many_holds() {
+  return {.kind = ProblemKind::kTooManyHolds,
+          .status = 429,
+          .detail =
+              "The key has as many holds as the rule's max_holds, or the node as many as it "
+              "keeps. Nothing was charged."};
+}
+
+std::int64_t cost_in(JsonBody& body, std::int64_t least) {
+  const std::uint64_t cost = body.number("cost", least);
+  if (cost > static_cast<std::uint64_t>(kCostMax)) {
+    body.reject("cost", "at most " + std::to_string(kCostMax));
+  }
+  return static_cast<std::int64_t>(cost);
+}
+
+// What the body reserves. It refers to the body and the rule set.
+std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& ask,
+                                    Duration& length) {
+  CheckSpec spec{.key = body.text("key"), .rule = body.text("rule"), .cost = cost_in(body, 1)};
+  spec.tier = body.text_or("tier", "");
+  for (const CheckField field : {CheckField::kRule, CheckField::kTier}) {
+    if (body.has(kCheckFieldNames[static_cast<std::size_t>(field)]))
+      spec.present = static_cast<std::uint16_t>(spec.present | 1U << static_cast<unsigned>(field));
+  }
+  if (spec.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
+  const auto hold = parse_duration(body.text("hold"));
+  if (body.problem()) return body.problem();
+  Problem problem;
+  if (!make_ask(spec, core.rules(), ask, problem)) return problem;
+  if (ask.rule->holds_max == 0 || core.engine().holds == nullptr)
+    return invalid_field("rule", "a rule with max_holds");
+  length = hold.value_or(Duration{0});
+  if (length >= kWindowMin && length <= hold_max(ask)) return std::nullopt;
+  return invalid_field("hold", "a duration from 1ms to the rule's window, " +
+                                   format_duration(hold_max(ask)) + ", such as 30s");
+}
+
+// The answer of a check, and what names the hold if there is one.
+void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks,
+                    const std::optional<HoldToken>& token) {
+  const std::string key = json_of(asks.ask(0).key);
+  std::string text(kDecisionJsonMax + key.size(), '\0');
+  TextWriter writer(text.data(), text.size());
+  write_decision_json(writer, key, asks.answer(0));
+  text.resize(static_cast<std::size_t>(writer.end() - text.data()));
+  if (token) {
+    text.pop_back();
+    text += R"(,"token":")" + token->to_string() + "\"}";
+  }
+  const RateLimit& limit = core.voice().say_one(asks, 0, to.now);
+  core.write(to, {.limit = &limit, .fields = kNoStore, .body = text});
+}
+
+void reserve(HttpCore& core, const Exchange& exchange) {
+  JsonBody body(exchange.body, {"key", "rule", "tier", "cost", "hold"});
+  Ask ask;
+  Duration length{0};
+  if (const auto problem = read_reserve(body, core, ask, length)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
+  asks->add(ask);
+  core.decide(std::move(asks), exchange, [&core, length](const Recipient& to, const Asks& decided) {
+    if (!decided.answer(0).allowed()) return write_reserved(core, to, decided, std::nullopt);
+    const auto token = decided.hold(0, length, to.now);
+    if (!token) return core.write_problem(to, too_many_holds());
+    write_reserved(core, to, decided, token);
+  });
+}
+
+void commit(HttpCore& core, const Exchange& exchange) {
+  using Commit = HoldingStore::Commit;
+  JsonBody body(exchange.body, {"token", "cost", "more"});
+  const auto token = HoldToken::parse(body.text("token"));
+  const std::int64_t cost = cost_in(body, 0);
+  const auto work = body.flag("more") ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  HoldingStore* const holds = core.engine().holds;
+  const Commit said = token && holds != nullptr ? holds->commit(*token, cost, work, exchange.now)
+                                                : Commit::kUnknown;
+  if (said == Commit::kUnknown) return core.reply_problem(exchange, unknown_token());
+  JsonWriter json;
+  json.begin_object().field("cost", cost).field("charged", said == Commit::kCharged).end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void add_hold_routes(HttpCore& core) {
+  using enum http1::Method;
+  core.routes().add(
+      {{kPost}, "/v1/reserve", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
+         reserve(core, exchange);
+       }});
+  core.routes().add(
+      {{kPost}, "/v1/commit", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
+         commit(core, exchange);
+       }});
+}
+
+}  // namespace weir
