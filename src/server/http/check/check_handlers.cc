@@ -208,6 +208,7 @@ void add_check_routes(HttpCore& core, CheckRoutes which) {
     spends("/v1/check", CheckForm::kSingleOrList);
     asks("/v1/look", RouteAccess::kAnybody, Operation::kLook);
     add_hold_routes(core);
+    add_limits_route(core);
   }
   asks("/v1/reset", RouteAccess::kAdmin, Operation::kReset);
 }

@@ -20,6 +20,9 @@ void add_check_routes(HttpCore& core, CheckRoutes which);
 // /v1/reserve and /v1/commit: costs that are known when the work is done.
 void add_hold_routes(HttpCore& core);
 
+// /v1/limits: what is left to the caller.
+void add_limits_route(HttpCore& core);
+
 // /auth: may the request that a proxy holds pass?
 void add_auth_route(HttpCore& core);
 
