@@ -152,8 +152,6 @@ TEST_F(Twins, AgreeOnWhatConnectionsSay) {
                      {"ECHO", "hi"},
                      {"TIME"},
                      {"ROLE"},
-                     {"CLUSTER", "SLOTS"},
-                     {"ASKING"},
                      {"NOSUCH", "a", std::string(200, 'b'), "c"},
                      {"Get"},
                      {"SELECT", "x"},
