@@ -84,7 +84,8 @@ TEST(HttpLimits, SayThatTheCallerIsBlocked) {
                    .until = door.now + 5min,
                    .reason = BlockReason::kManual},
                   door.now);
-  EXPECT_NE(door.limits().find("\"blocked_for\":300"), std::string::npos) << door.limits();
+  EXPECT_NE(door.limits().find("\"window_seconds\":60,\"blocked_for\":300}"), std::string::npos)
+      << door.limits();
 }
 
 }  // namespace

@@ -33,10 +33,15 @@ void write_limit(JsonWriter& json, const Rule& rule, const Answer& answer, const
                  const Decision& decision) {
   json.begin_object().field("rule", rule.id);
   if (!rule.name.empty()) json.field("name", rule.name);
-  json.field("limit", decision.limit).field("window_seconds", quota.window());
-  json.field("used", decision.limit - decision.remaining).field("remaining", decision.remaining);
-  json.field("reset_after", decision.reset_after);
-  if (answer.cause == Answer::Cause::kBlocked) json.field("blocked_for", decision.retry_after);
+  json.field("limit", quota.capacity()).field("window_seconds", quota.window());
+  if (answer.cause == Answer::Cause::kCounted) {
+    json.field("used", decision.limit - decision.remaining).field("remaining", decision.remaining);
+    json.field("reset_after", decision.reset_after);
+  } else if (answer.cause == Answer::Cause::kBlocked) {
+    json.field("blocked_for", decision.retry_after);
+  } else {
+    json.field("denied", !answer.allowed());  // by name, or as Redis is away
+  }
   json.end_object();
 }
 
@@ -60,9 +65,10 @@ void write_limits(HttpCore& core, const Recipient& to, const Asks& asks) {
 void answer(HttpCore& core, DescribedRequest& described, const Exchange& exchange) {
   described.headers.assign(exchange.headers.begin(), exchange.headers.end());
   Request& request = described.request;
-  request = {.headers = described.headers,
-             .client = client_behind(exchange.peer, described.headers, ClientHeader::kXForwardedFor,
-                                     core.node().options().trusted_proxies)};
+  request = {
+      .headers = described.headers,
+      .client = client_address(exchange.peer, described.headers, ClientHeader::kXForwardedFor,
+                               core.node().options().trusted_proxies)};
   set_target("/", "", described);
   const Instant wall_time = core.engine().wall_time(exchange.now);
   core.rules().match(request, described.match, wall_time);  // finds out whose token it is
