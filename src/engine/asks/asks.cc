@@ -159,7 +159,8 @@ std::optional<HoldToken> Asks::hold(std::size_t index, Duration length, Instant 
   return engine_.holds->hold(std::span(charges).first(size),
                              {.length = length,
                               .estimate = item.ask.cost,
-                              .holds_max = item.ask.rule->holds_max,
+                              .holds_max = item.is_shadow() ? std::int64_t{HoldingStore::kHoldsMax}
+                                                            : item.ask.rule->holds_max,
                               .is_charged = !item.answer.over,
                               .is_free = item.ask.rule->lapse == Rule::Lapse::kRefund},
                              now);

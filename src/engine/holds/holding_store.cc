@@ -79,7 +79,9 @@ struct HoldingStore::State {
   bool put_down(const HoldToken& token, Hold hold) noexcept;
   void take_up(const HoldToken& token, const Hold& hold) noexcept;
   void ask_inner(Batch& batch, Operation operation, Instant now) noexcept;
-  void charge_inner(Operation operation, Charge charge, std::int64_t cost, Instant now) noexcept;
+  Decision charge_inner(Operation operation, Charge charge, std::int64_t cost,
+                        Instant now) noexcept;
+  Decision drain(const Charge& charge, Instant now) noexcept;
   void give_back(const Charge& charge, Instant now) noexcept;
   const OfKey* find(const KeyHash& key) const;
   void count_holds(Batch& batch, Instant now) noexcept;
@@ -129,12 +131,10 @@ void HoldingStore::decide(Batch& batch, Instant now) noexcept {
 void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
   lapse(now);
   if (batch.operation == Operation::kDrain && size.load(std::memory_order_relaxed) > 0) {
-    // What is left would be what is held.
     const std::scoped_lock lock(mutex);
-    const bool is_held = std::ranges::any_of(
-        batch.charges, [this](const Charge& charge) { return find(charge.key) != nullptr; });
-    ask_inner(batch, is_held ? Operation::kSpendEach : Operation::kDrain, now);
-    count_holds(batch, now);
+    for (std::size_t i = 0; i < batch.charges.size(); ++i) {
+      batch.decisions[i] = drain(batch.charges[i], now);
+    }
   } else {
     ask_inner(batch, batch.operation, now);
     // After the charge, never before: hold() puts down a hold before it gives back its units.
@@ -163,16 +163,29 @@ void HoldingStore::State::ask_inner(Batch& batch, Operation operation, Instant n
   batch.error = asked.error;
 }
 
-void HoldingStore::State::charge_inner(Operation operation, Charge charge, std::int64_t cost,
-                                       Instant now) noexcept {
+Decision HoldingStore::State::charge_inner(Operation operation, Charge charge, std::int64_t cost,
+                                           Instant now) noexcept {
   charge.cost = cost;
   Decision decision;
   Batch batch{.charges = {&charge, 1}, .decisions = {&decision, 1}};
   ask_inner(batch, operation, now);
+  return decision;
 }
 
 void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept {
   charge_inner(Operation::kSpendEach, charge, -charge.cost, now);
+}
+
+// Takes what is left next to what is held, if the cost does not fit.
+Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept {
+  const OfKey* const of_key = find(charge.key);
+  if (of_key == nullptr) return charge_inner(Operation::kDrain, charge, charge.cost, now);
+  const Decision before = charge_inner(Operation::kLook, charge, 0, now);
+  const std::int64_t left = std::max<std::int64_t>(0, before.remaining - of_key->units);
+  Decision decision = charge_inner(Operation::kSpendEach, charge, std::min(charge.cost, left), now);
+  decision.remaining = left - std::min(charge.cost, left);
+  if (charge.cost <= left) return decision;
+  return denied_by_holds(decision, 0, *of_key->ends.begin() - now);
 }
 
 // What was decided by the counters alone counts what is held, too: a charge that does not fit next
@@ -188,6 +201,7 @@ void HoldingStore::State::count_holds(Batch& batch, Instant now) noexcept {
     Decision& decision = batch.decisions[i];
     const OfKey* const of_key = find(charge.key);
     if (of_key == nullptr) continue;
+    decision.reset_after = std::max(decision.reset_after, Duration(*of_key->ends.rbegin() - now));
     const bool was_charged = is_charged && decision.allowed();
     const bool asks = was_charged || batch.operation == Operation::kLook || is_joint;
     const std::int64_t left = decision.remaining - of_key->units;

@@ -138,9 +138,12 @@ TEST_F(HoldingStoreTest, HoldsNoMoreThanARuleAllowsOfAKey) {
 
 TEST_F(HoldingStoreTest, DrainsNothingThatIsHeld) {
   const auto token = reserve(60, 30s);
+  EXPECT_TRUE(ask(Operation::kDrain, 10, kNow).allowed());
+  EXPECT_EQ(left(), 30);
   EXPECT_FALSE(ask(Operation::kDrain, 50, kNow).allowed());
-  EXPECT_EQ(left(), 40);
+  EXPECT_EQ(left(), 0);
   commit(token, 0);
+  EXPECT_EQ(left(), 60);
   EXPECT_FALSE(ask(Operation::kDrain, 101, kNow).allowed());
   EXPECT_EQ(left(), 0);
 }
