@@ -15,8 +15,9 @@
 //   if (reserved && reserved->allowed()) reserved->commit(answer());
 //
 // Who reserves first spends the estimate, like any request, and passes the charges to hold(), which
-// puts the hold down before it gives the units back. A request that is charged in between finds
-// them in the counter, in the hold or in both: too many of them for a moment, never too few.
+// puts the hold down before it gives the units back. A request that was charged while holds were
+// there, or came and went, is judged once more under the lock: by the counters, which have its own
+// units by then, and by all that is held. So units may count twice for a moment, and never not.
 // Counters must be able to give units back: those of exponential_backoff and adaptive cannot.
 //
 // Holds end with the process, as counters do.

@@ -84,12 +84,13 @@ struct HoldingStore::State {
   Decision drain(const Charge& charge, Instant now) noexcept;
   void give_back(const Charge& charge, Instant now) noexcept;
   const OfKey* find(const KeyHash& key) const;
-  void count_holds(Batch& batch, Instant now) noexcept;
+  void count_holds(Batch& batch, bool changed, Instant now) noexcept;
   HoldToken next_token();
 
   Store& inner;
   const Chance chance;
   std::atomic<std::size_t> size{0};
+  std::atomic<std::uint64_t> changes{0};  // of the holds
   std::atomic<Instant> first_end{Instant::max()};
   std::mutex mutex;  // guards all below
   Holds holds;
@@ -136,12 +137,13 @@ void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
       batch.decisions[i] = drain(batch.charges[i], now);
     }
   } else {
+    const std::uint64_t before = changes.load(std::memory_order_acquire);
     ask_inner(batch, batch.operation, now);
-    // After the charge, never before: hold() puts down a hold before it gives back its units.
-    if (size.load(std::memory_order_acquire) > 0) {
-      const std::scoped_lock lock(mutex);
-      count_holds(batch, now);
-    }
+    // A hold that came or went meanwhile may be in neither the counter that was asked nor the list.
+    const bool is_empty = size.load(std::memory_order_acquire) == 0;  // before it looks at changes
+    if (is_empty && changes.load(std::memory_order_acquire) == before) return;
+    const std::scoped_lock lock(mutex);
+    count_holds(batch, changes.load(std::memory_order_relaxed) != before, now);
   }
 }
 
@@ -189,31 +191,34 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
 }
 
 // What was decided by the counters alone counts what is held, too: a charge that does not fit next
-// to it is given back.
-void HoldingStore::State::count_holds(Batch& batch, Instant now) noexcept {
+// to it is given back. The counters are asked once more, as a commit may have charged them since.
+void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) noexcept {
   if (batch.error != StoreError::kNone) return;
   const bool is_joint = batch.operation == Operation::kSpendAll;
   const bool is_charged = spends(batch.operation) && batch.operation != Operation::kCharge &&
                           (!is_joint || std::ranges::all_of(batch.decisions, &Decision::allowed));
+  const bool may_deny = is_charged || is_joint || batch.operation == Operation::kLook;
   bool fit = true;
   for (std::size_t i = 0; i < batch.charges.size(); ++i) {
     const Charge& charge = batch.charges[i];
     Decision& decision = batch.decisions[i];
     const OfKey* const of_key = find(charge.key);
-    if (of_key == nullptr) continue;
-    decision.reset_after = std::max(decision.reset_after, Duration(*of_key->ends.rbegin() - now));
-    const bool was_charged = is_charged && decision.allowed();
-    const bool asks = was_charged || batch.operation == Operation::kLook || is_joint;
-    const std::int64_t left = decision.remaining - of_key->units;
-    const std::int64_t missing = was_charged ? 0 : charge.cost;
-    if (!asks || !decision.allowed() || charge.cost <= 0 || left >= missing) {
-      decision.remaining = std::max<std::int64_t>(0, left);
+    if (of_key == nullptr && !changed) continue;
+    const Decision at_hand = charge_inner(Operation::kLook, charge, 0, now);
+    const std::int64_t left = at_hand.remaining - (of_key == nullptr ? 0 : of_key->units);
+    const Duration end = of_key == nullptr ? Duration{0} : *of_key->ends.rbegin() - now;
+    const std::int64_t missing = is_charged ? 0 : charge.cost;
+    const bool fits = left >= missing && (at_hand.allowed() || !is_charged);
+    decision.reset_after = std::max(decision.reset_after, end);
+    if (!may_deny || !decision.allowed() || charge.cost <= 0 || fits) {
+      decision.remaining = std::clamp<std::int64_t>(left, 0, decision.remaining);
       continue;
     }
     fit = false;
-    const Duration wait = *of_key->ends.begin() - now;
-    decision = denied_by_holds(decision, left + (was_charged ? charge.cost : 0), wait);
-    if (was_charged && !is_joint) give_back(charge, now);
+    decision =
+        denied_by_holds(decision, left + (is_charged ? charge.cost : 0),
+                        of_key == nullptr ? at_hand.retry_after : *of_key->ends.begin() - now);
+    if (is_charged && !is_joint) give_back(charge, now);
   }
   if (fit || !is_joint || !is_charged) return;
   for (std::size_t i = 0; i < batch.charges.size(); ++i) {
@@ -232,26 +237,24 @@ const HoldingStore::State::OfKey* HoldingStore::State::find(const KeyHash& key) 
 std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charges,
                                                    const HoldTerms& terms, Instant now) noexcept {
   std::optional<HoldToken> token;
-  {
-    const std::scoped_lock lock(mutex);
-    const bool has_room =
-        holds.size() < kHoldsMax && std::ranges::all_of(charges, [&](const Charge& charge) {
-          const OfKey* const of_key = find(charge.key);
-          return of_key == nullptr || std::ssize(of_key->ends) < terms.holds_max;
-        });
-    has_memory_for([&] {
-      if (!has_room) return;
-      Hold hold{.parts = {},
-                .end = now + terms.length,
-                .units = terms.estimate,
-                .due = terms.is_free ? 0 : terms.estimate};
-      for (const Charge& charge : charges) {
-        hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
-      }
-      const HoldToken next = next_token();
-      if (put_down(next, std::move(hold))) token = next;
-    });
-  }
+  const std::scoped_lock lock(mutex);
+  const bool has_room =
+      holds.size() < kHoldsMax && std::ranges::all_of(charges, [&](const Charge& charge) {
+        const OfKey* const of_key = find(charge.key);
+        return of_key == nullptr || std::ssize(of_key->ends) < terms.holds_max;
+      });
+  has_memory_for([&] {
+    if (!has_room) return;
+    Hold hold{.parts = {},
+              .end = now + terms.length,
+              .units = terms.estimate,
+              .due = terms.is_free ? 0 : terms.estimate};
+    for (const Charge& charge : charges) {
+      hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
+    }
+    const HoldToken next = next_token();
+    if (put_down(next, std::move(hold))) token = next;
+  });
   if (!terms.is_charged) return token;
   for (const Charge& charge : charges) give_back(charge, now);
   return token;
@@ -277,6 +280,7 @@ bool HoldingStore::State::put_down(const HoldToken& token, Hold hold) noexcept {
     return false;
   }
   first_end.store(ends.begin()->first, std::memory_order_relaxed);
+  changes.fetch_add(1, std::memory_order_release);
   size.store(holds.size(), std::memory_order_release);
   return true;
 }
@@ -321,6 +325,7 @@ void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant 
   take_up(HoldToken(token), hold);
   holds.erase(place);
   first_end.store(ends.empty() ? Instant::max() : ends.begin()->first, std::memory_order_relaxed);
+  changes.fetch_add(1, std::memory_order_release);
   size.store(holds.size(), std::memory_order_release);
 }
 
