@@ -16,8 +16,8 @@
 //
 // Who reserves first spends the estimate, like any request, and passes the charges to hold(), which
 // puts the hold down before it gives the units back. A request that was charged while holds were
-// there, or came and went, is judged once more under the lock: by the counters, which have its own
-// units by then, and by all that is held. So units may count twice for a moment, and never not.
+// there, or came and went, is judged once more under the lock. By then the counters have its own
+// units, so nothing that is held or spent is missed; some of it may count twice for a moment.
 // Counters must be able to give units back: those of exponential_backoff and adaptive cannot.
 //
 // Holds end with the process, as counters do.
