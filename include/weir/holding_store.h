@@ -71,7 +71,7 @@ class HoldingStore final : public Store {
   explicit HoldingStore(Store& inner, Chance chance = HashSecret::random);
   ~HoldingStore() override;
 
-  // What the inner store decides, next to what is held.
+  // The inner store decides. A charge that does not fit next to the holds is denied.
   void decide(Batch& batch, Instant now) noexcept override;
   bool answers_at_once() const noexcept override { return true; }
   Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override;
@@ -96,7 +96,7 @@ class HoldingStore final : public Store {
     std::size_t holds = 0;
   };
   Held held(const KeyHash& key, Instant now) noexcept;
-  // Of all keys.
+  // How many holds all keys have.
   std::size_t size() const noexcept;
 
  private:
@@ -104,7 +104,8 @@ class HoldingStore final : public Store {
   std::unique_ptr<State> state_;
 };
 
-// What a Limiter has reserved. Ends with what was reported last, else with the estimate.
+// A reservation that a Limiter made. Where nobody commits it, its destructor commits the cost that
+// was reported last, else the estimate.
 //
 // Thread rule: one thread at a time. The store and the clock outlive it.
 class Reservation {

@@ -55,7 +55,7 @@ void print_cost(const Rule& rule) {
   });
 }
 
-// Who pays nothing.
+// Says that clients that never commit a reservation pay nothing.
 void print_lapse(const Rule& rule) {
   if (rule.lapse != Rule::Lapse::kRefund) return;
   std::cout << "rule '" << printable(rule.id)

@@ -190,7 +190,7 @@ struct Rule {
   OnFull on_full = OnFull::kAllow;
   // How many holds a key may have at once (weir/holding_store.h); 0: the rule holds nothing.
   std::int64_t holds_max = 0;
-  // What becomes of a hold that nobody commits.
+  // Whether a hold that nobody commits is charged or given back.
   enum class Lapse : std::uint8_t { kCharge, kRefund } lapse = Lapse::kCharge;
   // Which costs count whether or not they fit. kEnvoy: as Envoy's reference service does, which
   // counts before it compares. Under its algorithm, a fixed window, that prolongs no denial. Under

@@ -32,7 +32,7 @@ struct AdminClient {
   void show(const HttpQuestion& question,
             const std::function<std::string(const boost::json::value& said)>& in_words) const;
 
-  // That a change holds on this node alone for now; empty if it need not.
+  // Says that a change holds on this node alone, as Redis is away; else empty.
   std::string reach() const;
 
   [[noreturn]] void fail(const std::string& message) const;

@@ -105,7 +105,7 @@ class Asks final : Engine::Asker {
   // Holds the cost of an ask that has passed (holding_store.h). Nothing: there is no room.
   // REQUIRES: its rule holds units, and so does the engine
   std::optional<HoldToken> hold(std::size_t index, Duration length, Instant now) const;
-  // What is held of the ask's key.
+  // The units that are held next to the counter of the ask's key.
   HoldingStore::Held held(std::size_t index, Instant now) const;
 
  private:

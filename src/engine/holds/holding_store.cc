@@ -190,8 +190,8 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
   return denied_by_holds(decision, 0, *of_key->ends.begin() - now);
 }
 
-// What was decided by the counters alone counts what is held, too: a charge that does not fit next
-// to it is given back. The counters are asked once more, as a commit may have charged them since.
+// The counters alone have decided. Gives back a charge that does not fit next to the holds. Asks
+// the counters once more, as a commit may have charged them since.
 void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) noexcept {
   if (batch.error != StoreError::kNone) return;
   const bool is_joint = batch.operation == Operation::kSpendAll;
