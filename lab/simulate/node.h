@@ -56,7 +56,7 @@ class SimNode {
   // Keys have the names that all nodes know.
   bool is_sharing() const { return !fleet_ || !engine_.awaits_hasher(); }
   const KeyHasher& hasher() const { return engine_.hasher(); }
-  // What a text hashes to under the secret in use: each secret's own.
+  // Tells secrets apart: the hash of an empty text under the secret in use.
   std::uint64_t secret_number() const { return hasher().hash({}, Quota()).low; }
 
   void reload() { pool_.use_rules(compiled()); }

@@ -43,7 +43,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// What nobody has to look at has none.
+// The style of an entry; empty where it needs no attention.
 std::string_view class_of(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kClasses = {
       {{"BROKEN", "broken"},
@@ -57,7 +57,7 @@ std::string_view class_of(std::string_view text) {
   return "else";
 }
 
-// Of the node that "node 1: ..." names; 0: all that is of none.
+// The column of the node that the text names first, as in "node 1: ..."; 0 if it names none.
 std::int64_t column_of(std::string_view text, std::int64_t nodes) {
   constexpr std::string_view kNode = "node ";
   if (!text.starts_with(kNode)) return 0;

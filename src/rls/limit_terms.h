@@ -32,7 +32,7 @@ std::optional<Quota> inline_quota(const AskedDescriptor::RateLimitOverride& limi
 // The unit that is as long as the window; UNKNOWN if there is none. A month has 30 days,
 // a year 365.
 Unit unit_of(Duration window);
-// Of a calendar, the window's own.
+// The same. A window of a calendar has the unit that it is named by.
 Unit unit_of(const Quota& quota);
 
 // Each key and value is preceded by its length, so that no two lists are alike. A view

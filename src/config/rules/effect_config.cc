@@ -37,7 +37,7 @@ void read_bound(const SectionReader& reader, QuotaSpec& spec) {
   }
 }
 
-// What limits take from the section that they stand in, where their own says nothing.
+// The values of an outer section. A limit has them where its own section names none.
 struct Inherited {
   Algorithm algorithm = QuotaSpec().algorithm;
   int week_starts = 0;
@@ -288,7 +288,7 @@ void read_enforcement(const SectionReader& reader, Rule& rule) {
   rule.shadow = rule.enforced_percent == 0;
 }
 
-// What all limits of the rule take from it.
+// The values that the rule gives to all of its limits.
 Inherited inherited_from(const SectionReader& reader) {
   Inherited inherited;
   const auto week_starts = reader.get<std::string>("week_starts");

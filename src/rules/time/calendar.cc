@@ -72,7 +72,7 @@ class Windows {
     return this_month / std::min(day(static_cast<unsigned>(std::max(1, first_day_))), last_day);
   }
 
-  // Of the window that the day is in, or one next to it.
+  // The number of the window that the day is in, or of one next to that window.
   std::int64_t number_near(std::chrono::sys_days date) const {
     const std::chrono::year_month_day parts(date);
     const std::int64_t year = int{parts.year()};

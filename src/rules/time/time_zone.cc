@@ -35,7 +35,7 @@ struct YearlyChange {
   }
 };
 
-// What holds each year after the last change that a zone's file lists.
+// The summer time of a zone in the years after the last change that its file lists.
 struct YearlyRule {
   seconds standard{0};
   seconds summer{0};  // which may be less, as in Dublin

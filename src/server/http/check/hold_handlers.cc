@@ -52,7 +52,7 @@ std::int64_t cost_in(JsonBody& body, std::int64_t least) {
   return static_cast<std::int64_t>(cost);
 }
 
-// What the body reserves. It refers to the body and the rule set.
+// Reads the ask of a reservation, and its length. The ask refers to the body and the rule set.
 std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& ask,
                                     Duration& length) {
   CheckSpec spec{.key = body.text("key"), .rule = body.text("rule"), .cost = cost_in(body, 1)};
