@@ -67,7 +67,7 @@ class HoldingStore final : public Store {
   static constexpr std::size_t kHoldsMax = 65'536;  // of all keys
 
   using Chance = std::function<HashSecret()>;
-  // `inner` answers before its decide() returns, and outlives this.
+  // `inner` outlives this. REQUIRES: inner.answers_at_once()
   explicit HoldingStore(Store& inner, Chance chance = HashSecret::random);
   ~HoldingStore() override;
 

@@ -78,7 +78,7 @@ struct HoldingStore::State {
   void end(Holds::iterator place, std::int64_t cost, Instant now) noexcept;
   bool put_down(const HoldToken& token, Hold hold) noexcept;
   void take_up(const HoldToken& token, const Hold& hold) noexcept;
-  void ask_inner(Batch& batch, Operation operation, Instant now) noexcept;
+  void ask_inner(Batch& batch, Instant now) noexcept;
   Decision charge_inner(Operation operation, Charge charge, std::int64_t cost,
                         Instant now) noexcept;
   Decision drain(const Charge& charge, Instant now) noexcept;
@@ -138,7 +138,7 @@ void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
     }
   } else {
     const std::uint64_t before = changes.load(std::memory_order_acquire);
-    ask_inner(batch, batch.operation, now);
+    ask_inner(batch, now);
     // A hold that came or went meanwhile may be in neither the counter that was asked nor the list.
     const bool is_empty = size.load(std::memory_order_acquire) == 0;  // before it looks at changes
     if (is_empty && changes.load(std::memory_order_acquire) == before) return;
@@ -157,9 +157,8 @@ Decision HoldingStore::decide_one(Operation operation, Charge charge, Instant no
   return decision;
 }
 
-void HoldingStore::State::ask_inner(Batch& batch, Operation operation, Instant now) noexcept {
+void HoldingStore::State::ask_inner(Batch& batch, Instant now) noexcept {
   Batch asked = batch;
-  asked.operation = operation;
   asked.on_done = [](Batch&) noexcept {};
   inner.decide(asked, now);
   batch.error = asked.error;
@@ -168,10 +167,7 @@ void HoldingStore::State::ask_inner(Batch& batch, Operation operation, Instant n
 Decision HoldingStore::State::charge_inner(Operation operation, Charge charge, std::int64_t cost,
                                            Instant now) noexcept {
   charge.cost = cost;
-  Decision decision;
-  Batch batch{.charges = {&charge, 1}, .decisions = {&decision, 1}};
-  ask_inner(batch, operation, now);
-  return decision;
+  return inner.decide_one(operation, charge, now);
 }
 
 void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept {
@@ -249,6 +245,7 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
               .end = now + terms.length,
               .units = terms.estimate,
               .due = terms.is_free ? 0 : terms.estimate};
+    hold.parts.reserve(charges.size());
     for (const Charge& charge : charges) {
       hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
     }
@@ -263,19 +260,22 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
 // False, and nothing is held, without memory.
 bool HoldingStore::State::put_down(const HoldToken& token, Hold hold) noexcept {
   std::size_t counted = 0;
+  auto place = holds.end();
   const bool has_memory = has_memory_for([&] {
-    ends.emplace(hold.end, token);
-    for (const Part& part : hold.parts) {
+    place = holds.emplace(token, std::move(hold)).first;
+    ends.emplace(place->second.end, token);
+    for (const Part& part : place->second.parts) {
       OfKey& of_key = keys[part.key];
-      of_key.ends.insert(hold.end);
-      of_key.units += hold.units;
+      of_key.ends.insert(place->second.end);
+      of_key.units += place->second.units;
       ++counted;
     }
-    holds.emplace(token, hold);
   });
   if (!has_memory) {
-    hold.parts.resize(counted);
-    take_up(token, hold);
+    if (place == holds.end()) return false;
+    place->second.parts.resize(counted);
+    take_up(token, place->second);
+    holds.erase(place);
     std::erase_if(keys, [](const auto& key) { return key.second.ends.empty(); });
     return false;
   }

@@ -99,6 +99,11 @@ void SummingStore::decide(Batch& batch, Instant) noexcept {
   batch.on_done(batch);
 }
 
+Decision SummingStore::decide_one(Operation operation, Charge charge, Instant) noexcept {
+  ++batches;
+  return decide_charge(charge, operation);
+}
+
 bool SummingStore::all_fit(const Batch& batch) {
   return std::all_of(batch.charges.begin(), batch.charges.end(), [&](const Charge& charge) {
     return decide_charge(charge, Operation::kLook).allowed();

@@ -38,6 +38,8 @@ class RateLimitService;
 class SummingStore : public Store {
  public:
   void decide(Batch& batch, Instant now) noexcept override;
+  bool answers_at_once() const noexcept override { return !broken; }
+  Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override;
 
   bool broken = false;
   int batches = 0;

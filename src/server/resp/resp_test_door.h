@@ -30,6 +30,11 @@ class BreakableStore final : public Store {
  public:
   explicit BreakableStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   void decide(Batch& batch, Instant now) noexcept override;
+  bool answers_at_once() const noexcept override { return !broken; }
+  Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override {
+    ++batches;
+    return store_->decide_one(operation, charge, now);
+  }
 
   bool broken = false;
   int batches = 0;
