@@ -76,7 +76,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
     step.counts.add(second);
     step.latency += about.latency;
   }
-  if (!begun_) begun_ = about.end - kSecond;
+  note_begin(about);
   for (const RuleTraffic& one : second.rules) {
     if (one.counts.denied == 0) continue;
     if (runs_.size() <= one.rule) runs_.resize(one.rule + 1);
@@ -87,6 +87,18 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
     }
     run.last = about.end;
   }
+}
+
+// What others denied while this node was alone nobody has told.
+void TrafficHistory::note_begin(const Step& about) {
+  const Instant began = about.end - kSecond;
+  if (about.is_alone) {
+    if (!alone_since_) alone_since_ = began;
+  } else if (const auto since = std::exchange(alone_since_, std::nullopt)) {
+    begun_ = began;
+    for (Run& run : runs_) run.may_be_older |= run.first >= *since;
+  }
+  if (!begun_) begun_ = began;
 }
 
 TrafficHistory::Span TrafficHistory::last(Duration span) const {

@@ -55,7 +55,7 @@ class TrafficHistory {
   struct Run {
     Instant first{};            // when the second of the first one began
     Instant last{};             // when that of the last one ended
-    bool may_be_older = false;  // less than kPause is known of before it
+    bool may_be_older = false;  // less than kPause is known of before it, of all nodes
   };
 
   static constexpr std::size_t kRulesMax = 100;
@@ -79,10 +79,12 @@ class TrafficHistory {
 
  private:
   void add(const TrafficSecond& second, Step about);
+  void note_begin(const Step& about);
 
-  std::optional<Instant> begun_{};   // when the first second in it began
-  std::optional<Instant> newest_{};  // when the last second in it ended
-  LatencyFigures latency_{};         // since then
+  std::optional<Instant> begun_{};        // since then all is known, of this node or the fleet
+  std::optional<Instant> alone_since_{};  // nothing: it is not
+  std::optional<Instant> newest_{};       // when the last second in it ended
+  LatencyFigures latency_{};              // since then
   std::array<Tier, 3> tiers_{{{std::chrono::seconds(1), 600},
                               {std::chrono::seconds(10), 360},
                               {std::chrono::minutes(1), 1'440}}};

@@ -194,5 +194,28 @@ TEST(TrafficHistory, KnowsSinceWhenARuleDenies) {
   EXPECT_FALSE(world.history.run(3)->may_be_older);
 }
 
+TEST(TrafficHistory, DoesNotKnowWhatOthersDeniedWhileItWasAlone) {
+  World world;
+  const auto scope = [&](TrafficSnapshot::Scope next) { world.traffic.scope = next; };
+  scope(TrafficSnapshot::Scope::kFleet);
+  world.seconds(61);
+  world.second({denials(3, 1)});
+  const Instant first = world.end() - 1s;
+  scope(TrafficSnapshot::Scope::kNode);
+  world.seconds(20);
+  world.second({denials(3, 1), denials(4, 1)});
+  EXPECT_FALSE(world.history.run(4)->may_be_older) << "of this node alone";
+  scope(TrafficSnapshot::Scope::kFleet);
+  world.seconds(20);
+  world.second({denials(3, 1), denials(4, 1), denials(5, 1)});
+  EXPECT_EQ(world.history.run(3)->first, first);
+  EXPECT_FALSE(world.history.run(3)->may_be_older) << "it began before";
+  EXPECT_TRUE(world.history.run(4)->may_be_older) << "another may have denied before this node";
+  EXPECT_TRUE(world.history.run(5)->may_be_older) << "and by a rule that denied nobody here";
+  world.seconds(60);
+  world.second({denials(5, 1)});
+  EXPECT_FALSE(world.history.run(5)->may_be_older);
+}
+
 }  // namespace
 }  // namespace weir
