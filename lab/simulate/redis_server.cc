@@ -124,7 +124,11 @@ std::optional<std::int64_t> RedisServer::left(const Charge& charge, const std::s
   call.add(ScriptOperation::kLook, {&charge, 1});
   lab::RedisPeer peer;
   OutputBuffer out;
-  const auto words = script == Script::kLoaded ? call.words_with_text() : call.words();
+  const auto words = call.words();
+  if (script == Script::kLoaded) {
+    words[0] = "EVAL";
+    words[1] = ChargeCall::text();
+  }
   model_->execute(peer, words, machine_.now(), out);
   std::string bytes;
   while (!out.empty()) {

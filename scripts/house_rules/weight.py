@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 54_522),
-    ("laboratory", ("lab/", "bench/"), 14_500),
+    ("server", ("src/", "include/"), 54_552),
+    ("laboratory", ("lab/", "bench/"), 14_504),
     ("console", ("console/",), 5_515),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_526
-TESTS_MAX = 63_421
+TESTS_MAX = 63_442
 
 
 def weigh(tree):

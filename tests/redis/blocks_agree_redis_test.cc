@@ -16,9 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::BlocksWorld;
 
-constexpr std::string_view kScript =
 #include "store/redis/fleet/beat_script.inc"
-    ;
 
 class RealRedis {
  public:
@@ -27,7 +25,7 @@ class RealRedis {
   // With the times of the server, and not of the world, in which little time passes.
   resp::Reply beat(const std::vector<std::string>& words, Instant) {
     const std::string count = std::to_string(words.size());
-    std::vector<std::string_view> all = {"EVAL",   kScript, "1", "weir:{fleet}:blocks",
+    std::vector<std::string_view> all = {"EVAL",   kBeatScript, "1", "weir:{fleet}:blocks",
                                          "blocks", count};
     all.insert(all.end(), words.begin(), words.end());
     return connection_.call(all).at("blocks");

@@ -146,8 +146,12 @@ class RandomCalls {
     quotas_.reserve(ChargeCall::kChargesMax);
     call_.clear();
     for (std::uint32_t batches = 1 + chance_.below(3); batches > 0; --batches) add_batch(now);
-    const auto words = one_in(10) ? call_.words_with_text() : call_.words();
+    const auto words = call_.words();
     Words copy(words.begin(), words.end());
+    if (one_in(10)) {
+      copy[0] = "EVAL";
+      copy[1] = ChargeCall::text();
+    }
     if (one_in(10)) copy[copy.size() - 2] = std::to_string(epoch_us(now));
     if (one_in(200)) copy.back().resize(copy.back().size() - 1);  // too short: the script fails
     return copy;

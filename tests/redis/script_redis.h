@@ -15,8 +15,7 @@ namespace weir::testing {
 
 // So that a call may name it by its hash.
 inline void load_script(RedisConnection& redis) {
-  ChargeCall call("");
-  redis.call({"SCRIPT", "LOAD", call.words_with_text()[1]});
+  redis.call({"SCRIPT", "LOAD", ChargeCall::text()});
 }
 
 class Script {

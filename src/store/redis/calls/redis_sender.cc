@@ -20,11 +20,12 @@ void sort_by_slot(std::vector<Errand>& errands) {
 }  // namespace
 
 // One call of the script, from when it is filled until the last of its errands is answered.
-struct RedisSender::Call final : RedisCall {
-  Call(RedisSender& of, std::string_view prefix) : words(prefix), sender(of) {
+struct RedisSender::Call final : ScriptCall {
+  Call(RedisSender& of, std::string_view prefix)
+      : ScriptCall(of.client_, ChargeCall::text()), words(prefix), sender(of) {
     errands.reserve(ChargeCall::kChargesMax);
   }
-  void replied(const resp::Reply& reply, Instant now) noexcept override {
+  void answered(const resp::Reply& reply, Instant now) noexcept override {
     sender.read(*this, reply, now);
   }
   void failed(RedisFailure why, Instant now) noexcept override { sender.fail(*this, why, {}, now); }
@@ -51,7 +52,7 @@ struct RedisSender::Call final : RedisCall {
   bool decides = false;     // it has a batch
   bool is_patient = false;  // it has a sync
   bool is_judged = false;   // those who did not want to wait longer have given it up
-  enum class Phase : std::uint8_t { kIdle, kOut, kReloading } phase = Phase::kIdle;
+  bool is_out = false;
   Instant asked_at;
   Instant deadline;        // until when Redis may answer
   Instant first_deadline;  // of the errands that still wait and are not patient
@@ -116,7 +117,7 @@ void RedisSender::give_up() {
   };
   for (const auto& call : calls_) client_.forget(*call);
   for (const auto& call : calls_) {
-    if (call->phase != Call::Phase::kIdle) lose_all(std::exchange(call->errands, {}));
+    if (call->is_out) lose_all(std::exchange(call->errands, {}));
   }
   for (auto& lane : lanes_) lose_all(std::exchange(lane, {}));
 }
@@ -217,18 +218,13 @@ RedisSender::Call* RedisSender::idle_call(Lane lane) {
   return call;
 }
 
-// Once more, if Redis did not know the script.
 void RedisSender::send(Call& call, Instant now) {
-  const bool is_again = call.phase == Call::Phase::kReloading;
-  if (!is_again) {
-    if (call.words.charges() == 0) return idle_.push_back(&call);
-    call.phase = Call::Phase::kOut;
-    call.asked_at = now;
-    counts_.calls += call.decides ? 1 : 0;
-    ring_by(call.next_deadline());
-  }
-  const auto words = is_again ? call.words.words_with_text() : call.words.words();
-  const auto refusal = client_.send(words, call.slot, call.deadline, call, now);
+  if (call.words.charges() == 0) return idle_.push_back(&call);
+  call.is_out = true;
+  call.asked_at = now;
+  counts_.calls += call.decides ? 1 : 0;
+  ring_by(call.next_deadline());
+  const auto refusal = call.send(call.words.words(), call.slot, call.deadline, now);
   if (refusal) fail(call, *refusal, client_.state().reason, now);
 }
 
@@ -245,11 +241,6 @@ void RedisSender::probe(Instant now) {
 // ---- answers ----
 
 void RedisSender::read(Call& call, const resp::Reply& reply, Instant now) {
-  if (reply.error_code() == "NOSCRIPT" && call.phase == Call::Phase::kOut) {
-    call.phase = Call::Phase::kReloading;
-    ++counts_.reloads;
-    return send(call, now);
-  }
   if (reply.is_error()) return fail(call, failure_of_error(reply), reply.text(), now);
   ChargeReplies replies(reply);
   if (replies.time() == Instant{}) {
@@ -276,7 +267,8 @@ void RedisSender::fail(Call& call, RedisFailure failure, std::string_view detail
 }
 
 void RedisSender::land(Call& call) {
-  call.phase = Call::Phase::kIdle;
+  call.is_out = false;
+  counts_.reloads += call.was_unknown() ? 1 : 0;
   idle_.push_back(&call);
   if (rest_ != Rest::kNone) departure_->set(Instant{});
   if (idle_.size() < calls_.size() || !lanes_.front().empty()) return;
@@ -323,7 +315,7 @@ void RedisSender::lose_late(Instant now) {
   lose_waiting({RedisFailure::kTimedOut, {}}, now, now);
   for (const Errand& errand : lanes_.front()) ring_by(errand.deadline);
   for (const auto& call : calls_) {
-    if (call->phase == Call::Phase::kIdle) continue;
+    if (!call->is_out) continue;
     if (call->deadline <= now) {
       client_.forget(*call);
       fail(*call, RedisFailure::kTimedOut, {}, now);

@@ -11,9 +11,6 @@
 // nobody's. Syncs wait longer. They go behind the others, and take half of the calls at most: so a
 // master that does not answer them holds up no check.
 //
-// If Redis does not know the script (after a restart or a failover), the same call goes again with
-// the script's text. A script that did not run has charged nothing.
-//
 // Redis is away if there is no connection, or if too many calls in a row have failed
 // (RedisTroubles). While Redis is away, the sender takes no errand and loses those that wait.
 //
@@ -34,7 +31,7 @@
 
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_troubles.h"
-#include "store/redis/client/redis_client.h"
+#include "store/redis/client/script_call.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/store.h"
 

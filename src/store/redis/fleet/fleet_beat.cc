@@ -10,16 +10,15 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kScript =
 #include "store/redis/fleet/beat_script.inc"
-    ;
 
 constexpr std::string_view kSomethingElse = "it answers something else";
 
 }  // namespace
 
 FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
-    : interval_(std::min(options.interval, kIntervalMax)),
+    : ScriptCall(world.client, kBeatScript),
+      interval_(std::min(options.interval, kIntervalMax)),
       world_(world),
       tag_(options.prefix + "{fleet}:"),
       nodes_(options.node),
@@ -94,14 +93,14 @@ void FleetBeat::ask(Instant now) {
     field->say(said_, now);
     said_[count] = std::to_string(said_.size() - count - 1);
   }
-  words_ = {"EVAL", kScript};
+  words_ = {"EVALSHA", kBeatScriptSha};
   words_.insert(words_.end(), said_.begin(), said_.end());
   asked_ = now;
-  is_asking_ = !world_.client.send(words_, cluster_slot(tag_), now + kAnswerMax, *this, now);
+  is_asking_ = !send(words_, cluster_slot(tag_), now + kAnswerMax, now);
 }
 
 // Without memory for what it brings, the next beat brings it.
-void FleetBeat::replied(const resp::Reply& reply, Instant now) noexcept {
+void FleetBeat::answered(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
   if (phase_ == Phase::kLeaving && blocks_.has_said_all()) phase_ = Phase::kGone;
   has_memory_for([&] {

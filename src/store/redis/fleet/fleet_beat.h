@@ -27,7 +27,7 @@
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "proto/reactor.h"
-#include "store/redis/client/redis_client.h"
+#include "store/redis/client/script_call.h"
 #include "store/redis/fleet/about_field.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/busiest_field.h"
@@ -48,7 +48,7 @@ struct FleetTopics {
   std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
 };
 
-class FleetBeat final : RedisCall {
+class FleetBeat final : ScriptCall {
  public:
   // So that a node that is alive beats several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
@@ -85,7 +85,7 @@ class FleetBeat final : RedisCall {
   bool has_told_blocks() const { return blocks_.is_idle(); }
 
  private:
-  void replied(const resp::Reply& reply, Instant now) noexcept override;
+  void answered(const resp::Reply& reply, Instant now) noexcept override;
   void failed(RedisFailure why, Instant now) noexcept override;
 
   bool is_connected() const;

@@ -173,19 +173,12 @@ void ChargeCall::add_return(const Charge& charge, Instant end, std::int64_t sett
   add_charge(charge);
 }
 
-std::span<const std::string_view> ChargeCall::words() {
-  return finish("EVALSHA", kChargeScriptSha);
-}
+std::string_view ChargeCall::text() { return kChargeScript; }
 
-std::span<const std::string_view> ChargeCall::words_with_text() {
-  return finish("EVAL", kChargeScript);
-}
-
-std::span<const std::string_view> ChargeCall::finish(std::string_view command,
-                                                     std::string_view script) {
+std::span<std::string_view> ChargeCall::words() {
   const auto end = std::to_chars(key_count_text_.begin(), key_count_text_.end(), key_count_).ptr;
-  words_[0] = command;
-  words_[1] = script;
+  words_[0] = "EVALSHA";
+  words_[1] = kChargeScriptSha;
   words_[2] = {key_count_text_.data(), static_cast<std::size_t>(end - key_count_text_.data())};
   words_[kWordsBefore + key_count_] = time_;
   words_[kWordsBefore + key_count_ + 1] = batches_;

@@ -103,9 +103,9 @@ class ChargeCall {
   void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
 
   // The command: EVALSHA. Valid until the next call of any method.
-  std::span<const std::string_view> words();
-  // The same as EVAL, with the script's text in place of its hash.
-  std::span<const std::string_view> words_with_text();
+  std::span<std::string_view> words();
+  // Of the script. With it in place of its hash, the command is EVAL.
+  static std::string_view text();
 
   // A test's time in place of Redis's own.
   void set_time(Instant now);
@@ -118,7 +118,6 @@ class ChargeCall {
   std::uint16_t number_of(const Charge& charge);
   void add_header(ScriptOperation operation, std::size_t charges);
   void add_charge(const Charge& charge);
-  std::span<const std::string_view> finish(std::string_view command, std::string_view script);
 
   struct Name {
     KeyHash key;

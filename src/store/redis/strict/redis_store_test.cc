@@ -200,7 +200,7 @@ TEST_F(RedisStoreTest, LoadsTheScriptWhenItIsNotThere) {
   EXPECT_EQ(asked.answers, 0);
   ASSERT_EQ(client_.sent.size(), 1u);
   EXPECT_EQ(client_.sent[0].words[0], "EVAL");
-  EXPECT_EQ(client_.sent[0].words[1], ChargeCall("").words_with_text()[1]);
+  EXPECT_EQ(client_.sent[0].words[1], ChargeCall::text());
   EXPECT_EQ(client_.sent[0].words[3], words[3]);
   EXPECT_EQ(client_.sent[0].words.back(), words.back());
   EXPECT_EQ(client_.sent[0].deadline, kStart + 20ms);
