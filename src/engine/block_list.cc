@@ -32,7 +32,8 @@ bool BlockList::add(Block block, Instant now) {
 
 // A block that is known already goes to nobody, or two nodes would send it to each other for ever.
 // One by hand that has ended on its way is a lift of what was before it.
-void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
+void BlockList::learn(Block block, std::optional<Audience> from, Instant now,
+                      std::string_view teller) {
   shorten(block);
   const std::scoped_lock lock(mutex_);
   book_.expire(now);
@@ -42,7 +43,7 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
   const auto known = book_.known_of(block);
   if (!known.has(block)) {
     auto* const entry = book_.put(block, known, now);
-    if (entry != nullptr) tell(*entry, from);
+    if (entry != nullptr) tell(*entry, from, teller);
     return;
   }
   auto* const same = known.same_as(block);
@@ -50,10 +51,12 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
   if (from && is_same) news_.unmark(*from, same->news);
 }
 
-void BlockList::tell(BlockBook::Entry& entry, std::optional<Audience> except) {
+void BlockList::tell(BlockBook::Entry& entry, std::optional<Audience> except,
+                     std::string_view teller) {
   news_.tell(entry.tag, entry.news, except);
   if (!is_by_hand(entry.block) || entry.block.reason == BlockReason::kEnded) return;
-  acts_.push_back({.block = entry.block, .is_own = !except});
+  acts_.push_back({.block = entry.block});
+  if (except) acts_.back().teller = teller;
   if (acts_.size() > kActsMax) acts_.pop_front();
 }
 

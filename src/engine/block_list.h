@@ -27,6 +27,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -99,14 +100,14 @@ class BlockList {
   // The blocks and lifts that people have made since the last call: the newest, in their order.
   struct Act {
     Block block;
-    bool is_own = true;  // by nobody who has told of it
+    std::optional<std::string> teller{};  // the node, or process, that told of it; nothing: none
   };
   std::deque<Act> take_acts();
   // They have not heard of these, or of anything.
   void tell_again(Audience audience, std::optional<std::span<const Block>> blocks = {});
   // A message of one of these, or of a file: news for the others, if it is newer than what is
-  // known.
-  void learn(Block block, std::optional<Audience> from, Instant now);
+  // known. `teller`: its name; empty: unknown.
+  void learn(Block block, std::optional<Audience> from, Instant now, std::string_view teller = {});
   // Nobody is told, and nothing remembered.
   void forget(std::string_view rule, std::string_view key);
 
@@ -126,7 +127,7 @@ class BlockList {
 
  private:
   bool lift_locked(std::string_view rule, std::string_view key, Instant now);
-  void tell(BlockBook::Entry& entry, std::optional<Audience> except);
+  void tell(BlockBook::Entry& entry, std::optional<Audience> except, std::string_view teller = {});
 
   BlockIndex index_;
   mutable std::mutex mutex_;  // guards what follows, and writing to index_

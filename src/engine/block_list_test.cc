@@ -178,12 +178,12 @@ TEST_F(BlockListTest, PeopleHearOfEachActByAHandInItsOrder) {
   list_.add(block("rule", 1h), kNow);
   list_.add(by_hand("a", 1h), kNow);
   list_.lift("login", "a", kNow + 1us);
-  list_.learn(by_hand("b", 1h), BlockList::Audience::kFleet, kNow + 2us);
+  list_.learn(by_hand("b", 1h), BlockList::Audience::kFleet, kNow + 2us, "web-2");
   const auto acts = list_.take_acts();
   ASSERT_EQ(acts.size(), 3u);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(is_lift(acts[i].block), i == 1);
-    EXPECT_EQ(acts[i].is_own, i < 2);
+    EXPECT_EQ(acts[i].teller, i < 2 ? std::nullopt : std::optional<std::string>("web-2"));
     EXPECT_EQ(acts[i].block.began, kNow + (i == 1 ? 1us : 0us));
   }
 }

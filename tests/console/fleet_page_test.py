@@ -119,7 +119,7 @@ class FleetPage(PageTest):
             ask(second, request("POST", "/admin/blocks", blocked))
             said = page.find("#overview .events", "api: key ").text
             self.assertRegex(said, "api: key [0-9a-f]{16} is blocked for 5m, by carol, "
-                                   "at another node, "
+                                   r"told by web-2 \([0-9a-f]{16}\), "
                                    'because "bots"')
 
     def test_a_node_alone_says_what_a_fleet_takes(self):

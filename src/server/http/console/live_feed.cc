@@ -56,6 +56,12 @@ std::string node_text(const std::string& id, const std::string& title) {
   return title.empty() ? id : title + " (" + id + ")";
 }
 
+std::string node_text(const std::string& id, const std::vector<NodeAbout>& abouts) {
+  if (id.empty()) return "another node";
+  const auto about = std::ranges::find(abouts, id, &NodeAbout::id);
+  return node_text(id, about == abouts.end() ? "" : about->title);
+}
+
 // A start forgets the counters of a node alone; Redis keeps those of a fleet.
 LiveEvent start_event(const LivePicture& picture, Instant started) {
   const bool is_alone = !picture.figures->shared;
@@ -237,7 +243,8 @@ void LiveFeed::note_events(LivePicture& picture) {
 // before anybody here heard of them.
 void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news) {
   const bool is_public = people_ == People::kHidden;
-  for (const auto& [act, is_own] : blocks_.take_acts()) {
+  const auto& shared = picture.figures->shared;
+  for (const auto& [act, teller] : blocks_.take_acts()) {
     if (act.began < view_.info.started) continue;
     std::string text =
         whom(act, *picture.rules, blocks_.hasher(), !is_public && view_.traffic.keeps_key_texts());
@@ -245,7 +252,8 @@ void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& n
     text += is_lift(act) ? " is blocked no more" : " is blocked for " + format_duration(length);
     if (act.rule.empty()) text += ", whatever the rule";
     if (!is_public && !act.by.empty()) text += ", by " + act.by;
-    if (picture.figures->shared) text += is_own ? ", at this node" : ", at another node";
+    if (shared)
+      text += teller ? ", told by " + node_text(*teller, shared->others) : ", at this node";
     if (!is_public) text += reason_of({.why = act.why});
     news.push_back({.at = picture.wall(act.began),
                     .kind = "block",
@@ -274,8 +282,7 @@ void LiveFeed::note_apart(LivePicture& picture, const std::vector<NodeAbout>& ab
     if (is_apart) picture.apart[name] = why_not;
     if (seconds > 0) apart_[name] = seconds;
     if (is_apart == was_apart) continue;
-    const auto about = std::ranges::find(abouts, name, &NodeAbout::id);
-    told[why_not].push_back(node_text(name, about == abouts.end() ? "" : about->title));
+    told[why_not].push_back(node_text(name, abouts));
   }
   for (const auto& [why_not, nodes] : told) {
     const std::string whom = lines(nodes);

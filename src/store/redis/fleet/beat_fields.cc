@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "engine/block_bytes.h"
+#include "observe/node_about.h"
 
 namespace weir {
 namespace {
@@ -169,7 +170,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
       act.until = is_lift(act) ? std::min(act.until, end) : end;
       act.began = now - std::chrono::milliseconds(std::max<std::int64_t>(passed, 0));
       if (!is_lift(act)) act.began = std::min(act.began, end - length);
-      blocks_.learn(std::move(act), kFleet, now);
+      blocks_.learn(std::move(act), kFleet, now, is_printable(entry[1], 64) ? entry[1] : "");
     }
   }
 }
