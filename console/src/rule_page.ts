@@ -158,13 +158,14 @@ export class RulePage {
     this.told = told;
     this.isGone = status === 404;
     if (!ok && !this.isGone) return this.say("bad", problem);
-    const was = this.rule;
+    const was = JSON.stringify(this.rule);
     this.rule = ok ? json.object(body.rule) : undefined;
     this.fleet = body.fleet ?? this.fleet;  // a rule that is gone tells of none
     this.shown.hidden = !ok;
     this.controls.hidden = !ok || body.origin === "envoy";
     if (ok) {
-      if (this.message.classList.contains("bad")) this.say("", "");  // it is over
+      const isOver = was !== JSON.stringify(this.rule) || this.message.classList.contains("bad");
+      if (isOver) this.say("", "");
       return this.show(body);
     }
     fill(this.state, this.isKnown ? badge("gone", "bad") : null);

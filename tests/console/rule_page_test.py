@@ -4,6 +4,7 @@ screenshots in build/console."""
 import contextlib
 import pathlib
 import re
+import signal
 import threading
 import time
 
@@ -182,6 +183,10 @@ class RulePage(PageTest):
             page.click("dialog button.danger")
             self.is_pressed("Enforce")
             self.assertNotIn("enforce", rule_of(server, "some"))
+            page.find("#rule-page .message.good", "until the next reload")
+            server.signal(signal.SIGHUP)
+            page.find("#rule-page .badge", "denies 10 % of keys")
+            self.assertEqual(page.text("#rule-page .message"), "", "it holds no more")
 
     def test_a_rule_outside_its_hours_says_so(self):
         page = self.page
