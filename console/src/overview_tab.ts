@@ -41,7 +41,8 @@ const LATE_S = 4;
 /** Figures and table are drawn together, in the frame after that of the charts. */
 const FRAME_MS = 20;
 const EVENTS_SHOWN = 50;
-const DENYING_SHOWN = 3;
+const DENYING_SHOWN = 3;  // with all that is known of them
+const ALSO_SHOWN = 10;
 const BLOCKS_SHOWN = 3;
 const CAUSES_SHOWN = 3;
 const NOTHING = { ...readHistory({}), hasOthers: true };  // of no rule anything is known
@@ -244,12 +245,11 @@ export class OverviewTab extends Tab {
 
   private showNow(last: Live): void {
     const denying = this.denyingNow();
-    const more = denying.length - DENYING_SHOWN;
     const when = feed.isOld() ? `Denied at ${clock(last.t)}` : "Denied now";
     const level = denying.length > 0 ? "bad" : "";
     renew(this.now, h("section", { class: `card now ${level}` }, h("h2", {}, when), h("ul", {},
       ...denying.slice(0, DENYING_SHOWN).map((rule) => this.denying(rule, last)),
-      more > 0 ? h("li", {}, `and ${plural(more, "more rule")}, in the table below`) : null,
+      denying.length > DENYING_SHOWN ? this.also(denying.slice(DENYING_SHOWN), last) : null,
       this.blocksNow().total > 0 ? this.blocked() : null,
       denying.length === 0 ? h("li", {}, this.nobody()) : null)));
   }
@@ -264,6 +264,15 @@ export class OverviewTab extends Tab {
     h("a", { href: address("keys") }, "Show them"));
   }
 
+  /** "Also export 82 of 88, since 14:03:07 (23 s); and 2 more rules, in the table below" */
+  private also(sums: readonly RuleSum[], { t }: Live): HTMLElement {
+    const more = sums.length - ALSO_SHOWN;
+    return h("li", {}, "Also ", ...sums.slice(0, ALSO_SHOWN).flatMap((sum, at) => [
+      at > 0 ? "; " : "", linked(sum),
+      ` ${count(sum.denied)} of ${count(sum.requests)}${this.sinceWhen(sum, t)}`]),
+    more > 0 ? `; and ${plural(more, "more rule")}, in the table below` : "");
+  }
+
   /** "login denied 63 of 120 requests, 52 %, since 14:03:07 (2 min 5 s), most of all alice" */
   private denying(sum: RuleSum, { t }: Live): HTMLElement {
     const { rule, requests, denied, denyRate } = sum;
@@ -271,9 +280,7 @@ export class OverviewTab extends Tab {
     const when = this.sinceWhen(sum, t);
     const where = when.includes(": ") ? "" : onThisNode();
     return h("li", {},
-      rule === "" ? h("b", {}, "Checks without a rule")
-        : h("a", { href: address("rules", { rule }) }, h("b", {}, rule)),
-      ` denied ${count(denied)} of ${plural(requests ?? 0, "counted request")} in ${
+      linked(sum), ` denied ${count(denied)} of ${plural(requests ?? 0, "counted request")} in ${
         this.timeOf(MINUTE)}, `, h("b", { class: "bad" }, share(denyRate)), when,
       ...whom ? [`; ${where}most of all `, keyOf(whom), where && `, ${
         this.keys.isPart ? "at least " : ""}${plural(Number(whom.times), "time")}`] : [], ". ",
@@ -392,12 +399,22 @@ export class OverviewTab extends Tab {
     this.silentT = silences[silences.length - 1]?.t ?? 0;
   }
 
+  /** Each at its time: some are told late. */
   private addEvents(fresh: readonly TrafficEvent[]): void {
     if (fresh.length === 0) return;
     this.events.querySelector(".empty")?.remove();
-    this.events.prepend(...fresh.map(eventItem));
+    for (const event of [...fresh].reverse()) {
+      const older = [...this.events.children as HTMLCollectionOf<HTMLElement>]
+        .find(({ dataset }) => Number(dataset.t) <= (event.t ?? 0));
+      this.events.insertBefore(eventItem(event), older ?? null);
+    }
     while (this.events.children.length > EVENTS_SHOWN) this.events.lastElementChild!.remove();
   }
+}
+
+function linked({ rule }: RuleSum): HTMLElement {
+  return rule === "" ? h("b", {}, "Checks without a rule")
+    : h("a", { href: address("rules", { rule }) }, h("b", {}, rule));
 }
 
 /** Where figures of a fleet stand next to those of this node. */
@@ -421,6 +438,6 @@ function kindOf({ kind }: TrafficEvent): [string, string] {
 
 function eventItem(event: TrafficEvent): HTMLElement {
   const [name, level] = kindOf(event);
-  return h("li", {}, h("time", {}, clock(event.t)), badge(name, level),
+  return h("li", { "data-t": event.t }, h("time", {}, clock(event.t)), badge(name, level),
     h("span", { class: "what" }, event.rule ? h("b", {}, `${event.rule}: `) : null, event.text));
 }

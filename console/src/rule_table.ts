@@ -139,12 +139,11 @@ function deniedOf({ denied, sum }: Row): Child {
     sum?.shadow ? h("small", {}, `${count(sum.shadow)} would be`) : null);
 }
 
-function denying({ sum }: Row): Child {
+function denying({ sum }: Row): string {
   if (!sum?.since || !sum.last) return "";
   const isNow = sum.last > (feed.last?.fleetT ?? 0) - NOW_S;
-  return h("span", { class: "time" },
-    isNow ? `since ${moment(sum.since)}${sum.isOlder ? " or before" : ""}`
-      : `last at ${moment(sum.last)}`);
+  return isNow ? `since ${moment(sum.since)}${sum.isOlder ? " or before" : ""}`
+    : `last at ${moment(sum.last)}`;
 }
 
 function perSecond({ rule, live }: Row): Child {

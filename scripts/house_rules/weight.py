@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 54_563),
     ("laboratory", ("lab/", "bench/"), 14_504),
-    ("console", ("console/",), 5_515),
+    ("console", ("console/",), 5_527),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_526
-TESTS_MAX = 63_442
+TESTS_MAX = 63_503
 
 
 def weigh(tree):

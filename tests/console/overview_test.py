@@ -24,6 +24,35 @@ MANY = CONFIG + "".join(f"  - {{id: rule-{i}, limit: 1, window: 1h, match: {{pat
 ALICE = "203.0.113.9"
 ROWS = "#overview .rules > section [data-row]"
 
+# The second message has an event that was before the last one of the first.
+POLLED = """
+  window.WebSocket = class {
+    constructor() { setTimeout(() => this.onclose?.(), 0); }
+    close() {}
+  };
+  const real = window.fetch;
+  let polls = 0;
+  let base;
+  window.fetch = async (path, how) => {
+    if (path !== "/console/live.json") return real(path, how);
+    const said = await (await real(path, how)).json();
+    base ??= said.t - 60;
+    const event = (id, t, text) => ({ id, t: base + t, kind: "node", rule: "", text });
+    said.events = [event(1, 0, "first"), event(2, 0.7, "third")];
+    if (++polls > 1) said.events.push(event(3, 0.3, "told late"));
+    return new Response(JSON.stringify(said));
+  };"""
+LONG_WORDS = """
+  const card = document.querySelector("#overview .rules > section");
+  const cell = (column) => card.querySelector(`[data-row=login] [data-column="${column}"]`);
+  cell("Rule").querySelector("b").textContent = "payments_by_customer_of_the_shop_".repeat(2);
+  const denied = cell("Denied").firstChild.appendChild(document.createElement("small"));
+  denied.textContent = "and 1.23 k of this node alone";
+  return ["since 2026-11-28 06:50:27 or before", "last at 2026-11-28 06:50:27"].filter((words) => {
+    cell("Denying").textContent = words;
+    return card.scrollWidth > card.clientWidth;
+  });"""
+
 
 @contextlib.contextmanager
 def traffic(server):
@@ -192,6 +221,38 @@ class Overview(PageTest):
             page.screenshot("overview-zoomed")
             page.click("#overview .spans button", "Zoom out")
             page.wait(lambda _: not page.all("#overview .spans button")[0].is_displayed(), "all")
+
+    def test_events_stand_in_the_order_of_their_times(self):
+        page = self.page
+        with self.server() as server:
+            end = page.before_pages(POLLED)
+            page.open(server.url)
+            page.find("#overview .events li", "told late")
+            said = [each.text.split()[-1] for each in page.all("#overview .events .what")]
+            self.assertEqual(said, ["third", "late", "first"])
+            end()
+
+    def test_no_words_make_the_table_wider_than_its_card(self):
+        page = self.page
+        with self.server() as server:
+            server.check(key="x", rule="login")
+            page.open(server.url)
+            self.cell("login", "Rule")
+            page.width(1440, 900)
+            self.assertEqual(page.run(LONG_WORDS), [])
+
+    def test_all_rules_that_deny_are_on_the_first_screen(self):
+        page = self.page
+        with self.server(MANY) as server:
+            page.open(server.url)
+            with server.connect() as connection:
+                for rule in range(16):
+                    for _ in range(2 + 16 - rule):
+                        connection.check(key="x", rule=f"rule-{rule}")
+            said = page.find("#overview .now", "and 3 more rules, in the table below").text
+            self.assertRegex(said, r"Also rule-3 14 of 15, since \d\d:\d\d:\d\d or before \(")
+            self.assertIn("rule-12 5 of 6, since", said)
+            self.first_screen("#overview .now")
 
     def test_a_thousand_rules_stay_usable(self):
         page = self.page
