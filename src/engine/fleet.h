@@ -15,6 +15,8 @@
 
 namespace weir {
 
+class SharedHolds;
+
 class Fleet {
  public:
   // The store that decides in this mode. It answers on this core, at once or later.
@@ -24,6 +26,9 @@ class Fleet {
   // Decides as mode leased does, at once, if memory knows of every charge, else fails and
   // changes nothing.
   virtual Store& leases_at_hand() = 0;
+
+  // Of the store of mode strict. Null: nothing can be held there.
+  virtual SharedHolds* holds() { return nullptr; }
 
   // The mode of rules and calls that name none.
   virtual Mode default_mode() const = 0;

@@ -255,7 +255,7 @@ class RandomCalls {
   }
 
   Words sensible() {
-    switch (chance_.below(34)) {
+    switch (chance_.below(35)) {
       case 0: return {"GET", key()};
       case 1: return {"SET", key(), value()};
       case 2: return {"set", key(), value(), any_word({"EX", "px", "EXAT", "PXAT"}), number()};
@@ -290,6 +290,7 @@ class RandomCalls {
         return {"XADD", key(), "MAXLEN", any_word({"=", "~", "5"}), number(), id(), "f", "v"};
       case 31: return {"XADD", key(), id(), field(), value()};
       case 32: return {"XRANGE", key(), id(), id(), "COUNT", number()};
+      case 33: return {"ZRANGE", key(), score(), score(), "BYSCORE"};
       default: return {"XLEN", key()};
     }
   }

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "redis/redis_server.h"
 #include "store/redis/script/charge_script.h"
@@ -57,6 +59,29 @@ class Script {
     EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kNone);
     EXPECT_EQ(replies.time(), now);
     return state;
+  }
+  // Next to what is held.
+  Decision decide_held(Operation operation, const Charge& charge, Instant now) {
+    const auto number =
+        static_cast<int>(operation) + static_cast<int>(ScriptOperation::kNextToHolds);
+    return decide(static_cast<ScriptOperation>(number), charge, now);
+  }
+  // What the decisions are, and of the order what comes out.
+  std::vector<Decision> reserve(std::span<const Charge> charges, HoldOrder& order, Instant now) {
+    call.clear();
+    call.add_reserve(charges, order);
+    std::vector<Decision> decisions(charges.size());
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kNone);
+    EXPECT_EQ(replies.read_reserved(order), ChargeFailure::kNone);
+    return decisions;
+  }
+  HoldingStore::Commit commit(std::span<const Charge> charges, CommitOrder order, Instant now) {
+    call.clear();
+    call.add_commit(charges, order);
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read_committed(order), ChargeFailure::kNone);
+    return order.outcome;
   }
   KeyHash fresh_key() { return {++keys_made, 42}; }
   std::string name_of(KeyHash key, std::uint64_t tag = 0) {

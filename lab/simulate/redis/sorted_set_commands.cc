@@ -95,7 +95,29 @@ void do_zcard(CommandCall& call) {
   call.reply.integer(*set == nullptr ? 0 : static_cast<std::int64_t>((*set)->members.size()));
 }
 
+namespace {
+
+// ZRANGE key low high BYSCORE
+void do_zrange_by_score(CommandCall& call) {
+  const auto low = parse_bound(call.word(2));
+  const auto high = parse_bound(call.word(3));
+  if (!low || !high) return call.reply.error("ERR min or max is not a float");
+  const auto set = call.typed<SortedSetValue>(call.word(1));
+  if (!set) return;
+  std::vector<std::string_view> found;
+  if (*set != nullptr) {
+    for (const auto& [score, name] : (*set)->members) {
+      if (is_between(score, *low, *high)) found.push_back(name);
+    }
+  }
+  call.reply.array(found.size());
+  for (const std::string_view name : found) call.reply.bulk(name);
+}
+
+}  // namespace
+
 void do_zrange(CommandCall& call) {
+  if (call.words.size() == 5 && call.word(4) == "BYSCORE") return do_zrange_by_score(call);
   const bool shows_scores = call.words.size() == 5 && call.word(4) == "WITHSCORES";
   if (call.words.size() > 4 && !shows_scores) return call.reply.error("ERR syntax error");
   const auto first = parse_integer(call.word(2));

@@ -21,8 +21,8 @@ namespace {
 constexpr std::int64_t kFailed = 3;
 // The script says when more comes: not where the rest of the reply says so.
 constexpr std::int64_t kHasMore = 32;
-constexpr std::size_t kChargeSize = 47;  // bytes of a packed charge
-constexpr std::size_t kHeaderSizeMax = 50;
+constexpr std::size_t kChargeSize = 47;     // bytes of a packed charge
+constexpr std::size_t kHeaderSizeMax = 50;  // a reservation's, as a lease's
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
 
@@ -173,6 +173,20 @@ void ChargeCall::add_return(const Charge& charge, Instant end, std::int64_t sett
   add_charge(charge);
 }
 
+void ChargeCall::add_reserve(std::span<const Charge> charges, const HoldOrder& order) {
+  add_header(ScriptOperation::kReserve, charges.size());
+  append(batches_, order.token.high, order.token.low, std::int64_t{order.length.count()},
+         order.holds_max, order.due, std::int64_t{order.is_always ? 1 : 0});
+  for (const Charge& charge : charges) add_charge(charge);
+}
+
+void ChargeCall::add_commit(std::span<const Charge> charges, const CommitOrder& order) {
+  add_header(ScriptOperation::kCommit, charges.size());
+  const std::int64_t goes_on = order.work == HoldingStore::Work::kGoesOn ? 1 : 0;
+  append(batches_, order.token.high, order.token.low, epoch_us(order.end), order.cost, goes_on);
+  for (const Charge& charge : charges) add_charge(charge);
+}
+
 std::string_view ChargeCall::text() { return kChargeScript; }
 
 std::span<std::string_view> ChargeCall::words() {
@@ -257,6 +271,30 @@ ChargeFailure ChargeReplies::read_state(const Quota& quota, SyncedState& state) 
     if (number < 0) return ChargeFailure::kMalformed;
   }
   return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::read_status(std::int64_t& status) {
+  const std::int64_t code = next();
+  if ((code & 3) != 0) return failure_of(code);
+  status = code >> 2;
+  return status <= 2 ? ChargeFailure::kNone : ChargeFailure::kMalformed;
+}
+
+ChargeFailure ChargeReplies::read_reserved(HoldOrder& order) {
+  std::int64_t status = 0;
+  const ChargeFailure failure = read_status(status);
+  const std::int64_t end_us = failure == ChargeFailure::kNone ? next() : 0;
+  if (end_us < 0) return ChargeFailure::kMalformed;
+  order.outcome = static_cast<HoldOrder::Outcome>(status);
+  order.end = instant_from_epoch_us(end_us);
+  return failure;
+}
+
+ChargeFailure ChargeReplies::read_committed(CommitOrder& order) {
+  std::int64_t status = 0;
+  const ChargeFailure failure = read_status(status);
+  order.outcome = static_cast<HoldingStore::Commit>(status);
+  return failure;
 }
 
 }  // namespace weir

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/holds/shared_holds.h"
 #include "proto/resp/reply.h"
 #include "weir/decision.h"
 #include "weir/store.h"
@@ -29,7 +30,7 @@ namespace weir {
 // The slot of a cluster that the charge's key is in; whatever the prefix.
 std::uint16_t slot_of(const Charge& charge);
 
-// What a batch may ask of the script: the operations of a Store, and three more.
+// What a batch may ask of the script: the operations of a Store, and more.
 enum class ScriptOperation : std::uint8_t {
   kSpendEach,
   kSpendAll,
@@ -37,9 +38,12 @@ enum class ScriptOperation : std::uint8_t {
   kReset,
   kCharge,
   kDrain,
-  kLease,   // grants units to be spent until the lease ends
-  kSync,    // charges as kCharge does, and returns the state
-  kReturn,  // gives units of a lease back, if it has not ended
+  kLease,    // grants units to be spent until the lease ends
+  kSync,     // charges as kCharge does, and returns the state
+  kReturn,   // gives units of a lease back, if it has not ended
+  kReserve,  // holds.lua, as what follows
+  kCommit,
+  kNextToHolds = 16,  // added to an operation of a Store: what is held of the keys counts
 };
 
 // A lease grants up to each charge's cost: at most `remaining / share`, but what is
@@ -101,6 +105,10 @@ class ChargeCall {
   // and others have been charged in its place. `settled`: of long leases, what comes back and
   // what was spent. REQUIRES: as above, and a negative cost
   void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
+  // Batches of which all charges are of one tag. REQUIRES: as above, and positive costs
+  void add_reserve(std::span<const Charge> charges, const HoldOrder& order);
+  // Only the names of the charges matter.
+  void add_commit(std::span<const Charge> charges, const CommitOrder& order);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<std::string_view> words();
@@ -153,10 +161,15 @@ class ChargeReplies {
   ChargeFailure skip(std::size_t charges);
   ChargeFailure read_lease(const Charge& charge, Lease& lease);
   ChargeFailure read_state(const Quota& quota, SyncedState& state);
+  // After the decisions of a batch that reserves: the outcome and the end.
+  ChargeFailure read_reserved(HoldOrder& order);
+  ChargeFailure read_committed(CommitOrder& order);
 
  private:
   // The next number, at least 0; -1 if there is none.
   std::int64_t next();
+  // A number from 0 to 2, where a decision's code may stand for a failure.
+  ChargeFailure read_status(std::int64_t& status);
   ChargeFailure read_decision(const Charge& charge, Decision& decision);
 
   resp::Reply::Iterator at_;

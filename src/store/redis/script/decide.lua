@@ -421,10 +421,33 @@ local function load_batch(operation, first, count)
   end
 end
 
+-- Of batches that count what is held.
+local held
+local function make_held()
+  local charge = make_charge()
+  -- Charges what a hold has kept, as of another time. Returns what is wrong, if anything.
+  local function charge_as(text, k, as_of)
+    local as_of_now, here = now, batches
+    now, batches = as_of, text
+    local failure = load_key(k, byte(text), 1)
+    if not failure then charge(1) end
+    now, batches = as_of_now, here
+    return failure
+  end
+  return make_holds({
+    reply = reply, put = put, tell = tell, look = look, spend = spend, charge_as = charge_as,
+    load_batch = load_batch, action_of = action_of,
+  })
+end
+
 -- Returns where the next batch begins.
 local function decide_batch(position)
   local operation, count = byte(batches, position, position + 1)
   local terms = position + 2
+  if operation > RETURN then
+    held = held or make_held()
+    return held(operation, count, terms)
+  end
   local first = terms + (TERMS_SIZES[operation] or 0)
   local failure = load_batch(operation, first, count)
   if operation == SPEND_ALL and count == 1 then operation = SPEND_EACH end  -- most of them

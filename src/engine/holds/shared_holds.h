@@ -1,0 +1,52 @@
+// SharedHolds: units that are held in a store that nodes share (weir/holding_store.h), so that any
+// node may commit what another has reserved.
+//
+// Charges of a batch that is held have one tag, so that they are kept in one place.
+//
+// Thread rule: one core. Implemented by store/redis/strict, tested by redis_holds_test.cc there.
+
+#pragma once
+
+#include <cstdint>
+
+#include "weir/holding_store.h"
+#include "weir/store.h"
+
+namespace weir {
+
+struct HoldOrder {
+  HoldToken token;
+  Duration length{0};          // > 0
+  std::int64_t holds_max = 1;  // of one key
+  std::int64_t due = 0;        // units that a lapse charges
+  bool is_always = false;      // holds what does not fit, too
+
+  enum class Outcome : std::uint8_t { kDenied, kHeld, kTooMany };
+  Outcome outcome{};  // out
+  Instant end{};      // out: by the store's clock; no other hold of the keys ends then
+};
+
+struct CommitOrder {
+  HoldToken token;
+  Instant end{};  // HoldOrder::end
+  std::int64_t cost = 0;
+  HoldingStore::Work work = HoldingStore::Work::kIsDone;
+
+  HoldingStore::Commit outcome{};  // out
+};
+
+class SharedHolds {
+ public:
+  // Decides next to what is held of the keys.
+  virtual Store& store() = 0;
+  // As a kSpendAll whose costs are held in place of being charged.
+  // REQUIRES: positive costs; the order outlives the batch
+  virtual void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept = 0;
+  // Of its charges the batch needs only names. REQUIRES: the order outlives the batch
+  virtual void commit(Batch& batch, CommitOrder& order, Instant now) noexcept = 0;
+
+ protected:
+  ~SharedHolds() = default;
+};
+
+}  // namespace weir

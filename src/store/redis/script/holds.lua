@@ -1,0 +1,267 @@
+-- What is held of keys: weir/holding_store.h once more, for Redis; see common.lua.
+--
+-- What a key holds is in a sorted set, KEY:holds, in the same slot of a cluster. Each hold is a
+-- member: its token of 16 bytes, the units it holds, those that a lapse charges, and its charge as
+-- the caller packed it. Its score is its end, which no other hold of the key has. One member more,
+-- the first of all, has the sum in its score: -1 - units.
+--
+-- A batch that counts holds has HOLDS added to its operation. Keys without holds are decided as
+-- ever. A hold that has ended is charged as of its end, before anything else is decided.
+local function make_holds(of)
+  local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
+  local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
+  local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX = 16, 47, 'sum', 256
+  local BUCKET = 3
+  local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 40}
+  local floor, max, min = math.floor, math.max, math.min
+  local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
+  local batches, reply, look, tell, put = ARGV[2], of.reply, of.look, of.tell, of.put
+  local units, first_end, last_end, first_due = {}, {}, {}, {}  -- by the key's number
+
+  local function name_of(k) return KEYS[k] .. ':holds' end
+  local function text_of(number) return string.format('%.0f', number) end
+
+  local function holds_at(k, from, to)
+    local found = redis.call('ZRANGE', name_of(k), from, to, 'WITHSCORES')
+    return found[1], tonumber(found[2])
+  end
+
+  -- Keeps the sum, and asks which holds are the first and the last now.
+  local function write_sum(k, sum)
+    redis.call('ZADD', name_of(k), text_of(-1 - sum), SUM)
+    local first, ends = holds_at(k, 1, 1)
+    if not first then
+      redis.call('ZREMRANGEBYSCORE', name_of(k), '-inf', '+inf')
+      units[k] = 0
+      return
+    end
+    units[k], first_end[k], first_due[k] = sum, ends, unpack_from('<i8', first, 25)
+    last_end[k] = select(2, holds_at(k, -1, -1))
+  end
+
+  local function charge(k, member, cost, as_of)
+    if cost == 0 then return end
+    return of.charge_as(sub(member, 33, 33) .. pack('<I2i8', k, cost) .. sub(member, 44), k, as_of)
+  end
+
+  -- Learns what the key holds. Returns what is wrong, if anything.
+  local function load(k)
+    if units[k] then return end
+    local found = redis.pcall('ZRANGE', name_of(k), 0, 1, 'WITHSCORES')
+    if found.err then return FOREIGN_TYPE end
+    units[k] = 0
+    if #found < 4 then return end
+    local sum, member, ends = -1 - tonumber(found[2]), found[3], tonumber(found[4])
+    for _ = 1, LAPSES_MAX do
+      if not member or ends > now then break end
+      local held, due = unpack_from('<i8i8', member, 17)
+      charge(k, member, due, ends)
+      redis.call('ZREMRANGEBYSCORE', name_of(k), text_of(ends), text_of(ends))
+      sum = sum - held
+      member, ends = holds_at(k, 1, 1)
+    end
+    write_sum(k, sum)
+  end
+
+  -- Until the charge may fit, at least one microsecond. If somebody commits, it may fit sooner.
+  local function wait_of(at, k, cost, limit)
+    local lapse, wanted = first_end[k] - now, cost + units[k]
+    local _, _, _, wait = look(at, min(wanted, limit))
+    if first_due[k] == 0 then
+      wait = wanted > limit and lapse or min(wait, lapse)
+    elseif wanted > limit then
+      wait = max(wait, lapse)
+    end
+    return max(1, wait)
+  end
+
+  -- The denial of a charge that fits, but not next to what is held and, `before` it, spent.
+  local function denied(at, before)
+    local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
+    if units[k] == 0 or cost <= 0 then return end
+    local verdict, left, reset = look(at)
+    left = left - units[k] - (before or 0)
+    if verdict ~= ALLOWED or left >= cost then return end
+    local wait = wait_of(at, k, cost, limit)
+    return DENIED, max(0, left), max(reset, last_end[k] - now), wait, 0, wait
+  end
+
+  -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held.
+  local function lower(from, first, count)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      local code = reply[from]
+      if units[k] > 0 then
+        reply[from] = code - 64 * min(floor(code / 64), units[k])
+        reply[from + 1] = max(reply[from + 1], last_end[k] - now)
+      end
+      from = from + 2 + (code % 4 == DENIED and 1 or 0) + floor(code / 32) % 2
+    end
+  end
+
+  local function act(operation, first, count)
+    local from = #reply + 1
+    of.action_of(operation)(first, count)
+    lower(from, first, count)
+  end
+
+  -- What is left next to what is held goes, if the charge does not fit.
+  local function drain(at)
+    local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
+    local verdict, left, reset = look(at)
+    left = max(0, left - units[k])
+    if units[k] == 0 or cost <= left then return act(DRAIN_EACH, at, 1) end
+    if left > 0 then of.spend(at, left) end
+    local wait = wait_of(at, k, cost, limit)
+    tell(max(DENIED, verdict), 0, max(reset, last_end[k] - now), wait, 0, wait)
+  end
+
+  local function decide_all(first, count)
+    local before, is_denied, told = {}, false, {}
+    for index = 1, count do
+      local at = first + (index - 1) * CHARGE_SIZE
+      local _, k, cost = unpack_from('<I1I2i8', batches, at)
+      told[index] = {denied(at, before[k])}
+      is_denied = is_denied or told[index][1] ~= nil
+      before[k] = (before[k] or 0) + max(0, cost)
+    end
+    if not is_denied then return act(SPEND_ALL, first, count) end
+    for index = 1, count do
+      if told[index][1] then
+        tell(unpack(told[index]))
+      else
+        act(LOOK, first + (index - 1) * CHARGE_SIZE, 1)
+      end
+    end
+  end
+
+  local function decide(operation, first, count)
+    if operation == SPEND_ALL and count > 1 then return decide_all(first, count) end
+    if operation == SPEND_ALL then operation = SPEND_EACH end
+    local may_deny = operation == SPEND_EACH or operation == LOOK
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local denial = may_deny and {denied(at)} or {}
+      if operation == DRAIN_EACH then
+        drain(at)
+      elseif denial[1] then
+        tell(unpack(denial))
+      else
+        act(operation, at, 1)
+      end
+    end
+  end
+
+  -- ---- holds ----
+
+  local function put_down(k, ends, member)
+    redis.call('ZADD', name_of(k), text_of(ends), member)
+    write_sum(k, units[k] + unpack_from('<i8', member, 17))
+  end
+
+  -- What is charged when the last hold ends counts for two windows; in a bucket, until it is full.
+  local function keep_until_charged(at, k)
+    local kind, _, _, limit, window, per_unit, per_us =
+        unpack_from('<I1I2i8i8i8i8i8', batches, at)
+    local length = 2 * window
+    if kind == BUCKET then length = window + 2 * limit * per_unit / per_us end
+    local left_ms = floor((last_end[k] - now + length) / 1000) + 1
+    redis.call('PEXPIRE', name_of(k), text_of(left_ms + (ARGV[1] == '' and 0 or 4503599627370)))
+  end
+
+  local function has_room(k, holds_max)
+    return units[k] == 0 or redis.call('ZCARD', name_of(k)) - 1 < holds_max
+  end
+
+  -- An end of which there is none yet.
+  local function free_end(first, count, ends)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      while redis.call('ZRANGE', name_of(k), text_of(ends), text_of(ends), 'BYSCORE')[1] do
+        ends = ends + 1
+      end
+    end
+    return ends
+  end
+
+  -- Holds the costs if all fit and there is room, or whether or not they fit.
+  local function reserve(first, count, terms)
+    local id = sub(batches, terms, terms + 15)
+    local length, holds_max, due, always = unpack_from('<i8i8i8i8', batches, terms + 16)
+    local fits, is_room = true, true
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      fits = fits and look(at) == ALLOWED and not denied(at)
+      is_room = is_room and has_room(k, holds_max)
+    end
+    local status = (not fits and always == 0) and 0 or is_room and 1 or 2
+    local ends = status == 1 and free_end(first, count, now + length) or 0
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k, cost = unpack_from('<I1I2i8', batches, at)
+      local denial = {denied(at)}
+      if status == 1 then
+        put_down(k, ends, id .. pack('<i8i8', cost, due) .. sub(batches, at, at + CHARGE_SIZE - 1))
+        keep_until_charged(at, k)
+      end
+      if denial[1] then
+        tell(unpack(denial))
+      else
+        act(LOOK, at, 1)
+      end
+    end
+    put(status * 4)
+    put(ends)
+  end
+
+  -- The work has cost so much; so far, if it goes on. Returns what is wrong, if anything.
+  local function commit(k, id, ends, cost, goes_on)
+    local score = text_of(ends)
+    local member = redis.call('ZRANGE', name_of(k), score, score, 'BYSCORE')[1]
+    if not member or sub(member, 1, 16) ~= id then return end
+    local held = unpack_from('<i8', member, 17)
+    local failure = goes_on == 0 and charge(k, member, cost, now)
+    if failure then return failure end
+    redis.call('ZREMRANGEBYSCORE', name_of(k), score, score)
+    if goes_on == 0 then
+      write_sum(k, units[k] - held)
+    else
+      units[k] = units[k] - held
+      put_down(k, ends, id .. pack('<i8i8', max(held, cost), cost) .. sub(member, 33))
+    end
+    return 0
+  end
+
+  local function commit_all(first, count, terms)
+    local CHARGED, NOTED, UNKNOWN = 0, 1, 2
+    local id = sub(batches, terms, terms + 15)
+    local ends, cost, goes_on = unpack_from('<i8i8i8', batches, terms + 16)
+    local status = UNKNOWN
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      local failure = commit(k, id, ends, cost, goes_on)
+      if failure and failure > 0 then return put(failure * 4 + FAILED) end
+      if failure then status = goes_on == 0 and CHARGED or NOTED end
+    end
+    put(status * 4)
+  end
+
+  -- Returns where the next batch begins.
+  return function(operation, count, terms)
+    local first = terms + (TERMS_SIZES[operation] or 0)
+    local plain = operation == RESERVE and LOOK or operation - HOLDS
+    local failure = operation ~= COMMIT and of.load_batch(plain, first, count)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      failure = failure or load(k)
+    end
+    if failure then
+      put(failure * 4 + FAILED)
+    elseif operation == RESERVE then
+      reserve(first, count, terms)
+    elseif operation == COMMIT then
+      commit_all(first, count, terms)
+    else
+      decide(plain, first, count)
+    end
+    return first + count * CHARGE_SIZE
+  end
+end
