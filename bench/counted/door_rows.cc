@@ -87,7 +87,7 @@ struct World : Http2Router {
 
   std::unique_ptr<Store> store = make_memory_store({.max_keys = 16 * kKeys}, kStart);
   std::unique_ptr<Store> logs = make_memory_store(ErrorBar::kLogs, kStart);
-  ErrorBar error_bar{*logs};
+  ErrorBar error_bar{*logs, Instant{}};
   Traffic traffic;
   KeyHasher hasher{HashSecret{}};
   Engine engine{*store, hasher, traffic.add_core()};

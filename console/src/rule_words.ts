@@ -214,7 +214,7 @@ function few(what: string, keys: unknown): string {
 /** Fewer samples say next to nothing. */
 const isKnown = ({ judged }: json.Fields): boolean => (json.number(judged) ?? 0) >= 100;
 
-/** Between which numbers exact logs would have denied, by a sample of keys. */
+/** Between which numbers exact logs would have denied, by a sample of requests. */
 export function exactlyDenied({ requests = 0, denied = 0, shadow = 0 }: Rates,
                               misjudged: json.Fields): readonly [number, number] | undefined {
   const most = json.number(misjudged.share_max);

@@ -75,7 +75,7 @@ void print_bound(const Rule& rule) {
 }
 
 std::string share_of(std::int64_t units, std::int64_t limit) {
-  const auto percent = limit == 0 ? 0 : algo::mul_div_floor(units, 100, limit);
+  const auto percent = limit == 0 ? 0 : algo::mul_div_ceil(units, 100, limit);
   return std::to_string(units) + " (" + std::to_string(percent) + " %)";
 }
 

@@ -106,11 +106,11 @@ class Validate(unittest.TestCase):
          "rule 'a': never over 100 in any 1m, so of a client that always asks 80 pass per 1m, and "
          "of batches of the limit every second one at worst\nFILE: ok, 1 rule\n"),
         ("store: {redis: 'redis://127.0.0.1', mode: leased}\n"
-         "rules: [{id: a, limit: 100, window: 1m}, {id: b, limit: 5, window: 1m, mode: local}]\n",
+         "rules: [{id: a, limit: 100, window: 1m}, {id: b, limit: 300, window: 1m, mode: local}]\n",
          ("--promises", "--nodes", "2"), 0,
          "rule  limit                      mode    over, at most  denied below, at most\n"
          "a     sliding_window 100 per 1m  leased  99 (99 %)      100 (100 %)\n"
-         "b     sliding_window 5 per 1m    local   13 (260 %)     5 (100 %)\n"),
+         "b     sliding_window 300 per 1m  local   898 (300 %)    300 (100 %)\n"),
         ("rules: [{id: a, limit: 5, window: 1m, shadow: true}, {id: b, limit: 5, window: 1m, "
          "enabled: false}, {id: c, limit: 5, window: 1m, enforce: 10%}, {id: d, limit: 5, "
          "window: 1m, overdraft: true}, {id: e, limit: 5, window: 1m, enforce: 0%}]\n",

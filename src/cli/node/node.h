@@ -130,7 +130,7 @@ class Node {
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
   std::unique_ptr<MemoryStore> error_logs_{make_memory_store(ErrorBar::kLogs, clock_.now())};
-  ErrorBar error_bar_{*error_logs_};
+  ErrorBar error_bar_{*error_logs_, clock_.now()};
   std::optional<RecentAsks> recent_asks_;  // none: nothing is remembered
   FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;

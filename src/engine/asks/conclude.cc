@@ -152,35 +152,36 @@ void Conclusion::record(const Item& item) {
       traffic.sample_key({rule.number, outcome, hash, ask.key}, now_);
     }
   }
-  if (ErrorBar* const bar = engine_.error_bar; bar && bar->watches(item.hashes.front())) {
+  ErrorBar* const bar = engine_.error_bar;
+  if (bar != nullptr && bar->watches(item.hashes.front(), answer.quota.window(), now_)) {
     judge(*bar, item);
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now_);
 }
 
-// Of plain requests by one sliding window of this node alone. Whatever else changes the key makes
-// the log begin again.
+// Of plain requests by one sliding window of this node alone. The log knows of nothing else that
+// changes the key.
 [[gnu::noinline]] void Conclusion::judge(ErrorBar& bar, const Item& item) {
   if (item.limits.size() != 1 || item.mode != Mode::kLocal) return;
-  const Quota& quota = item.limits.front();
   const Answer& answer = item.answer;
+  const Quota& quota = answer.quota;
   const bool is_slid = quota.algorithm() == Algorithm::kSlidingWindow || quota.is_never_over();
   if (!is_slid || quota.limit() > ErrorBar::kUnitsMax) return;
   if (operation_ == Operation::kLook) return;
   const KeyHash& key = item.hashes.front();
-  if (!is_hit(operation_) || item.is_apart() || item.ask.cost < 0) return bar.forget(key, now_);
+  if (!is_hit(operation_) || item.is_apart() || item.ask.cost < 0) {
+    return bar.forget(key, quota.window(), now_);
+  }
   const bool is_plain = answer.cause == Answer::Cause::kCounted && item.ask.cost > 0 &&
                         item.ask.cost <= quota.limit() && !item.ask.rule->is_proportional &&
                         !answer.decision.is_store_full;
   if (!is_plain) return;
   const bool was_admitted = !answer.over;
-  bar.judge(
-      {.rule = item.ask.rule->number,
-       .charge = {.key = key, .quota = &quota, .cost = item.ask.cost},
-       .was_admitted = was_admitted,
-       .was_charged = was_admitted && has_charged(),
-       .was_untouched = was_admitted && answer.decision.remaining + item.ask.cost == quota.limit()},
-      now_);
+  bar.judge({.rule = item.ask.rule->number,
+             .charge = {.key = key, .quota = &quota, .cost = item.ask.cost},
+             .was_admitted = was_admitted,
+             .was_charged = was_admitted && has_charged()},
+            now_);
 }
 
 // The answer is that of the block from then on: waiting for the limit alone would be in vain.

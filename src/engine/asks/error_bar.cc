@@ -6,8 +6,9 @@
 namespace weir {
 namespace {
 
-// Few keys are misjudged, so what is drawn of them is far from normally distributed. Three standard
-// errors, and one key more like the worst, hold the truth in 95 of 100 draws (error_bar_test.cc).
+// Few keys ask for most, so what is drawn of them is far from normally distributed. Three standard
+// errors and one more spell hold the truth in 95 of 100 draws (error_bar_test.cc). The spell more
+// is like the worst, or a usual one in which all is misjudged.
 constexpr double kErrors = 3;
 
 Quota exact(const Quota& quota) {
@@ -21,32 +22,62 @@ void ErrorBar::judge(const Judged& judged, Instant now) {
   const Quota quota = exact(*judged.charge.quota);
   Charge charge = judged.charge;
   charge.quota = &quota;
+  const Spell spell = spell_of(charge.key, quota.window(), now);
   const auto lock = std::scoped_lock(mutex_);
-  Watched& watched = place_of(charge.key);
-  if (watched.key != charge.key) {
-    if (now < watched.idle_at) return;
-    logs_.decide_one(Operation::kReset, {.key = watched.key, .quota = &quota}, now);
-    watched = {.key = charge.key, .exact_from = judged.was_untouched ? now : now + quota.window()};
-  }
-  watched.idle_at = now + 2 * quota.window();
-  const std::int64_t part = epoch_us(now) / (quota.window().count() / kParts);
-  if (now >= watched.exact_from && part != watched.part) {
-    watched.part = part;
-    const bool fits = logs_.decide_one(Operation::kLook, charge, now).allowed();
-    const bool is_right = fits == judged.was_admitted;
-    count(tallies_[judged.rule], watched,
-          is_right ? nullptr : (fits ? &Tally::denied_early : &Tally::admitted_over));
-  }
-  if (judged.was_charged) logs_.decide_one(Operation::kCharge, charge, now);
+  Watched* const watched = place_of(charge.key, spell, now);
+  if (watched == nullptr) return;
+  // A charge is denied, as a look is, if it does not fit.
+  const Operation operation = judged.was_charged ? Operation::kCharge : Operation::kLook;
+  const bool fits = logs_.decide_one(operation, charge, now).allowed();
+  if (!watched->is_exact || spell.age < quota.window()) return;
+  const bool is_right = fits == judged.was_admitted;
+  count(tallies_[judged.rule], *watched,
+        is_right ? nullptr : (fits ? &Tally::denied_early : &Tally::admitted_over));
 }
 
-void ErrorBar::forget(const KeyHash& key, Instant now) {
+void ErrorBar::forget(const KeyHash& key, Duration window, Instant now) {
   const auto lock = std::scoped_lock(mutex_);
-  Watched& watched = place_of(key);
-  if (watched.key != key) return;
-  const Quota any;
-  logs_.decide_one(Operation::kReset, {.key = key, .quota = &any}, now);
-  watched = {};
+  Watched* const watched = place_of(key, spell_of(key, window, now), now);
+  if (watched != nullptr) watched->is_exact = false;
+}
+
+// Null if so many keys ask that this spell is left out.
+ErrorBar::Watched* ErrorBar::place_of(const KeyHash& key, const Spell& spell, Instant now) {
+  auto place = watched_.find(key);
+  if (place == watched_.end() && ++strangers_ % (kKeysMax / 2) == 0) make_room(now);
+  if (spell.number % share_ != 0) return nullptr;
+  if (place == watched_.end()) place = watched_.emplace(key, Watched{}).first;
+  Watched& watched = place->second;
+  if (watched.ends <= now || watched.spell != spell.number) {
+    const Instant begins = now - spell.age;
+    watched = {
+        .spell = spell.number, .ends = begins + spell.length, .is_exact = begins >= exact_from_};
+  }
+  return &watched;
+}
+
+// Half of the places are free then, for as many strangers. Who has to go is a matter of hashes, so
+// what stays is as random as it was.
+void ErrorBar::make_room(Instant now) {
+  erase([&](const Watched& watched) { return watched.ends <= now; }, now);
+  if (watched_.size() < kKeysMax / 8 && share_ > kShare) {
+    share_ /= 2;
+    exact_from_ = now;
+  }
+  while (watched_.size() > kKeysMax / 2) {
+    share_ *= 2;
+    erase([&](const Watched& watched) { return watched.spell % share_ != 0; }, now);
+  }
+}
+
+template <typename Goes>
+void ErrorBar::erase(Goes goes, Instant now) {
+  std::erase_if(watched_, [&](const auto& entry) {
+    if (!goes(entry.second)) return false;
+    const Quota any;
+    logs_.decide_one(Operation::kReset, {.key = entry.first, .quota = &any}, now);
+    return true;
+  });
 }
 
 // `kind`: null if it was judged rightly.
@@ -58,6 +89,7 @@ void ErrorBar::count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind)
     tally.misjudged_squared += sign * misjudged * misjudged;
     tally.both += sign * requests * misjudged;
   };
+  if (watched.requests == 0) ++tally.spells;
   add(-1);
   ++watched.requests;
   ++tally.requests;
@@ -70,6 +102,7 @@ void ErrorBar::count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind)
 }
 
 ErrorBar::Tally& ErrorBar::Tally::operator+=(const Tally& other) {
+  spells += other.spells;
   requests += other.requests;
   denied_early += other.denied_early;
   admitted_over += other.admitted_over;
@@ -84,7 +117,8 @@ ErrorBar::Estimate ErrorBar::Tally::estimate() const {
   if (requests == 0) return {.share = 0, .least = 0, .most = 1};
   const auto all = static_cast<double>(requests);
   const double share = static_cast<double>(denied_early + admitted_over) / all;
-  const auto worst = static_cast<double>(std::max<std::uint64_t>(1, most_misjudged));
+  const double usual = all / static_cast<double>(spells);
+  const double worst = std::max(usual, static_cast<double>(most_misjudged));
   const double squares = misjudged_squared - 2 * share * both + share * share * requests_squared;
   const double error = kErrors * std::sqrt(std::max(0.0, squares) + worst * worst) / all;
   return {

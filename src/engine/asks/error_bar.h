@@ -1,14 +1,15 @@
 // ErrorBar: how often sliding windows misjudge, counted while they decide.
 //
-// One key in kShare has an exact log next to its counters: the sliding_log of a small store of its
-// own, charged with what was admitted. A request is misjudged if it was denied though the log has
-// room for it, or admitted though the log has none. A key is judged from when its log is exact: at
-// once if its counters held nothing, else after a window.
+// A key is watched in spells: one in kShare of them, each of two to four windows. In a spell an
+// exact log runs next to its counters: the sliding_log of a small store of its own, charged with
+// what was admitted. A request is misjudged if it was denied though the log has room for it, or
+// admitted though the log has none. From when the spell is a window old the log is exact, and each
+// request is judged.
 //
-// The first request of a key in each sixteenth of a window is judged. Else a few keys that hammer
-// would be all that counts. Keys are drawn by their hashes, so the share that is misjudged is a
-// ratio of two sums over drawn keys. How much the keys differ says how far it may be off (Cochran,
-// Sampling Techniques, 6.4).
+// Spells begin by the hash of the key and the clock, whatever the key does. So what is judged is a
+// random share of all requests, and the few keys that ask for most are watched in their turn. The
+// share that is misjudged is a ratio of two sums over spells. How much the spells differ says how
+// far it may be off (Cochran, Sampling Techniques, 6.4).
 //
 // Rules in mode local with one sliding_window of at most kUnitsMax are watched. Of others, other
 // nodes have seen requests, too.
@@ -17,7 +18,7 @@
 
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -33,46 +34,63 @@ namespace weir {
 
 class ErrorBar {
  public:
-  static constexpr std::uint64_t kShare = 32;
-  static constexpr std::int64_t kParts = 16;  // of a window
+  static constexpr std::uint64_t kShare = 128;
   static constexpr std::int64_t kUnitsMax = 1'000;
-  static constexpr std::size_t kKeysMax = 1'024;  // watched at once; no others until one is idle
-  // The store of the logs takes 16 MB when each of them is full.
-  static constexpr MemoryStoreOptions kLogs = {
-      .max_keys = kKeysMax, .max_wide_keys = kKeysMax, .log_entries_max = kKeysMax * kKeysMax};
+  // Watched at once; if there are more, fewer spells.
+  static constexpr std::size_t kKeysMax = 1'024;
+  // Twice as many places, as a store that is nearly full may have none for a key. It takes 16 MB
+  // when each log is full.
+  static constexpr MemoryStoreOptions kLogs = {.max_keys = 2 * kKeysMax,
+                                               .max_wide_keys = 2 * kKeysMax,
+                                               .log_entries_max = kKeysMax * kKeysMax};
 
-  // `logs` has nothing else in it, and must outlive this.
-  explicit ErrorBar(Store& logs) : logs_(logs) {}
+  // `logs` has nothing else in it, and must outlive this. A spell that began before `start` is not
+  // judged.
+  ErrorBar(Store& logs, Instant start) : logs_(logs), exact_from_(start) {}
 
-  static bool watches(const KeyHash& key) { return (key.low >> 40) % kShare == 0; }
+  struct Spell {
+    std::uint64_t number = 0;
+    Duration age{};
+    Duration length{};
+  };
+  static Spell spell_of(const KeyHash& key, Duration window, Instant now) {
+    const auto bits = 65 - std::countl_zero(static_cast<std::uint64_t>(window.count()) | 1);
+    const std::uint64_t at = static_cast<std::uint64_t>(epoch_us(now)) + key.high;
+    const std::uint64_t length = std::uint64_t{1} << bits;
+    return {at >> bits, Duration(at & (length - 1)), Duration(length)};
+  }
+  static bool watches(const KeyHash& key, Duration window, Instant now) {
+    return spell_of(key, window, now).number % kShare == 0;
+  }
 
-  // A request as it was decided. REQUIRES: watches(charge.key), charge.cost > 0
+  // A request as it was decided. REQUIRES: watches(charge.key, its window, now), charge.cost > 0
   struct Judged {
     RuleNumber rule;
     Charge charge;
     bool was_admitted;
-    bool was_charged;    // not if another rule denied the request
-    bool was_untouched;  // its counters held nothing before
+    bool was_charged;  // not if another rule denied the request
   };
   void judge(const Judged& judged, Instant now);
-  // The key was changed by something else, such as a reset.
-  void forget(const KeyHash& key, Instant now);
+  // The key was changed by something else, such as a reset: the rest of its spell is not judged.
+  // REQUIRES: as for judge()
+  void forget(const KeyHash& key, Duration window, Instant now);
 
   struct Estimate {
     double share = 0;  // of all requests
     double least = 0;  // the bounds hold with a confidence of 95 %
     double most = 0;
   };
-  // Of drawn keys.
+  // Of what was judged.
   struct Tally {
+    std::uint64_t spells = 0;
     std::uint64_t requests = 0;
     std::uint64_t denied_early = 0;
     std::uint64_t admitted_over = 0;
-    // Sums over keys of products of their requests and how many of these were misjudged.
+    // Sums over spells of products of their requests and how many of these were misjudged.
     double requests_squared = 0;
     double misjudged_squared = 0;
     double both = 0;
-    std::uint64_t most_misjudged = 0;  // of a key
+    std::uint64_t most_misjudged = 0;  // in a spell
 
     Tally& operator+=(const Tally& other);
     Estimate estimate() const;
@@ -82,20 +100,28 @@ class ErrorBar {
 
  private:
   struct Watched {
-    KeyHash key{};
-    Instant exact_from{};
-    Instant idle_at{};
-    std::int64_t part = 0;  // in which it was judged last
+    std::uint64_t spell = 0;
+    Instant ends{};
+    bool is_exact = true;
     std::uint64_t requests = 0;
     std::uint64_t misjudged = 0;
   };
+  struct Hash {
+    std::size_t operator()(const KeyHash& key) const { return key.low; }
+  };
 
-  Watched& place_of(const KeyHash& key) { return watched_[(key.low >> 46) % kKeysMax]; }
+  Watched* place_of(const KeyHash& key, const Spell& spell, Instant now);
+  void make_room(Instant now);
+  template <typename Goes>
+  void erase(Goes goes, Instant now);
   void count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind);
 
   Store& logs_;
-  mutable std::mutex mutex_;  // guards what follows, and the logs
-  std::array<Watched, kKeysMax> watched_{};
+  mutable std::mutex mutex_;      // guards what follows, and the logs
+  std::uint64_t strangers_ = 0;   // requests of keys that had no place
+  std::uint64_t share_ = kShare;  // a multiple of it, while more keys ask than have a place
+  Instant exact_from_;            // what spells that began before have missed, nobody knows
+  std::unordered_map<KeyHash, Watched, Hash> watched_;
   std::unordered_map<RuleNumber, Tally> tallies_;
 };
 

@@ -140,7 +140,7 @@ class TestDoor {
   TrafficEvents events;
   UnusualRules unusual;
   Reloads reloads{kStart};
-  ErrorBar error_bar{store};  // its logs do sums, too
+  ErrorBar error_bar{store, Instant{}};  // its logs do sums, too
   const NodeView view;
   LiveFeed live{view, events, desk, blocks};
   LiveConsoles consoles;

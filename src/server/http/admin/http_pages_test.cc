@@ -150,10 +150,12 @@ TEST(HttpPages, TellHowMuchIsMisjudged) {
   TestDoor door({.rules = {{.id = "r", .quota = quota}}, .access = {}});
   EXPECT_EQ(door.ask(get("/metrics?format=prometheus")).body.find("\nweir_judged_total"),
             std::string::npos);
-  const Charge charge{.key = {.high = 1, .low = 0}, .quota = &quota, .cost = 1};
+  // Its spell begins a minute ago.
+  const KeyHash key{.high = 0 - static_cast<std::uint64_t>(epoch_us(door.now - 1min))};
+  const Charge charge{.key = key, .quota = &quota, .cost = 1};
   const RuleNumber rule = door.rules->find("r")->number;
-  door.error_bar.judge({rule, charge, false, false, false}, door.now - 1min);
-  door.error_bar.judge({rule, charge, false, false, false}, door.now);
+  door.error_bar.judge({rule, charge, false, false}, door.now - 1min);
+  door.error_bar.judge({rule, charge, false, false}, door.now);
   const std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("\nweir_judged_total{rule=\"r\"} 1\n"), std::string::npos);
   EXPECT_NE(text.find("{rule=\"r\",kind=\"denied_early\"} 1\n"), std::string::npos) << text;

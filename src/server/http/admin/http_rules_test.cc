@@ -67,12 +67,15 @@ TEST(HttpRules, SayWhereNoNumberBoundsThem) {
 TEST(HttpRules, SayHowMuchIsMisjudged) {
   const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
   TestDoor door({.rules = {{.id = "login", .quota = quota}}});
-  const Charge charge{.key = {.high = 1, .low = 0}, .quota = &quota, .cost = 1};
+  // Its spell begins a minute ago.
+  const KeyHash key{
+      .high = 0 - static_cast<std::uint64_t>(epoch_us(door.now - std::chrono::minutes(1)))};
+  const Charge charge{.key = key, .quota = &quota, .cost = 1};
   const RuleNumber rule = door.rules->find("login")->number;
   door.engine.error_bar = &door.error_bar;
   for (const auto ago : {std::chrono::minutes(1), std::chrono::minutes(0)}) {
     EXPECT_EQ(door.ask(get(kPath)).body.find("misjudged"), std::string::npos);
-    door.error_bar.judge({rule, charge, false, false, false}, door.now - ago);
+    door.error_bar.judge({rule, charge, false, false}, door.now - ago);
   }
   EXPECT_NE(door.ask(get(kPath)).body.find(R"("misjudged":{"judged":1,"denied_early":1,)"),
             std::string::npos);

@@ -203,9 +203,8 @@ constexpr Metric kRows[] = {
      .samples = read_rule_unusual,
      .labels = {{{"rule"}}}},
     {.name = "weir_judged_total",
-     .help =
-         "Requests of one key in 32 of each rule with a sliding_window in mode local, at most 16 "
-         "in a window, which an exact log has judged.",
+     .help = "Requests of each rule with a sliding_window in mode local which an exact log has "
+             "judged: about one in 200.",
      .samples = read_judged<add_judged>,
      .labels = {{{"rule"}}}},
     {.name = "weir_misjudged_total",
