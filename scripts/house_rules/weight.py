@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 54_685),
+    ("server", ("src/", "include/"), 54_702),
     ("laboratory", ("lab/", "bench/"), 14_522),
     ("console", ("console/",), 5_527),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_771
-TESTS_MAX = 63_761
+TESTS_MAX = 63_838
 
 
 def weigh(tree):

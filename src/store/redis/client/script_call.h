@@ -2,7 +2,7 @@
 // restart or a failover, has done nothing: the same call goes again, with the text.
 //
 // Thread rule: the core of its client. Tested by src/store/redis/strict/redis_store_test.cc and
-// src/store/redis/fleet/redis_fleet_test.cc.
+// src/store/redis/fleet/fleet_beat_test.cc.
 
 #pragma once
 

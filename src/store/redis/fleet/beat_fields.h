@@ -46,9 +46,11 @@ class BeatField {
   // The name of its function in beat.lua, and the end of its key's name.
   virtual std::string_view name() const = 0;
 
-  // When it next has something to say: beats before that do without it, and one is sent then.
-  // Without such a time it is in every beat.
+  // When it next has something to say: beats before that do without it, and one is sent then, or
+  // when it is the node's turn. Without such a time it is in every beat.
   virtual std::optional<Instant> due() const { return std::nullopt; }
+  // What it has to say counts soon after that only.
+  virtual bool is_urgent() const { return false; }
 
   // Appends its words, as beat.lua wants them.
   virtual void say(std::vector<std::string>& words, Instant now) = 0;

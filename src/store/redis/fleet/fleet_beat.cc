@@ -12,6 +12,9 @@ namespace {
 
 #include "store/redis/fleet/beat_script.inc"
 
+// Of a second, if beats take turns for that long: what is urgent is said before it ends.
+constexpr double kUrgentPart = 0.75;
+
 constexpr std::string_view kSomethingElse = "it answers something else";
 
 }  // namespace
@@ -21,6 +24,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       interval_(std::min(options.interval, kIntervalMax)),
       world_(world),
       tag_(options.prefix + "{fleet}:"),
+      place_(crc16(options.node) / 65536.0),
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.topics.blocks, options.blocks_read),
@@ -40,11 +44,24 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
 
 FleetBeat::~FleetBeat() { world_.client.forget(*this); }
 
+// How long it takes until each node has had one.
+Duration FleetBeat::turns() const {
+  return kTurn * std::min<std::int64_t>(world_.state.live_nodes(), kIntervalMax / kTurn);
+}
+
+// Clocks of all nodes end their seconds together: they do not speak of them all at once.
+std::optional<Instant> FleetBeat::due(const BeatField& field) const {
+  const auto due = field.due();
+  if (!due) return due;
+  if (!field.is_urgent()) return std::max(*due, asked_ + turns());
+  return *due + std::chrono::duration_cast<Duration>(turns() * place_ * kUrgentPart);
+}
+
 // After the interval, or when a field is due before.
 Instant FleetBeat::next_beat(Instant now) const {
-  Instant next = now + interval_;
+  Instant next = now + std::max(interval_, turns());
   for (const BeatField* const field : fields_) {
-    const auto due = field->due();
+    const auto due = this->due(*field);
     if (due > now) next = std::min(next, *due);
   }
   return next;
@@ -52,8 +69,8 @@ Instant FleetBeat::next_beat(Instant now) const {
 
 // Something could not wait for the answer, or did not fit.
 bool FleetBeat::has_more(Instant now) const {
-  return std::ranges::any_of(fields_, [now](const BeatField* field) {
-    const auto due = field->due();
+  return std::ranges::any_of(fields_, [this, now](const BeatField* field) {
+    const auto due = this->due(*field);
     return field->has_more() || (due && *due <= now);
   });
 }
@@ -83,7 +100,7 @@ void FleetBeat::ask(Instant now) {
   world_.listener.about_to_beat(now);
   std::vector<BeatField*> saying;
   std::ranges::copy_if(fields_, std::back_inserter(saying),
-                       [now](const BeatField* field) { return field->due().value_or(now) <= now; });
+                       [&](const BeatField* field) { return due(*field).value_or(now) <= now; });
   said_ = {std::to_string(saying.size())};
   for (const BeatField* const field : saying) said_.push_back(tag_ + std::string(field->name()));
   for (BeatField* const field : saying) {

@@ -10,7 +10,8 @@
 // If a beat cannot take all, the rest follows at once. A Redis that has lost what it had gets the
 // secret from the node that comes first, or an older one later, and the blocks from all.
 //
-// Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
+// Thread rule: one core of the node. Tested by fleet_beat_test.cc, redis_fleet_test.cc and
+// tests/e2e.
 
 #pragma once
 
@@ -53,6 +54,9 @@ class FleetBeat final : ScriptCall {
   // So that a node that is alive beats several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
+  // Of each node in a large fleet: all together beat 2,000 times a second, or each every
+  // kIntervalMax.
+  static constexpr Duration kTurn = std::chrono::microseconds(500);
 
   struct Options {
     std::string prefix;
@@ -89,6 +93,8 @@ class FleetBeat final : ScriptCall {
   void failed(RedisFailure why, Instant now) noexcept override;
 
   bool is_connected() const;
+  Duration turns() const;
+  std::optional<Instant> due(const BeatField& field) const;
   Instant next_beat(Instant now) const;
   bool has_more(Instant now) const;
   void beat(Instant now);
@@ -100,6 +106,7 @@ class FleetBeat final : ScriptCall {
   const Duration interval_;
   const World world_;
   const std::string tag_;  // of all keys: the prefix and {fleet}
+  const double place_;     // of its turn among those of all nodes, from 0 to 1
   NodesField nodes_;
   SecretField secret_;
   BlocksField blocks_;

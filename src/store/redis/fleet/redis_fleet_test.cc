@@ -267,28 +267,6 @@ TEST_F(RedisFleetTest, BeatsOftenEnoughToBeAliveHoweverSeldomItSyncs) {
   EXPECT_GE(beats, 4);
 }
 
-// Each beat carried 13.8 KB of script, which Redis hashed.
-TEST_F(RedisFleetTest, SendsItsScriptOnlyToARedisThatDoesNotKnowIt) {
-  join();
-  block("mine");
-  reactor_.advance(100ms);
-  const std::string by_hash = server_->hear();
-  EXPECT_EQ(by_hash.find("redis.call"), std::string::npos);
-  server_->say({"-NOSCRIPT No matching script. Please use EVAL."});
-  const std::string by_text = server_->hear();
-  EXPECT_NE(by_text.find("redis.call"), std::string::npos);
-  const std::size_t words = by_hash.find("weir:{fleet}:nodes");
-  EXPECT_TRUE(by_text.ends_with(by_hash.substr(words)));
-  answer_beat(2);
-  EXPECT_EQ(fleet_->live_nodes(), 2);
-  reactor_.advance(100ms);
-  EXPECT_EQ(server_->hear().find("redis.call"), std::string::npos);
-  for (int answer = 0; answer < 2; ++answer) server_->say({"-NOSCRIPT"});
-  server_->hear();
-  ASSERT_FALSE(listener_.said.empty());
-  EXPECT_NE(listener_.said.back().find("NOSCRIPT"), std::string::npos);
-}
-
 TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
   join();
   block("mine");

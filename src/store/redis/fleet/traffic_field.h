@@ -77,6 +77,7 @@ class TrafficField final : public BeatField {
 
   std::string_view name() const override { return "traffic"; }
   std::optional<Instant> due() const override;
+  bool is_urgent() const override { return true; }
   void say(std::vector<std::string>& words, Instant now) override;
   // Never complains: a beat does its other work all the same.
   std::string hear(const resp::Reply& told, Instant now) override;
