@@ -104,7 +104,7 @@ export class FleetTab extends Tab {
 
   /** What is wrong, and what to do. */
   private trouble(node: NodeLine): HTMLElement | null {
-    const { name, gone, degraded, apart, since } = node;
+    const { name, gone, degraded, apart, since, clockAhead: ahead } = node;
     if (gone === false) {
       return h("p", { class: "note" }, feed.last?.redis?.state === "down"
         ? "Redis is away: nobody knows how it is."
@@ -112,8 +112,12 @@ export class FleetTab extends Tab {
     }
     if (gone !== true) {
       const ago = since ? `, for ${span((feed.last?.t ?? since) - since)}` : "";
-      const why = degraded ? degraded + ago : apart && `Changes by hand do not reach it: ${apart}.`;
-      return why ? h("p", { class: "problem" }, why) : null;
+      const how = ahead && `${span(Math.abs(ahead))} ${ahead > 0 ? "ahead of" : "behind"} Redis's`;
+      const whys = [degraded && degraded + ago,
+        apart && `Changes by hand do not reach it: ${apart}.`,
+        how && `It finds its clock ${how}. Its page and the hours of its rules go by its clock.`,
+      ].filter(Boolean);
+      return h("div", {}, ...whys.map((why) => h("p", { class: "problem" }, why)));
     }
     return h("div", {}, h("p", { class: "problem" }, "It died, or does not reach Redis."),
       button("Dismiss", () => this.dismiss(name),
@@ -173,6 +177,7 @@ function stateOf(node: NodeLine): { rank: number; level: Level; word: string } {
   if (node.degraded) return { rank: 4, level: "bad", word: "degraded" };
   if (node.gone === false) return { rank: 3, level: "warn", word: "not heard" };
   if (node.apart) return { rank: 2, level: "warn", word: "other rules" };
+  if (node.clockAhead) return { rank: 2, level: "warn", word: "other clock" };
   if (feed.isOld()) return { rank: 1, level: "warn", word: "not known" };  // the page is silent
   return (ageOf(node) ?? 0) > SILENT_S ? { rank: 1, level: "warn", word: "silent" }
     : { rank: 0, level: "good", word: "healthy" };

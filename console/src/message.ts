@@ -134,6 +134,8 @@ function readNode(from: json.Fields) {
     gone: typeof from.gone === "boolean" ? from.gone : undefined,
     /** How long Redis takes to answer it. */
     redisS: redisMs === undefined ? undefined : redisMs / 1000,
+    /** Of Redis's clock, in seconds, as the node itself finds; undefined: about none. */
+    clockAhead: json.number(from.clock_ahead),
   }];
 }
 

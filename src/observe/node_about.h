@@ -32,6 +32,8 @@ struct NodeAbout {
   Duration beat{0};                       // how long Redis takes to answer one; 0: unknown
   std::string degraded{};                 // why, one sentence without its stop; empty: it is well
   Instant since{};                        // it is degraded, or well
+  // How far its wall clock is ahead of Redis's, as it finds itself; 0: it does not know, or say.
+  Duration clock_lead{0};
 };
 
 inline bool is_printable(std::string_view text, std::size_t size_max) {

@@ -32,13 +32,15 @@ std::string title_of(const Settings& settings) {
 
 NodeAbout about_node(const Settings& settings, const Server& server,
                      const std::optional<SharedStoreFigures>& shared,
-                     const Reloads::Figures& reload) {
+                     const Reloads::Figures& reload, const Clocks& clocks) {
   NodeAbout about{.title = title_of(settings),
                   .address = console_address(settings, server),
                   .version = std::string(kVersion),
                   .mode = "local",
                   .memory = resident_memory()};
   if (shared) add_shared(about, *shared);
+  const bool is_heard = clocks.traffic->scope == TrafficSnapshot::Scope::kFleet;
+  if (is_heard) about.clock_lead = clocks.wall_lead - clocks.traffic->lead;
   if (!reload.succeeded && about.degraded.empty()) {
     about.degraded = "its new configuration was refused, and the one before is in force";
     about.since = reload.first_failure;

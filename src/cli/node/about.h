@@ -4,22 +4,31 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/node/settings.h"
 #include "net/server.h"
 #include "observe/node_about.h"
+#include "observe/recent_traffic.h"
 #include "observe/shared_store.h"
 #include "server/http/node_view.h"
+#include "weir/time.h"
 
 namespace weir {
 
 // The name that people know the node by.
 std::string title_of(const Settings& settings);
 
+// What tells how far the node's wall clock is ahead of Redis's, while the fleet is heard.
+struct Clocks {
+  std::shared_ptr<const TrafficSnapshot> traffic;
+  Duration wall_lead{0};  // of the wall clock over ours
+};
+
 NodeAbout about_node(const Settings& settings, const Server& server,
                      const std::optional<SharedStoreFigures>& shared,
-                     const Reloads::Figures& reload);
+                     const Reloads::Figures& reload, const Clocks& clocks);
 
 }  // namespace weir

@@ -111,7 +111,10 @@ class Node {
   std::optional<SharedStoreFigures> shared() const {
     return settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt;
   }
-  NodeAbout about() const { return about_node(settings_, *server_, shared(), reloads_.figures()); }
+  NodeAbout about() const {
+    return about_node(settings_, *server_, shared(), reloads_.figures(),
+                      {.traffic = recent_traffic_.snapshot(), .wall_lead = wall_lead()});
+  }
   NodeFigures figures();
   void log_shed(std::size_t count);
   void log_denials(Instant now) const;

@@ -11,7 +11,8 @@ namespace weir {
 namespace {
 
 constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
-constexpr std::size_t kRulesCountedMax = 1'000;  // a microsecond each
+constexpr std::size_t kRulesCountedMax = 1'000;             // a microsecond each
+constexpr Duration kClocksApart = std::chrono::seconds(2);  // trips explain less
 
 double share(const TrafficCounts& counts) {
   return counts.requests == 0
@@ -141,6 +142,9 @@ void write_state(JsonWriter& json, const NodeAbout& about, const LivePicture& pi
   if (about.memory > 0) json.field("memory", about.memory);
   if (about.beat > Duration::zero()) {
     json.field("redis_ms", std::chrono::duration<double, std::milli>(about.beat).count());
+  }
+  if (about.clock_lead >= kClocksApart || about.clock_lead <= -kClocksApart) {
+    json.field("clock_ahead", about.clock_lead);
   }
   if (about.since == Instant{}) return;  // it shares nothing
   json.field("degraded", as_utf8(about.degraded)).field("since", picture.wall(about.since));

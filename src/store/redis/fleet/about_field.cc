@@ -1,6 +1,7 @@
 #include "store/redis/fleet/about_field.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/packed.h"
 
@@ -29,6 +30,9 @@ std::string to_bytes(const NodeAbout& about, Instant now) {
   out.number(static_cast<std::uint64_t>(std::clamp<std::int64_t>(beat, 0, kBeatMaxUs)));
   out.text(cut(about.degraded, NodeAbout::kDegradedMax));
   out.number(std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(since, 0)), kSinceMaxS));
+  const auto lead = std::chrono::duration_cast<std::chrono::seconds>(about.clock_lead).count();
+  const auto apart = std::min(static_cast<std::uint64_t>(std::abs(lead)), kSinceMaxS);
+  out.number(2 * apart + (lead < 0 ? 1 : 0));
   return out.take();
 }
 
@@ -48,6 +52,10 @@ std::optional<NodeAbout> node_about(std::string_view bytes, Instant now) {
   about.beat = std::chrono::microseconds(in.number(kBeatMaxUs));
   about.degraded = in.text(NodeAbout::kDegradedMax);
   about.since = now - std::chrono::seconds(in.number(kSinceMaxS));
+  if (in.has_more()) {
+    const std::uint64_t apart = in.number(2 * kSinceMaxS + 1);
+    about.clock_lead = std::chrono::seconds(apart / 2) * (apart % 2 == 0 ? 1 : -1);
+  }
   if (!in.is_right()) return std::nullopt;
   return about;
 }

@@ -23,7 +23,9 @@ namespace weir {
 // As bytes (base/packed.h), without the id, which is the word's name:
 //
 //   '1'  title, address, version, mode, leases + 1, memory, microseconds of a beat, degraded,
-//        seconds since; 0 of what the node does not know. Later versions may say more behind it.
+//        seconds since; 0 of what the node does not know; twice the seconds by which its clock is
+//        ahead of Redis's, or one more than twice those by which it is behind. Earlier versions
+//        say less, and later ones may say more behind it.
 std::string to_bytes(const NodeAbout& about, Instant now);
 std::optional<NodeAbout> node_about(std::string_view bytes, Instant now);
 

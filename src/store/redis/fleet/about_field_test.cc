@@ -23,7 +23,8 @@ NodeAbout web_1() {
           .memory = 1000,
           .beat = 250us,
           .degraded = "it is slow",
-          .since = kNow - 5s};
+          .since = kNow - 5s,
+          .clock_lead = -1h};
 }
 
 TEST(NodeAbout, IsReadAsItWasWritten) {
@@ -38,6 +39,8 @@ TEST(NodeAbout, IsReadAsItWasWritten) {
   EXPECT_EQ(read->beat, 250us);
   EXPECT_EQ(read->degraded, "it is slow");
   EXPECT_EQ(read->since, kNow + 1h - 5s) << "by the reader's clock, whatever the other's says";
+  EXPECT_EQ(read->clock_lead, -1h);
+  EXPECT_EQ(node_about(to_bytes({.clock_lead = 1h}, kNow), kNow)->clock_lead, 1h);
   EXPECT_FALSE(node_about(to_bytes({.title = "n"}, kNow), kNow)->leases) << "unknown is not 0";
 }
 
@@ -46,14 +49,15 @@ TEST(NodeAbout, HasTheseBytes) {
   const std::string bytes = to_bytes(web_1(), kNow);
   EXPECT_EQ(bytes,
             "1\x05web-1\x1ahttps://[2001:db8::1]:8443\x05"
-            "0.1.0\x06leased\xad\x02\xe8\x07\xfa\x01\x0ait is slow\x05");
+            "0.1.0\x06leased\xad\x02\xe8\x07\xfa\x01\x0ait is slow\x05\xa1\x38");
   EXPECT_EQ(node_about(bytes + "what a later version says", kNow)->title, "web-1");
 }
 
 TEST(NodeAbout, CutOffOrOfAnotherVersionIsNone) {
   const std::string bytes = to_bytes(web_1(), kNow);
+  const std::size_t before = bytes.size() - 2;  // of a version that says nothing of its clock
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(node_about(bytes.substr(0, size), kNow)) << size;
+    EXPECT_EQ(node_about(bytes.substr(0, size), kNow).has_value(), size == before) << size;
   }
   EXPECT_FALSE(node_about("2" + bytes.substr(1), kNow));
 }
@@ -67,6 +71,7 @@ TEST(NodeAbout, OfTheMostBytesFits) {
   most.degraded = std::string(1000, 'd');
   most.beat = 1000h;
   most.since = Instant{};
+  most.clock_lead = Duration::min();
   const std::string bytes = to_bytes(most, kNow);
   EXPECT_LE(bytes.size(), AboutField::kBytesMax);
   ASSERT_TRUE(node_about(bytes, kNow));
