@@ -35,8 +35,10 @@ void Rollouts::look(Others others, Instant now) {
   });
 }
 
-// A rollout that goes on as it was is watched as before.
+// A rollout that goes on as it was is watched as before. Its events have the time of the version.
 void Rollouts::follow(const RulesView& view, Instant now) {
+  const RuleHistory history = world_.desk.history();
+  const Instant changed = history.empty() ? now : history.back()->when;
   auto before = std::exchange(watched_, {});
   for (const RuleView& rule : view.rules) {
     if (!rule.rollout) continue;
@@ -47,9 +49,9 @@ void Rollouts::follow(const RulesView& view, Instant now) {
     }
     watched_.emplace(rule.id, Watched{*rule.rollout, {.looked = now}, now});
     // One that had stopped before this node looked, or before it read its file again, is no news.
-    if (known || rule.rollout->stopped.empty()) tell(rule.id, text_of(*rule.rollout), now);
+    if (known || rule.rollout->stopped.empty()) tell(rule.id, text_of(*rule.rollout), changed);
   }
-  for (const auto& [id, one] : before) tell(id, "has ended", now);
+  for (const auto& [id, one] : before) tell(id, "has ended", changed);
 }
 
 void Rollouts::look_at(const std::string& id, Watched& one, Others others, Instant now) {
@@ -105,11 +107,11 @@ std::string Rollouts::keys_denied(const std::string& id, Instant since, Instant 
   return text;
 }
 
-void Rollouts::tell(const std::string& id, std::string text, Instant now) const {
+void Rollouts::tell(const std::string& id, std::string text, Instant then) const {
   spdlog::info("the rollout of rule {} {}", id, text);
   world_.tell({.kind = TrafficEvent::Kind::kRollout,
                .rule = id,
-               .at = CoreDenials::second_of(now),
+               .at = CoreDenials::second_of(then),
                .text = std::move(text)});
 }
 

@@ -53,7 +53,7 @@ class Rollouts {
   void follow(const RulesView& view, Instant now);
   void look_at(const std::string& id, Watched& one, Others others, Instant now);
   std::string keys_denied(const std::string& id, Instant since, Instant now) const;
-  void tell(const std::string& id, std::string text, Instant now) const;
+  void tell(const std::string& id, std::string text, Instant then) const;
 
   const World world_;
   std::shared_ptr<const RulesView> view_;

@@ -74,10 +74,12 @@ class RolloutsTest : public ::testing::Test {
   RuleNumber rule_ = traffic_.rules().number_of("r");
   CoreTraffic& core_ = (traffic_.keep_key_texts(), traffic_.add_core());
   std::vector<std::string> told_;
+  std::int64_t told_at_ = 0;
   Instant now_ = instant_from_epoch_us(1'763'847'300'000'000);
   const Rollouts::World world_{
       .traffic = traffic_, .desk = desk_, .tell = [this](TrafficEvent event) {
         told_.push_back(std::move(event.text));
+        told_at_ = event.at;
       }};
   Rollouts rollouts_{world_};
 };
@@ -92,6 +94,7 @@ TEST_F(RolloutsTest, GoesStepByStepToTheEnd) {
   EXPECT_EQ(rule(), R"({"id":"r","limit":1,"window":"1m","enforce":"100%"})");
   look(100);
   EXPECT_THAT(told_, ElementsAre("denies 1% of the keys", "denies 50% of the keys", "has ended"));
+  EXPECT_EQ(told_at_, CoreDenials::second_of(desk_.history().back()->when)) << "one time";
   EXPECT_EQ(desk_.view()->version, 3u);
 }
 
