@@ -45,7 +45,8 @@ export class RuleHistory {
     return h("li", { "data-version": version },
       h("span", { class: "version" }, `Version ${version}`),
       h("span", { class: "what" }, whatOf(entry), h("small", {},
-        ` by ${authorOf(entry)}, ${moment(Date.parse(String(entry.at)) / 1000)}`),
+        ` by ${authorOf(entry)}, in force here from `,
+        moment(Date.parse(String(entry.at)) / 1000)),
         why ? h("q", {}, why) : null),
       isNow ? badge(entry.rule === null ? "gone" : "in force", entry.rule === null ? "bad" : "good")
         : h("span", { class: "buttons" }, this.of === "all" ? compare : null, back),

@@ -249,6 +249,7 @@ class Console(unittest.TestCase):
             page.type("dialog .field:nth-child(2) input", "carol")
             page.click("dialog button.danger", "Go back")
             page.find(".history li", "by carol at")
+            page.find(".history li", ", in force here from ")
             page.find("[data-row=api]", "10 per 1m")
             self.assertEqual(self.limit_of(server), 10)
 
