@@ -34,7 +34,7 @@ std::string tenths(double value) {
 
 LiveEvent surge_event(const TrafficEvent& event) {
   const bool began = event.kind == TrafficEvent::Kind::kBegan;
-  const std::string rate = tenths(event.rate) + " requests/s";
+  const std::string rate = tenths(event.rate) + " requests/s in the five quietest of seven seconds";
   return {.at = static_cast<double>(event.at),
           .kind = began ? "surge" : "surge_end",
           .rule = event.rule,

@@ -241,10 +241,12 @@ TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
   const json::array events = world.message().at("events").as_array();
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(json::serialize(events[1]), R"({"id":2,"t":784111900,"kind":"surge","rule":"login",)"
-                                        R"("text":"42.0 requests/s; usual are 1.0 to 10.0"})");
+                                        R"("text":"42.0 requests/s in the five quietest of )"
+                                        R"(seven seconds; usual are 1.0 to 10.0"})");
   EXPECT_EQ(events[2].at("kind"), "switch");
   EXPECT_EQ(events[3].at("kind"), "surge_end");
-  EXPECT_EQ(events[3].at("text"), "as usual again, after up to 50.0 requests/s");
+  EXPECT_EQ(events[3].at("text"),
+            "as usual again, after up to 50.0 requests/s in the five quietest of seven seconds");
   world.pass(1);
   EXPECT_EQ(world.message().at("events").as_array().size(), 4u) << "each is told once";
 }
