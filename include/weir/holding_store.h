@@ -76,6 +76,9 @@ class HoldingStore final : public Store {
   bool answers_at_once() const noexcept override { return true; }
   Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override;
 
+  // One that no hold has, for who keeps holds elsewhere.
+  HoldToken fresh_token();
+
   // Holds what this store has just charged to different keys, and gives it back. Nothing: there is
   // no room for another hold, or no memory.
   std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,

@@ -7,6 +7,7 @@
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_holds.h"
 #include "store/redis/strict/redis_store.h"
 
 namespace weir {
@@ -28,14 +29,17 @@ struct Failures final : RedisListener {
   void breaker_changed(Instant) override { ADD_FAILURE() << "the breaker"; }
 };
 
-// The store of one core, which any thread may call and which answers before it returns.
+// The store of one core, which any thread may call and which answers before it returns. It decides
+// next to what is held, or not.
+enum class Next : std::uint8_t { kToNothing, kToHolds };
+template <Next next>
 class WaitingStore final : public Store {
  public:
   WaitingStore() { RedisConnection(server()).call({"FLUSHALL"}); }
 
   void decide(Batch& batch, Instant now) noexcept override {
     const std::lock_guard lock(mutex_);
-    store_.decide(batch, now);
+    (next == Next::kToHolds ? holds_.store() : store_).decide(batch, now);
     reactor_.run(now);
     client_.run(now);
   }
@@ -47,10 +51,16 @@ class WaitingStore final : public Store {
   Failures failures_;
   RedisSender sender_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
   RedisStore store_{{}, sender_};
+  RedisHolds holds_{{}, sender_, reactor_};
 };
 
 struct RedisStores {
-  static std::unique_ptr<Store> make() { return std::make_unique<WaitingStore>(); }
+  static std::unique_ptr<Store> make() {
+    return std::make_unique<WaitingStore<Next::kToNothing>>();
+  }
+};
+struct HoldingStores {
+  static std::unique_ptr<Store> make() { return std::make_unique<WaitingStore<Next::kToHolds>>(); }
 };
 
 // The stores of one core that decide in memory, on top of it.
@@ -92,6 +102,7 @@ struct AsyncStores {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Leased, StoreConformance, ::testing::Types<LeasedStores>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Async, StoreConformance, ::testing::Types<AsyncStores>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Holding, StoreConformance, ::testing::Types<HoldingStores>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Redis, StoreConformance, ::testing::Types<RedisStores>);
 
 }  // namespace

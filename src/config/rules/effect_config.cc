@@ -406,8 +406,9 @@ std::string_view against_holds(const RuleContext& context, const Rule& rule) {
     return "needs counters that give units back; write 'algorithm: sliding_window', fixed_window, "
            "token_bucket or sliding_log";
   }
-  if (mode_of(rule, context) != Mode::kLocal) {
-    return "holds units in one node's memory; write 'mode: local'";
+  if (mode_of(rule, context) == Mode::kAsync) {
+    return "needs one place that knows what is held, and in mode async each node counts by itself; "
+           "write 'mode: strict' or local";
   }
   if (rule.overdraft != Rule::Overdraft::kNone) return "needs costs that fit; remove 'overdraft'";
   if (rule.is_proportional) return "needs all of a key's requests; remove 'enforce: proportional'";
@@ -418,8 +419,11 @@ std::string_view against_holds(const RuleContext& context, const Rule& rule) {
 void check_holds(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   if (rule.holds_max > 0) {
     const auto reason = against_holds(context, rule);
-    if (!reason.empty()) reader.mistake("max_holds", "'max_holds' " + std::string(reason));
-    rule.mode = Mode::kLocal;  // also where Redis is named by the command line
+    if (!reason.empty()) {
+      reader.mistake("max_holds", "'max_holds' " + std::string(reason));
+    } else if (rule.mode != Mode::kLocal) {
+      rule.mode = Mode::kStrict;  // of all shared modes, also where Redis is on the command line
+    }
   } else if (reader.is_set("lapse")) {
     reader.mistake("lapse", "'lapse' is only for rules that hold units; add 'max_holds'");
   }

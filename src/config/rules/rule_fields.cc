@@ -334,7 +334,7 @@ constexpr Field kRuleFields[] = {
     row::integer<&Rule::holds_max>(
         "max_holds", {1, 10'000},
         "How many reservations a key may have at once: units that /v1/reserve holds for work whose "
-        "cost is known when it is done. Without it, nobody can reserve. Only in mode local.")
+        "cost is known when it is done. Without it, nobody can reserve. Not in mode async.")
         .only_if(kOfRequests),
     row::choice<&Rule::lapse>(
         "lapse", kLapses,

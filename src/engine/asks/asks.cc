@@ -88,6 +88,17 @@ bool is_above(const Round::Item& item, Operation operation) {
          item.ask.cost > 0 && item.ask.cost <= limit;
 }
 
+// Puts a batch elsewhere.
+template <typename Put>
+class StoreThat final : public Store {
+ public:
+  explicit StoreThat(Put put) : put_(std::move(put)) {}
+  void decide(Batch& batch, Instant now) noexcept override { put_(batch, now); }
+
+ private:
+  Put put_;
+};
+
 }  // namespace
 
 // Items by their numbers.
@@ -150,36 +161,19 @@ Asks::Limits Asks::limits(std::size_t index) const {
   return {.quotas = item.limits, .decisions = item.decisions};
 }
 
-std::optional<HoldToken> Asks::hold(std::size_t index, Duration length, Instant now) const {
-  const Round::Item& item = round_[index];
-  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
-  std::array<Charge, Rule::kLimitsMax> charges;
-  const std::size_t size = is_counted ? item.limits.size() : 0;
-  for (std::size_t i = 0; i < size; ++i) charges[i] = charge_of(item, i);
-  return engine_.holds->hold(std::span(charges).first(size),
-                             {.length = length,
-                              .estimate = item.ask.cost,
-                              .holds_max = item.is_shadow() ? std::int64_t{HoldingStore::kHoldsMax}
-                                                            : item.ask.rule->holds_max,
-                              .is_charged = !item.answer.over,
-                              .is_free = item.ask.rule->lapse == Rule::Lapse::kRefund},
-                             now);
-}
-
-HoldingStore::Held Asks::held(std::size_t index, Instant now) const {
-  if (engine_.holds == nullptr) return {};
-  return engine_.holds->held(round_[index].hashes.front(), now);
-}
-
 // ---- the steps ----
 
-Asks::Progress Asks::decide(Instant now) {
+void Asks::start(Instant now) {
   progress_ = Progress::kAnswered;
   is_unavailable_ = false;
   parts_used_ = 0;
   next_step_ = 0;
   plan_.clear();
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
+}
+
+Asks::Progress Asks::decide(Instant now) {
+  start(now);
   settle(round_, engine_, blocks_, now);
   is_metering_ = !round_.is_plain() && !round_.learn_window_ends(engine_, now);
   is_metering_ ? meter(now) : decide_each_here(now);
@@ -377,7 +371,30 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   if (mode == Mode::kLocal) return decide_here(items, operation, now);
   Part& part = filled_part(items, mode, operation);
   ++open_;
-  part.decide(engine_.fleet()->store(mode), now, give_up_at_);
+  Fleet& fleet = *engine_.fleet();
+  const bool may_hold = mode == Mode::kStrict && round_.may_hold();
+  SharedHolds* const holds = may_hold ? fleet.holds() : nullptr;
+  if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at_);
+  if (!is_reserving_) return part.decide(holds->store(), now, give_up_at_);
+  StoreThat store([&](Batch& batch, Instant then) { holds->reserve(batch, hold_order_, then); });
+  part.decide(store, now, give_up_at_);
+}
+
+// As of a reset, nothing stands in for the store.
+Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, Instant now) {
+  static const Quota kAny;
+  commit_order_.token = token.hold;
+  commit_order_.end = token.end;
+  Part& part = next_part({}, Mode::kStrict, Operation::kReset);
+  for (const KeyHash& key : std::span(token.keys).first(token.size)) {
+    part.add(key, kAny, 1, token.tag);
+  }
+  StoreThat store([&](Batch& batch, Instant then) { holds.commit(batch, commit_order_, then); });
+  ++open_;
+  is_asking_ = true;
+  part.decide(store, now, give_up_at_);
+  is_asking_ = false;
+  return run(now);
 }
 
 // True if memory has decided all of them.

@@ -33,12 +33,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/asks/plan.h"
 #include "engine/asks/round.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
+#include "engine/holds/shared_holds.h"
+#include "engine/holds/shared_token.h"
 #include "rules/rule_set.h"
 #include "weir/holding_store.h"
 #include "weir/store.h"
@@ -102,9 +105,14 @@ class Asks final : Engine::Asker {
   };
   Limits limits(std::size_t index) const;
 
-  // Holds the cost of an ask that has passed (holding_store.h). Nothing: there is no room.
-  // REQUIRES: its rule holds units, and so does the engine
-  std::optional<HoldToken> hold(std::size_t index, Duration length, Instant now) const;
+  // As decide() of one ask, for work that is under way for so long at most. A shared store holds
+  // the cost at once. REQUIRES: the ask's rule holds units, and so does the engine
+  Progress reserve(Duration length, Instant now);
+  // After that, if the ask has passed: what names the hold. Empty: there is no room for another.
+  std::string hold(Duration length, Instant now) const;
+  // Asks nothing, but commits what that token names. REQUIRES: no ask was added
+  Progress commit(std::string_view token, std::int64_t cost, HoldingStore::Work work, Instant now);
+  HoldingStore::Commit committed() const { return commit_order_.outcome; }
   // The units that are held next to the counter of the ask's key.
   HoldingStore::Held held(std::size_t index, Instant now) const;
 
@@ -115,6 +123,10 @@ class Asks final : Engine::Asker {
   class Group;
   class Part;
 
+  std::string hold_here(Duration length, Instant now) const;
+  Progress commit_there(SharedHolds& holds, const SharedToken& token, Instant now);
+
+  void start(Instant now);
   Progress run(Instant now);
   Progress finish(Instant now);
   void keep_rules();
@@ -159,6 +171,9 @@ class Asks final : Engine::Asker {
   bool has_charged_here_ = false;  // a step of all or nothing, which may have to give back
   bool is_metering_ = false;       // the parts say what keys are offered; the plan comes then
   Instant give_up_at_{};
+  HoldOrder hold_order_;  // of the last reservation
+  CommitOrder commit_order_;
+  bool is_reserving_ = false;                 // what is asked now
   std::vector<std::unique_ptr<Part>> parts_;  // those of the steps under way, and spare ones
   std::size_t parts_used_ = 0;
   std::size_t open_ = 0;    // parts that are asked and not answered

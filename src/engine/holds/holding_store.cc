@@ -109,6 +109,11 @@ std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, con
   return state_->hold(charges, terms, now);
 }
 
+HoldToken HoldingStore::fresh_token() {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->next_token();
+}
+
 HoldingStore::Commit HoldingStore::commit(const HoldToken& token, std::int64_t cost, Work work,
                                           Instant now) noexcept {
   return state_->commit(token, cost, work, now);

@@ -97,8 +97,8 @@ class HttpCore {
   // Decides, and has `write(to, asks)` write the reply: now, or when the answers have come.
   // It captures what it needs of the request by value; texts of the request itself stay where they
   // are. If the store cannot answer, the reply is a problem.
-  template <typename Write>
-  void decide(AsksPtr asks, const Exchange& exchange, Write write) {
+  template <typename Asked, typename Write>
+  void decide(Asked asks, const Exchange& exchange, Write write) {
     decide_any(std::move(asks), exchange,
                [this, write = std::move(write)](const Recipient& to, const Asks& decided) {
                  if (decided.progress() == Asks::Progress::kAnswered) return write(to, decided);

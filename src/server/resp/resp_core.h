@@ -118,8 +118,7 @@ class RespCore {
   RespCounts::Core& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
-  // Null: nothing can be held.
-  HoldingStore* holds() const { return engine_.holds; }
+  Engine& engine() { return engine_; }
 
   const RuleSet& rules() const { return *asks_.rules(); }
   // REQUIRES: no check is queued.
@@ -163,8 +162,8 @@ class RespCore {
   // Decides, and has `write(reply, asks)` write the reply: now, or when the answers have come.
   // It captures what it needs of the command by value. If the store cannot answer, the reply is an
   // error.
-  template <typename Write>
-  void decide(AsksPtr asks, const RespRequest& request, Write write) {
+  template <typename Asked, typename Write>
+  void decide(Asked asks, const RespRequest& request, Write write) {
     if (request.rehearsal != nullptr) return;
     decide_in_line(request.line, std::move(asks), request.now,
                    [write, protocol = request.client.protocol](OutputBuffer& out, Instant,

@@ -106,7 +106,7 @@ void handle_reserve(RespCore& core, RespRequest& request) {
     return refuse(error);
   }
   if (ask.cost < 1) return refuse("ERR cost must be an integer from 1 to 1000000000000");
-  if (ask.rule->holds_max == 0 || core.holds() == nullptr) {
+  if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
     return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
   }
   const auto length = parse_duration(words[4]);
@@ -116,16 +116,20 @@ void handle_reserve(RespCore& core, RespRequest& request) {
   }
   AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
   asks->add(ask);
-  core.decide(std::move(asks), request,
+  AsksThat reserving(std::move(asks), [length = *length](Asks& all, Instant now) {
+    return all.reserve(length, now);
+  });
+  core.decide(std::move(reserving), request,
               [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
                 const Answer& answer = decided.answer(0);
-                const auto token = answer.allowed() ? decided.hold(0, length, now) : std::nullopt;
-                if (answer.allowed() && !token) {
+                const std::string token =
+                    answer.allowed() ? decided.hold(length, now) : std::string();
+                if (answer.allowed() && token.empty()) {
                   return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may");
                 }
                 reply.array(2);
                 write_decision(reply, answer.decision, ReplyForm::kWeir);
-                token ? reply.bulk(token->to_string()) : reply.null();
+                token.empty() ? reply.null() : reply.bulk(token);
               });
 }
 
@@ -140,14 +144,15 @@ void handle_commit(RespCore& core, RespRequest& request) {
   const bool goes_on = words.size() == 4 && equal_ignoring_case(words[3], "more");
   if (words.size() > 3 && !goes_on)
     return core.reply(request).error("ERR expected MORE, or nothing");
-  const auto token = HoldToken::parse(words[1]);
-  ReplyWriter reply = core.reply(request);
-  const Commit said =
-      token && core.holds() != nullptr
-          ? core.holds()->commit(*token, cost, goes_on ? Work::kGoesOn : Work::kIsDone, request.now)
-          : Commit::kUnknown;
-  if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
-  reply.error("NOTOKEN the token was committed before, or has lapsed, or is another node's");
+  AsksThat committing(
+      core.begin_asks(request, Operation::kLook),
+      [token = std::string(words[1]), cost, work = goes_on ? Work::kGoesOn : Work::kIsDone](
+          Asks& asks, Instant now) { return asks.commit(token, cost, work, now); });
+  core.decide(std::move(committing), request, [](ReplyWriter& reply, const Asks& decided) {
+    const Commit said = decided.committed();
+    if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
+    reply.error("NOTOKEN the token was committed before, or has lapsed, or is another node's");
+  });
 }
 
 // All checks are read before any is charged.

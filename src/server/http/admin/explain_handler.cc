@@ -182,9 +182,11 @@ void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
 }
 
-// Writes what is held next to the counter, for work under way.
+// Writes what this node holds next to the counter, for work under way. Where Redis holds, what is
+// left says it.
 void write_held(JsonWriter& json, const Asks& asks, std::size_t index, Instant now) {
-  if (asks.ask(index).rule->holds_max == 0) return;
+  const bool is_here = asks.answer(index).mode == Mode::kLocal;
+  if (asks.ask(index).rule->holds_max == 0 || !is_here) return;
   const auto held = asks.held(index, now);
   json.key("held").begin_object().field("units", held.units).field("holds", held.holds);
   json.end_object();

@@ -75,16 +75,15 @@ std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& a
 }
 
 // The answer of a check, and what names the hold if there is one.
-void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks,
-                    const std::optional<HoldToken>& token) {
+void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
   const std::string key = json_of(asks.ask(0).key);
   std::string text(kDecisionJsonMax + key.size(), '\0');
   TextWriter writer(text.data(), text.size());
   write_decision_json(writer, key, asks.answer(0));
   text.resize(static_cast<std::size_t>(writer.end() - text.data()));
-  if (token) {
+  if (!token.empty()) {
     text.pop_back();
-    text += R"(,"token":")" + token->to_string() + "\"}";
+    text.append(R"(,"token":")").append(token).append("\"}");
   }
   const RateLimit& limit = core.voice().say_one(asks, 0, to.now);
   core.write(to, {.limit = &limit, .fields = kNoStore, .body = text});
@@ -99,28 +98,37 @@ void reserve(HttpCore& core, const Exchange& exchange) {
   }
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
   asks->add(ask);
-  core.decide(std::move(asks), exchange, [&core, length](const Recipient& to, const Asks& decided) {
-    if (!decided.answer(0).allowed()) return write_reserved(core, to, decided, std::nullopt);
-    const auto token = decided.hold(0, length, to.now);
-    if (!token) return core.write_problem(to, too_many_holds());
-    write_reserved(core, to, decided, token);
-  });
+  AsksThat reserving(std::move(asks),
+                     [length](Asks& all, Instant now) { return all.reserve(length, now); });
+  core.decide(std::move(reserving), exchange,
+              [&core, length](const Recipient& to, const Asks& decided) {
+                if (!decided.answer(0).allowed()) return write_reserved(core, to, decided, {});
+                const std::string token = decided.hold(length, to.now);
+                if (token.empty()) return core.write_problem(to, too_many_holds());
+                write_reserved(core, to, decided, token);
+              });
 }
 
 void commit(HttpCore& core, const Exchange& exchange) {
   using Commit = HoldingStore::Commit;
   JsonBody body(exchange.body, {"token", "cost", "more"});
-  const auto token = HoldToken::parse(body.text("token"));
+  std::string token(body.text("token"));
   const std::int64_t cost = cost_in(body, 0);
   const auto work = body.flag("more") ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  HoldingStore* const holds = core.engine().holds;
-  const Commit said = token && holds != nullptr ? holds->commit(*token, cost, work, exchange.now)
-                                                : Commit::kUnknown;
-  if (said == Commit::kUnknown) return core.reply_problem(exchange, unknown_token());
-  JsonWriter json;
-  json.begin_object().field("cost", cost).field("charged", said == Commit::kCharged).end_object();
-  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+  AsksThat committing(core.begin_asks(exchange, Operation::kLook),
+                      [token = std::move(token), cost, work](Asks& asks, Instant now) {
+                        return asks.commit(token, cost, work, now);
+                      });
+  core.decide(std::move(committing), exchange,
+              [&core, cost](const Recipient& to, const Asks& decided) {
+                const Commit said = decided.committed();
+                if (said == Commit::kUnknown) return core.write_problem(to, unknown_token());
+                JsonWriter json;
+                json.begin_object().field("cost", cost);
+                json.field("charged", said == Commit::kCharged).end_object();
+                core.write(to, {.fields = kNoStore, .body = json.text()});
+              });
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,9 @@ class RedisSender {
   // Of prompt errands; a flood is better refused than late.
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr std::size_t kChargesWorthACall = 64;
+  // For which a batch waits for others. A Redis near by answers sooner; for one far away it is a
+  // small part of the trip.
+  static constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
   // All outlive this.
   RedisSender(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
@@ -123,6 +127,16 @@ class RedisSender {
   // much waits, which is counted; the owner is not called then.
   [[nodiscard]] bool add(Errand errand, const Charge& first, const Departure& departure,
                          Instant now) noexcept;
+  // The same of an errand with a batch. One that has little time does not spend most of it in the
+  // queue.
+  [[nodiscard]] bool add_batch(Errand errand, Instant now) noexcept {
+    constexpr int kPart = 4;
+    errand.since = now;
+    errand.deadline = std::min(now + options_.deadline, errand.batch->give_up_at);
+    errand.charges = static_cast<std::uint8_t>(errand.batch->charges.size());
+    const Instant latest = now + std::min(kGatherMax, (errand.deadline - now) / kPart);
+    return add(errand, errand.batch->charges.front(), {.latest = latest}, now);
+  }
   // A check waits for an errand that was added before: the queue leaves at the end of the round.
   void hurry();
   // Sends what waits, as far as calls are free. If a call fails at once, its owner learns of it

@@ -52,6 +52,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
+  holds_.emplace(redis_options, *sender_, reactor);
   const auto stores = [this] { return live_nodes() * cores_of_node(core_, options_); };
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share, .keys = options_.keys},

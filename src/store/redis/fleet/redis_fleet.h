@@ -26,6 +26,7 @@
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/keys/own_counters.h"
 #include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_holds.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/store.h"
 
@@ -48,6 +49,7 @@ struct RedisFleetOptions {
   enum class Beat : std::uint8_t { kFirstCore, kByTurns } beat = Beat::kFirstCore;
 };
 
+// check:allow(methods): what an engine asks of a fleet, and what its node does
 class RedisFleet final : public Fleet, RedisListener {
  public:
   // Its own place in the node.
@@ -67,6 +69,8 @@ class RedisFleet final : public Fleet, RedisListener {
 
   Store& store(Mode mode) override;
   Store& leases_at_hand() override;
+  // Null until the secret is known: stores fail, too.
+  SharedHolds* holds() override { return has_secret_ ? &*holds_ : nullptr; }
   Mode default_mode() const override { return options_.mode; }
   bool is_spread() const override;
   Duration patience() const override { return options_.deadline; }
@@ -131,6 +135,7 @@ class RedisFleet final : public Fleet, RedisListener {
   std::optional<RedisSender> sender_;
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
+  std::optional<RedisHolds> holds_;
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;

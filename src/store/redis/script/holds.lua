@@ -11,7 +11,7 @@ local function make_holds(of)
   local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
   local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX = 16, 47, 'sum', 256
-  local BUCKET = 3
+  local BUCKET, CALENDAR = 3, 8
   local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 40}
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
@@ -160,9 +160,9 @@ local function make_holds(of)
 
   -- What is charged when the last hold ends counts for two windows; in a bucket, until it is full.
   local function keep_until_charged(at, k)
-    local kind, _, _, limit, window, per_unit, per_us =
-        unpack_from('<I1I2i8i8i8i8i8', batches, at)
-    local length = 2 * window
+    local kind, _, _, limit, window, per_unit, per_us, seconds =
+        unpack_from('<I1I2i8i8i8i8i8I4', batches, at)
+    local length = kind == CALENDAR and 2000000 * seconds or 2 * window
     if kind == BUCKET then length = window + 2 * limit * per_unit / per_us end
     local left_ms = floor((last_end[k] - now + length) / 1000) + 1
     redis.call('PEXPIRE', name_of(k), text_of(left_ms + (ARGV[1] == '' and 0 or 4503599627370)))

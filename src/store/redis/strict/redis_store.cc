@@ -16,14 +16,11 @@ bool ends_denials(const Charge& charge, Operation operation) {
 }  // namespace
 
 RedisStore::RedisStore(const RedisStoreOptions& options, RedisSender& sender)
-    : deadline_(options.deadline),
-      sender_(sender),
+    : sender_(sender),
       denials_(options.denied_keys),
       own_counters_(options.own_counters, options.live_nodes) {}
 
-// A batch that has little time does not spend most of it in the queue.
 void RedisStore::decide(Batch& batch, Instant now) noexcept {
-  constexpr int kPart = 4;
   WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
   WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
   batch.error = StoreError::kNone;
@@ -32,16 +29,9 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
     if (ends_denials(charge, batch.operation)) denials_.forget(charge.key);
   }
   if (answer_from_memory(batch, now)) return;
-  const Instant deadline = std::min(now + deadline_, batch.give_up_at);
-  const Departure departure{.latest = now + std::min(kGatherMax, (deadline - now) / kPart)};
-  const bool is_added = sender_.add({.owner = this,
-                                     .batch = &batch,
-                                     .since = now,
-                                     .deadline = deadline,
-                                     .operation = static_cast<ScriptOperation>(batch.operation),
-                                     .charges = static_cast<std::uint8_t>(batch.charges.size())},
-                                    batch.charges.front(), departure, now);
-  if (!is_added) batch.fail();
+  const Errand errand{
+      .owner = this, .batch = &batch, .operation = static_cast<ScriptOperation>(batch.operation)};
+  if (!sender_.add_batch(errand, now)) batch.fail();
 }
 
 // Memory does not know the other charges of a group, and a look wants more than the verdict.

@@ -3,7 +3,7 @@
 //
 //   decide ─> errand ─> RedisSender ─> on_done
 //
-// While a call is out, batches gather for kGatherMax at most (redis_sender.h).
+// While a call is out, batches gather for a moment (redis_sender.h).
 //
 // A batch fails (kUnavailable) at its deadline, when its caller gives up, and when Redis answers
 // with an error. It fails at once when there is no connection or the breaker is open. A batch that
@@ -25,9 +25,6 @@ namespace weir {
 
 class RedisStore final : public Store, private ErrandOwner {
  public:
-  // A Redis near by answers sooner; for one far away it is a small part of the trip.
-  static constexpr Duration kGatherMax = std::chrono::milliseconds(1);
-
   // `sender` outlives the store. REQUIRES: when the store goes, nothing of it waits that is
   // answered later
   RedisStore(const RedisStoreOptions& options, RedisSender& sender);
@@ -45,7 +42,6 @@ class RedisStore final : public Store, private ErrandOwner {
   bool answer_from_memory(Batch& batch, Instant now) noexcept;
   void remember(const Batch& answered, Instant asked_at);
 
-  const Duration deadline_;
   RedisSender& sender_;
   DenialMemory denials_;
   OwnCounters own_counters_;

@@ -106,7 +106,7 @@ TEST_F(RedisStoreTest, GathersNotForLong) {
   ask_alone(second, kStart + 100us);
   ask_alone(third, kStart + 900us);
   EXPECT_EQ(client_.calls, 1);
-  EXPECT_EQ(reactor_.next(), kStart + 100us + RedisStore::kGatherMax);
+  EXPECT_EQ(reactor_.next(), kStart + 100us + RedisSender::kGatherMax);
   reactor_.run(reactor_.next());
   ASSERT_EQ(client_.calls, 2);
   EXPECT_EQ(client_.sent[1].words[2], "2");

@@ -1,0 +1,33 @@
+// SharedToken: what names a hold that any node of a fleet may commit: its token, its end and its
+// keys. As text it is sealed under the fleet's secret, so a forged one is refused at once.
+//
+// Thread rule: a value. Tested by shared_token_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rules/rule.h"
+#include "weir/holding_store.h"
+#include "weir/key.h"
+
+namespace weir {
+
+struct SharedToken {
+  HoldToken hold;
+  Instant end{};          // HoldOrder::end
+  std::uint64_t tag = 0;  // of its charges
+  std::size_t size = 0;   // keys
+  std::array<KeyHash, Rule::kLimitsMax> keys{};
+
+  // 128 hexadecimal digits, and 32 for each key beyond the first.
+  std::string to_string(const KeyHasher& hasher) const;
+  static std::optional<SharedToken> parse(std::string_view text, const KeyHasher& hasher);
+};
+
+}  // namespace weir

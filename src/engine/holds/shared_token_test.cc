@@ -1,0 +1,58 @@
+#include "engine/holds/shared_token.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+HashSecret secret_of(std::uint8_t number) {
+  HashSecret secret;
+  secret.bytes.fill(std::byte{number});
+  return secret;
+}
+
+const KeyHasher kHasher(secret_of(1));
+const SharedToken kToken{.hold = {1, 2},
+                         .end = instant_from_epoch_us(1'700'000'040'000'000),
+                         .tag = 3,
+                         .size = 2,
+                         .keys = {KeyHash{4, 5}, KeyHash{6, 7}}};
+
+TEST(SharedToken, SaysWhatItWasMadeOf) {
+  const std::string text = kToken.to_string(kHasher);
+  EXPECT_EQ(text.size(), 160u);
+  const auto token = SharedToken::parse(text, kHasher);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->hold, kToken.hold);
+  EXPECT_EQ(token->end, kToken.end);
+  EXPECT_EQ(token->tag, 3u);
+  ASSERT_EQ(token->size, 2u);
+  EXPECT_EQ(token->keys, kToken.keys);
+}
+
+TEST(SharedToken, IsRefusedIfADigitIsAnother) {
+  const std::string text = kToken.to_string(kHasher);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string forged = text;
+    forged[i] = forged[i] == '0' ? '1' : '0';
+    EXPECT_FALSE(SharedToken::parse(forged, kHasher)) << i;
+    forged[i] = 'g';
+    EXPECT_FALSE(SharedToken::parse(forged, kHasher)) << i;
+  }
+}
+
+TEST(SharedToken, IsRefusedByAnotherFleet) {
+  EXPECT_FALSE(SharedToken::parse(kToken.to_string(kHasher), KeyHasher(secret_of(2))));
+}
+
+TEST(SharedToken, IsRefusedInAnotherLength) {
+  const std::string text = kToken.to_string(kHasher);
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(SharedToken::parse(std::string_view(text).substr(0, size), kHasher)) << size;
+  }
+  EXPECT_FALSE(SharedToken::parse(text + text, kHasher));
+  EXPECT_FALSE(SharedToken::parse(text + text + text + text, kHasher));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,51 @@
+// RedisHolds: holds units in Redis (script/holds.lua), for one core. It shares RedisStore's sender,
+// and batches fail alike. Denials are not remembered: a commit at any node may end them.
+//
+// Thread rule: the core of its sender. Tested by tests/redis/redis_holds_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/holds/shared_holds.h"
+#include "proto/reactor.h"
+#include "store/redis/calls/redis_sender.h"
+#include "store/redis/keys/own_counters.h"
+#include "weir/store.h"
+
+namespace weir {
+
+class RedisHolds final : public SharedHolds, private ErrandOwner {
+ public:
+  // Both outlive this. REQUIRES: as for RedisStore
+  RedisHolds(const RedisStoreOptions& options, RedisSender& sender, Reactor& reactor);
+
+  Store& store() override { return *store_; }
+  void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept override;
+  void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
+
+ private:
+  class Decider;
+  struct Order {
+    HoldOrder* hold = nullptr;
+    CommitOrder* commit = nullptr;
+  };
+
+  void send(Batch& batch, ScriptOperation operation, Order order, Instant now) noexcept;
+  bool pack(Errand& errand, ChargeCall& words, Instant now) override;
+  ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
+                         Instant now) override;
+  void lost(const Errand& errand, Instant now) override;
+  ChargeFailure read(const Errand& errand, ChargeReplies& replies);
+  void forget(const Errand& errand);
+
+  RedisSender& sender_;
+  OwnCounters own_counters_;
+  std::vector<Order> orders_{1};     // by the places of errands; the first is of those without one
+  std::vector<std::uint32_t> free_;  // places
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+// Two nodes hold units in one Redis. Each has a slow link and a clock of its own.
+
+#include "store/redis/strict/redis_holds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/prng.h"
+#include "redis/simulated_node.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Asked;
+using testing::SimulatedFleet;
+using testing::SimulatedNode;
+using Commit = HoldingStore::Commit;
+using Outcome = HoldOrder::Outcome;
+
+constexpr std::int64_t kLimit = 100;
+
+struct HoldingNode : SimulatedNode {
+  static constexpr Duration kStep = 1ms;
+  HoldingNode(testing::SimulatedRedis& of, Duration clock_skew) : SimulatedNode(of, clock_skew) {
+    mode = &holds.store();
+  }
+  RedisHolds holds{options, sender, reactor};
+};
+
+// A reservation, and what became of it.
+struct Reserved {
+  Reserved(HoldingNode& node, const Charge& charge, const HoldOrder& wanted)
+      : order(wanted), asked({charge}, Operation::kSpendAll) {
+    node.holds.reserve(asked.batch, order, node.now());
+  }
+  HoldOrder order;
+  Asked asked;
+};
+
+struct Committed {
+  Committed(HoldingNode& node, const Charge& charge, const CommitOrder& wanted)
+      : order(wanted), asked({charge}, Operation::kReset) {
+    node.holds.commit(asked.batch, order, node.now());
+  }
+  CommitOrder order;
+  Asked asked;
+};
+
+class RedisHoldsTest : public SimulatedFleet<HoldingNode> {
+ protected:
+  HoldOrder order_of(std::int64_t cost, Duration length) {
+    return {.token = {++tokens_, tokens_ * 0x9e37'79b9'7f4a'7c15},
+            .length = length,
+            .holds_max = 50,
+            .due = cost};
+  }
+  // Of a window that does not end while a test runs.
+  const Quota quota_ = *Quota::make({Algorithm::kFixedWindow, kLimit, 24h});
+  const KeyHash key_ = fresh_key();
+  HoldingNode& here_ = add_node(0ms);
+  HoldingNode& there_ = add_node(-3s);
+  std::uint64_t tokens_ = 0;
+};
+
+TEST_F(RedisHoldsTest, AnotherNodeCommits) {
+  Reserved reserved(here_, {key_, &quota_, 60}, order_of(60, 30s));
+  let_pass(10ms);
+  ASSERT_TRUE(reserved.asked.is_allowed());
+  ASSERT_EQ(reserved.order.outcome, Outcome::kHeld);
+  EXPECT_EQ(there_.decide(Operation::kSpendEach, {key_, &quota_, 41}).verdict, Verdict::kDenied);
+  const CommitOrder order{reserved.order.token, reserved.order.end, 10};
+  Committed first(there_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  Committed again(here_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  EXPECT_EQ(first.order.outcome, Commit::kCharged);
+  EXPECT_EQ(again.order.outcome, Commit::kUnknown);
+  EXPECT_EQ(here_.decide(Operation::kSpendEach, {key_, &quota_, 90}).remaining, 0);
+}
+
+TEST_F(RedisHoldsTest, ADenialEndsWithACommitAtAnotherNode) {
+  Reserved reserved(here_, {key_, &quota_, kLimit}, order_of(kLimit, 30s));
+  let_pass(10ms);
+  EXPECT_FALSE(there_.decide(Operation::kSpendEach, {key_, &quota_, 1}).allowed());
+  Committed committed(here_, {key_, &quota_, 1}, {reserved.order.token, reserved.order.end, 10});
+  let_pass(10ms);
+  EXPECT_TRUE(there_.decide(Operation::kSpendEach, {key_, &quota_, 1}).allowed());
+}
+
+TEST_F(RedisHoldsTest, FailWhileRedisIsAway) {
+  Reserved reserved(here_, {key_, &quota_, 60}, order_of(60, 30s));
+  let_pass(10ms);
+  here_.link.cut(here_.now());
+  const CommitOrder order{reserved.order.token, reserved.order.end, 10};
+  Reserved cut(here_, {key_, &quota_, 1}, order_of(1, 30s));
+  Committed late(here_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  EXPECT_TRUE(cut.asked.has_failed());
+  EXPECT_TRUE(late.asked.has_failed());
+  Committed committed(there_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  EXPECT_EQ(committed.order.outcome, Commit::kCharged);
+}
+
+TEST_F(RedisHoldsTest, AReplyThatComesTooLateIsNobodys) {
+  there_.decide(Operation::kLook, {key_, &quota_, 0});  // Redis knows the script from then on
+  here_.link.delay = 200ms;
+  auto reserved = std::make_unique<Reserved>(here_, Charge{key_, &quota_, 60}, order_of(60, 30s));
+  let_pass(100ms);
+  EXPECT_TRUE(reserved->asked.has_failed());
+  reserved.reset();
+  let_pass(1s);
+  EXPECT_EQ(there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining, 40);
+}
+
+// Hits, holds and charges of all nodes are within the limit at any time, and all that was held is
+// charged or given back in the end.
+TEST_F(RedisHoldsTest, NeverHoldMoreThanTheLimitAndLoseNothing) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Prng chance(seed);
+    const Charge charge{fresh_key(), &quota_, 1};
+    here_.link.delay = 1ms * chance.below(12);
+    there_.link.delay = 1ms * chance.below(12);
+    std::vector<std::unique_ptr<Reserved>> reserved;
+    std::vector<std::unique_ptr<Committed>> commits;
+    std::vector<std::unique_ptr<Asked>> hits;
+    const auto node = [&]() -> HoldingNode& { return chance.below(2) == 0 ? here_ : there_; };
+    for (int i = 0; i < 300; ++i) {
+      Charge costing = charge;
+      costing.cost = 1 + chance.below(9);
+      switch (chance.below(5)) {
+        case 0: {
+          HoldingNode& asked = node();
+          hits.push_back(std::make_unique<Asked>(std::vector{costing}));
+          asked.mode->decide(hits.back()->batch, asked.now());
+          break;
+        }
+        case 1:
+        case 2:
+          reserved.push_back(std::make_unique<Reserved>(
+              node(), costing, order_of(costing.cost, 10ms + 1ms * chance.below(400))));
+          break;
+        default: {
+          if (reserved.empty()) break;
+          // Some are committed twice, or after their end.
+          const Reserved& one =
+              *reserved[chance.below(static_cast<std::uint32_t>(reserved.size()))];
+          if (one.order.outcome != Outcome::kHeld) break;
+          commits.push_back(std::make_unique<Committed>(
+              node(), charge,
+              CommitOrder{one.order.token, one.order.end,
+                          chance.below(static_cast<std::uint32_t>(one.order.due) + 1)}));
+        }
+      }
+      let_pass(1ms * chance.below(10));
+      // What is done, and what is held for certain.
+      std::int64_t used = 0;
+      for (const auto& hit : hits) used += hit->is_allowed() ? hit->charges[0].cost : 0;
+      std::vector<HoldToken> over;
+      for (const auto& commit : commits) {
+        if (!commit->asked.is_answered() || commit->order.outcome != Commit::kCharged) continue;
+        used += commit->order.cost;
+        over.push_back(commit->order.token);
+      }
+      for (const auto& commit : commits) {
+        if (!commit->asked.is_answered()) over.push_back(commit->order.token);  // perhaps
+      }
+      for (const auto& one : reserved) {
+        const bool is_held = one->asked.is_allowed() && one->order.outcome == Outcome::kHeld;
+        if (is_held && !std::ranges::count(over, one->order.token)) used += one->order.due;
+      }
+      ASSERT_LE(used, kLimit) << "seed " << seed << ", step " << i;
+    }
+    let_pass(600ms);
+    here_.link.delay = 0ms;
+    std::int64_t used = 0;
+    std::vector<HoldToken> committed;
+    for (const auto& hit : hits) {
+      ASSERT_FALSE(hit->has_failed());
+      used += hit->is_allowed() ? hit->charges[0].cost : 0;
+    }
+    for (const auto& commit : commits) {
+      ASSERT_FALSE(commit->asked.has_failed());
+      if (commit->order.outcome != Commit::kCharged) continue;
+      EXPECT_FALSE(std::ranges::count(committed, commit->order.token)) << "committed twice";
+      committed.push_back(commit->order.token);
+      used += commit->order.cost;
+    }
+    for (const auto& one : reserved) {
+      const bool lapsed =
+          one->order.outcome == Outcome::kHeld && !std::ranges::count(committed, one->order.token);
+      used += lapsed ? one->order.due : 0;
+    }
+    EXPECT_EQ(here_.decide(Operation::kLook, {charge.key, &quota_, 0}).remaining, kLimit - used);
+  }
+}
+
+}  // namespace
+}  // namespace weir
