@@ -424,7 +424,7 @@ class Console(unittest.TestCase):
         page.click("#simulator .head .button")
         page.find(".verdict.bad", "denied, by 'demo'")
         page.find(".applied.bad", "This would be number 101")
-        page.find(".applied.bad", "switched to token_bucket")
+        page.find(".applied.bad", "The rule is adaptive; it switched to ")  # and perhaps back
         page.screenshot("explain-burst")
         page.go("keys")
         page.choose("#keys select", "demo")
