@@ -10,6 +10,9 @@ local now_s = tonumber(time[1])
 local now_us = now_s * 1000000 + tonumber(time[2])
 local fields = {}
 
+-- Names in a hash of nodes. With more, somebody else writes there.
+local NODES_MAX = 4096
+
 -- A number in a text that others may have written.
 local function digits_of(text)
   return text and #text <= 16 and string.match(text, '^%d+$') or nil
@@ -202,23 +205,30 @@ function fields.switches(...)
 end
 
 -- What each node says is in a field of one hash, behind the second in which it said so. Anybody may
--- have written there: what no node writes, and what is old, goes.
+-- have written there: what no node writes, and what is old, goes. A node looks at those that follow
+-- it in the hash, so many at most: a larger fleet makes no beat dearer, and together they see all.
 local function hear_of_others(key, node, alive_s, nodes_max, bytes_max, word)
   redis.call('HSET', key, node, now_s .. ' ' .. word)
   redis.call('EXPIRE', key, alive_s)
-  if redis.call('HLEN', key) > 4 * nodes_max then
+  if redis.call('HLEN', key) > NODES_MAX then
     redis.call('DEL', key)
     return {}
   end
+  local all, own, names = redis.call('HKEYS', key), 0, {}
+  for i = 1, #all do
+    if all[i] == node then own = i end
+  end
+  for i = 1, math.min(#all - 1, nodes_max) do names[i] = all[(own + i - 1) % #all + 1] end
+  if #names == 0 then return {} end
   local told = {}
-  for _, name in ipairs(redis.call('HKEYS', key)) do
-    local is_short = #name <= 64 and redis.call('HSTRLEN', key, name) <= bytes_max + 32
+  for i, word in ipairs(redis.call('HMGET', key, unpack(names))) do
+    local is_short = #names[i] <= 64 and #word <= bytes_max + 32
     local said_s, words
-    if is_short then said_s, words = redis.call('HGET', key, name):match('^(%d+) (.*)$') end
+    if is_short then said_s, words = word:match('^(%d+) (.*)$') end
     if not said_s or math.abs(now_s - tonumber(said_s)) > alive_s then
-      redis.call('HDEL', key, name)
-    elseif name ~= node and #told < 2 * nodes_max then
-      told[#told + 1] = name
+      redis.call('HDEL', key, names[i])
+    else
+      told[#told + 1] = names[i]
       told[#told + 1] = words
     end
   end
@@ -261,7 +271,7 @@ local function rules(key, first, last)
     head = said
   end
   local words = key .. ':nodes'
-  if redis.call('HLEN', words) > 512 then redis.call('DEL', words) end
+  if redis.call('HLEN', words) > NODES_MAX then redis.call('DEL', words) end
   redis.call('HSET', words, ARGV[first], ARGV[first + 1])
   redis.call('EXPIRE', words, 60)
   local told = {head, ''}
@@ -269,9 +279,11 @@ local function rules(key, first, last)
     told[2] = string.sub(redis.call('GET', key), #head + 2)
   end
   if ARGV[first + 3] == '1' then
-    for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, 255)) do
-      told[#told + 1] = string.sub(name, 1, 64)
-      told[#told + 1] = string.sub(redis.call('HGET', words, name) or '', 1, 512)
+    local names = redis.call('ZRANGE', KEYS[1], 0, 255)
+    local said = #names > 0 and redis.call('HMGET', words, unpack(names)) or {}
+    for i = 1, #names do
+      told[#told + 1] = string.sub(names[i], 1, 64)
+      told[#told + 1] = string.sub(said[i] or '', 1, 512)
     end
   end
   return told

@@ -20,8 +20,9 @@ constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
 
-// Of those that nobody waits for.
+// Of those that nobody waits for, for each so many that there are.
 constexpr Duration kNodesEvery = std::chrono::seconds(1);
+constexpr std::size_t kNodesAtOnce = 32;
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -186,7 +187,7 @@ bool BlocksField::has_more() const {
 void RulesField::say(std::vector<std::string>& words, Instant now) {
   const SharedRules::Said said = rules_.say();
   const bool wants_nodes = said.wants_nodes || nodes_due_ <= now;
-  if (wants_nodes) nodes_due_ = now + kNodesEvery;
+  if (wants_nodes) nodes_due_ = now + kNodesEvery * (1 + nodes_heard_ / kNodesAtOnce);
   due_ = now + kEvery;
   words.push_back(node_);
   words.push_back(said.word);
@@ -212,6 +213,7 @@ std::string RulesField::hear(const resp::Reply& told, Instant now) {
   each_pair(told, 2, [&](std::string_view node, std::string_view word) {
     nodes.push_back({.node = node, .word = word});
   });
+  if (!nodes.empty()) nodes_heard_ = nodes.size();
   if (told.size() >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
   return {};
 }

@@ -190,6 +190,7 @@ class RulesField final : public BeatField {
   FleetListener& listener_;
   Instant due_{};
   Instant nodes_due_{};
+  std::size_t nodes_heard_ = 0;
   bool has_warned_ = false;
 };
 
