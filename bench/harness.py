@@ -34,6 +34,7 @@ class Bench:
         self.library_bench = build / "bench" / "library_bench"
         self.rules_bench = build / "bench" / "rules_bench"
         self.blocks_bench = build / "bench" / "blocks_bench"
+        self.fleet_bench = build / "bench" / "fleet_bench"
         self.grpc_yardstick = build / "bench" / "grpc_yardstick"
         self.npm_package = build / "npm" / "package"
         self.quick = quick

@@ -19,14 +19,14 @@ sys.dont_write_bytecode = True
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
 from suites import accuracy, blocks, grpc, http, http_latency, instructions, library  # noqa: E402
-from suites import nginx, peers, redis, replay, resp, rules, wasm  # noqa: E402
+from suites import nginx, peers, redis, replay, resp, rules, scale, wasm  # noqa: E402
 
 SUITES = {"instructions": instructions, "library": library, "rules": rules, "blocks": blocks,
           "http": http, "http_latency": http_latency, "grpc": grpc, "resp": resp, "redis": redis,
-          "wasm": wasm, "nginx": nginx, "peers": peers, "accuracy": accuracy,
+          "scale": scale, "wasm": wasm, "nginx": nginx, "peers": peers, "accuracy": accuracy,
           "replay": replay}
 # Installs programs of others, or takes minutes, so only when it is asked for.
-ON_REQUEST = {"peers", "accuracy", "replay"}
+ON_REQUEST = {"peers", "accuracy", "replay", "scale"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -51,7 +51,8 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suites", nargs="*", metavar="suite",
-                        help=f"{', '.join(SUITES)}; all but peers, accuracy, replay unless given")
+                        help=f"{', '.join(SUITES)}; all but {', '.join(sorted(ON_REQUEST))} "
+                             "unless given")
     parser.add_argument("--quick", action="store_true", help="short runs, not to be quoted")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the build to measure (build/release)")
