@@ -129,7 +129,7 @@ class ThreeNodes(unittest.TestCase):
         held = self.redis.ask("HKEYS", SHARED)
         for gone in (b"old", b"none", b"binary", b"later", b"long", b"n" * 100):
             self.assertNotIn(gone, held)
-        for number in range(300):
+        for number in range(4100):
             self.redis.ask("HSET", SHARED, str(number), b"%d" % (seconds + 10) + lie)
         self.wait_for_total(nodes[1], 3)
 
