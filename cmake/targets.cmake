@@ -114,8 +114,14 @@ function(weir_register_test name labels timeout)
     set(timeout 60)
   endif()
   # ctest starts tests of a high cost first. Those that may take long usually do, and the last
-  # one to start should be short.
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout})
+  # one to start should be short. Tests of whole servers mostly wait for them, so two of these run
+  # in the place of one that computes.
+  set(slots 2)
+  if("e2e" IN_LIST labels)
+    set(slots 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout} PROCESSORS ${slots})
 endfunction()
 
 add_custom_target(tsan_tests)  # what ./dev tsan builds
