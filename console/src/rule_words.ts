@@ -211,8 +211,9 @@ function few(what: string, keys: unknown): string {
   return all.length === 0 ? "" : `${what}: ${visible(all.slice(0, NAMED_MAX).join(", "))}${more}`;
 }
 
-/** Fewer samples say next to nothing. */
-const isKnown = ({ judged }: json.Fields): boolean => (json.number(judged) ?? 0) >= 100;
+/** Fewer samples say next to nothing, nor do any before each key has had its turn. */
+const isKnown = ({ judged, share_max: most }: json.Fields): boolean =>
+  (json.number(judged) ?? 0) >= 100 && (json.number(most) ?? 1) < 1;
 
 /** Between which numbers exact logs would have denied, by a sample of requests. */
 export function exactlyDenied({ requests = 0, denied = 0, shadow = 0 }: Rates,

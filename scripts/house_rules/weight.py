@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 55_071),
+    ("server", ("src/", "include/"), 55_110),
     ("laboratory", ("lab/", "bench/"), 14_740),
-    ("console", ("console/",), 5_534),
+    ("console", ("console/",), 5_535),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_780
-TESTS_MAX = 64_315
+TESTS_MAX = 64_363
 
 
 def weigh(tree):

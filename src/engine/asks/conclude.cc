@@ -98,6 +98,7 @@ class Conclusion {
       if (item.answer.over && spends(operation_)) remember_denial(item);
       if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
       if (operation_ != Operation::kCharge) record(item);
+      judge(item);
       is_remembered |= memory != nullptr && is_wanted(item, *memory);
     }
     if (engine_.fleet() != nullptr) report_counted_alone();
@@ -111,6 +112,11 @@ class Conclusion {
   void block_for_denial(Item& item);
   void remember_denial(const Item& item);
   void record_ruleless(const Item& item);
+  void judge(const Item& item) {
+    ErrorBar* const bar = engine_.error_bar;
+    if (bar == nullptr || item.ask.rule == nullptr) return;
+    if (bar->watches(item.hashes.front(), item.answer.quota.window(), now_)) judge(*bar, item);
+  }
   void judge(ErrorBar& bar, const Item& item);
   bool has_charged() const;
   bool is_for_limits(const Item& item) const;
@@ -152,36 +158,27 @@ void Conclusion::record(const Item& item) {
       traffic.sample_key({rule.number, outcome, hash, ask.key}, now_);
     }
   }
-  ErrorBar* const bar = engine_.error_bar;
-  if (bar != nullptr && bar->watches(item.hashes.front(), answer.quota.window(), now_)) {
-    judge(*bar, item);
-  }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now_);
 }
 
-// Of plain requests by one sliding window of this node alone. The log knows of nothing else that
-// changes the key.
+// Of plain requests by one sliding window of this node alone, of which nothing is held.
 [[gnu::noinline]] void Conclusion::judge(ErrorBar& bar, const Item& item) {
-  if (item.limits.size() != 1 || item.mode != Mode::kLocal) return;
   const Answer& answer = item.answer;
   const Quota& quota = answer.quota;
   const bool is_slid = quota.algorithm() == Algorithm::kSlidingWindow || quota.is_never_over();
-  if (!is_slid || quota.limit() > ErrorBar::kUnitsMax) return;
-  if (operation_ == Operation::kLook) return;
-  const KeyHash& key = item.hashes.front();
-  if (!is_hit(operation_) || item.is_apart() || item.ask.cost < 0) {
-    return bar.forget(key, quota.window(), now_);
-  }
-  const bool is_plain = answer.cause == Answer::Cause::kCounted && item.ask.cost > 0 &&
-                        item.ask.cost <= quota.limit() && !item.ask.rule->is_proportional &&
-                        !answer.decision.is_store_full;
-  if (!is_plain) return;
+  if (!is_slid || quota.limit() > ErrorBar::kUnitsMax || item.limits.size() != 1) return;
+  if (item.mode != Mode::kLocal || item.ask.rule->holds_max > 0) return;
+  if (operation_ == Operation::kLook || answer.cause != Answer::Cause::kCounted) return;
+  const Charge charge{.key = item.hashes.front(), .quota = &quota, .cost = item.ask.cost};
+  if (operation_ == Operation::kReset) return bar.follow(operation_, charge, now_);
+  if (!is_hit(operation_) || item.is_apart()) return bar.forget(charge.key, quota.window(), now_);
   const bool was_admitted = !answer.over;
-  bar.judge({.rule = item.ask.rule->number,
-             .charge = {.key = key, .quota = &quota, .cost = item.ask.cost},
-             .was_admitted = was_admitted,
-             .was_charged = was_admitted && has_charged()},
-            now_);
+  const bool was_charged = was_admitted && has_charged();
+  if (charge.cost < 0 && was_charged) return bar.follow(Operation::kCharge, charge, now_);
+  const bool is_plain = charge.cost > 0 && charge.cost <= quota.limit() &&
+                        !item.ask.rule->is_proportional && !answer.decision.is_store_full;
+  if (!is_plain) return;
+  bar.judge({item.ask.rule->number, charge, was_admitted, was_charged}, now_);
 }
 
 // The answer is that of the block from then on: waiting for the limit alone would be in vain.

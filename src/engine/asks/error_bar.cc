@@ -30,9 +30,22 @@ void ErrorBar::judge(const Judged& judged, Instant now) {
   const Operation operation = judged.was_charged ? Operation::kCharge : Operation::kLook;
   const bool fits = logs_.decide_one(operation, charge, now).allowed();
   if (!watched->is_exact || spell.age < quota.window()) return;
+  Judging& judging = judged_.try_emplace(judged.rule, Judging{.since = now}).first->second;
+  judging.latest = std::max(judging.latest, now);
+  judging.turn_us = std::max(
+      judging.turn_us, static_cast<double>(spell.length.count()) * static_cast<double>(share_));
   const bool is_right = fits == judged.was_admitted;
-  count(tallies_[judged.rule], *watched,
+  count(judging.tally, *watched,
         is_right ? nullptr : (fits ? &Tally::denied_early : &Tally::admitted_over));
+}
+
+void ErrorBar::follow(Operation operation, const Charge& charge, Instant now) {
+  const Quota quota = exact(*charge.quota);
+  const auto lock = std::scoped_lock(mutex_);
+  if (place_of(charge.key, spell_of(charge.key, quota.window(), now), now) == nullptr) return;
+  Charge same = charge;
+  same.quota = &quota;
+  logs_.decide_one(operation, same, now);
 }
 
 void ErrorBar::forget(const KeyHash& key, Duration window, Instant now) {
@@ -50,8 +63,12 @@ ErrorBar::Watched* ErrorBar::place_of(const KeyHash& key, const Spell& spell, In
   Watched& watched = place->second;
   if (watched.ends <= now || watched.spell != spell.number) {
     const Instant begins = now - spell.age;
+    const auto judged = static_cast<double>((spell.length - spell.window).count());
     watched = {
-        .spell = spell.number, .ends = begins + spell.length, .is_exact = begins >= exact_from_};
+        .spell = spell.number,
+        .ends = begins + spell.length,
+        .is_exact = begins >= exact_from_,
+        .weight = static_cast<double>(spell.length.count()) * static_cast<double>(share_) / judged};
   }
   return &watched;
 }
@@ -82,30 +99,30 @@ void ErrorBar::erase(Goes goes, Instant now) {
 
 // `kind`: null if it was judged rightly.
 void ErrorBar::count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind) {
-  const auto add = [&](double sign) {
-    const auto requests = static_cast<double>(watched.requests);
-    const auto misjudged = static_cast<double>(watched.misjudged);
-    tally.requests_squared += sign * requests * requests;
-    tally.misjudged_squared += sign * misjudged * misjudged;
-    tally.both += sign * requests * misjudged;
+  Sums& sums = tally.sums;
+  const auto add_squares = [&](double sign) {
+    sums.requests_squared += sign * watched.requests * watched.requests;
+    sums.misjudged_squared += sign * watched.misjudged * watched.misjudged;
+    sums.both += sign * watched.requests * watched.misjudged;
   };
-  if (watched.requests == 0) ++tally.spells;
-  add(-1);
-  ++watched.requests;
+  if (watched.requests == 0) ++sums.spells;
+  add_squares(-1);
   ++tally.requests;
+  watched.requests += watched.weight;
+  sums.requests += watched.weight;
   if (kind != nullptr) {
-    ++watched.misjudged;
     ++(tally.*kind);
-    tally.most_misjudged = std::max(tally.most_misjudged, watched.misjudged);
+    watched.misjudged += watched.weight;
+    sums.misjudged += watched.weight;
+    sums.most_misjudged = std::max(sums.most_misjudged, watched.misjudged);
   }
-  add(1);
+  add_squares(1);
 }
 
-ErrorBar::Tally& ErrorBar::Tally::operator+=(const Tally& other) {
+ErrorBar::Sums& ErrorBar::Sums::operator+=(const Sums& other) {
   spells += other.spells;
   requests += other.requests;
-  denied_early += other.denied_early;
-  admitted_over += other.admitted_over;
+  misjudged += other.misjudged;
   requests_squared += other.requests_squared;
   misjudged_squared += other.misjudged_squared;
   both += other.both;
@@ -113,28 +130,39 @@ ErrorBar::Tally& ErrorBar::Tally::operator+=(const Tally& other) {
   return *this;
 }
 
-ErrorBar::Estimate ErrorBar::Tally::estimate() const {
-  if (requests == 0) return {.share = 0, .least = 0, .most = 1};
-  const auto all = static_cast<double>(requests);
-  const double share = static_cast<double>(denied_early + admitted_over) / all;
-  const double usual = all / static_cast<double>(spells);
-  const double worst = std::max(usual, static_cast<double>(most_misjudged));
+ErrorBar::Estimate ErrorBar::Sums::estimate() const {
+  if (requests == 0) return {};
+  const double share = misjudged / requests;
+  const double worst = std::max(requests / spells, most_misjudged);
   const double squares = misjudged_squared - 2 * share * both + share * share * requests_squared;
-  const double error = kErrors * std::sqrt(std::max(0.0, squares) + worst * worst) / all;
+  const double error = kErrors * std::sqrt(std::max(0.0, squares) + worst * worst) / requests;
   return {
       .share = share, .least = std::max(0.0, share - error), .most = std::min(1.0, share + error)};
 }
 
+ErrorBar::Tally ErrorBar::told(const Judging& judging) {
+  Tally tally = judging.tally;
+  const auto length = static_cast<double>((judging.latest - judging.since).count());
+  if (length < judging.turn_us) tally.sums = {};
+  return tally;
+}
+
 ErrorBar::Tally ErrorBar::of(RuleNumber rule) const {
   const auto lock = std::scoped_lock(mutex_);
-  const auto found = tallies_.find(rule);
-  return found == tallies_.end() ? Tally() : found->second;
+  const auto found = judged_.find(rule);
+  return found == judged_.end() ? Tally() : told(found->second);
 }
 
 ErrorBar::Tally ErrorBar::of_all() const {
   const auto lock = std::scoped_lock(mutex_);
   Tally all;
-  for (const auto& [rule, tally] : tallies_) all += tally;
+  for (const auto& [rule, judging] : judged_) {
+    const Tally tally = told(judging);
+    all.requests += tally.requests;
+    all.denied_early += tally.denied_early;
+    all.admitted_over += tally.admitted_over;
+    all.sums += tally.sums;
+  }
   return all;
 }
 

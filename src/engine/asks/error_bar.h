@@ -7,9 +7,10 @@
 // request is judged.
 //
 // Spells begin by the hash of the key and the clock, whatever the key does. So what is judged is a
-// random share of all requests, and the few keys that ask for most are watched in their turn. The
-// share that is misjudged is a ratio of two sums over spells. How much the spells differ says how
-// far it may be off (Cochran, Sampling Techniques, 6.4).
+// random share of all requests, and the few keys that ask for most are watched in their turn: once
+// in kShare spells. Until each had its turn nothing is estimated, as one that had none may ask for
+// most. The share that is misjudged is a ratio of two sums over spells. How much the spells differ
+// says how far it may be off (Cochran, Sampling Techniques, 6.4).
 //
 // Rules in mode local with one sliding_window of at most kUnitsMax are watched. Of others, other
 // nodes have seen requests, too.
@@ -52,12 +53,13 @@ class ErrorBar {
     std::uint64_t number = 0;
     Duration age{};
     Duration length{};
+    Duration window{};
   };
   static Spell spell_of(const KeyHash& key, Duration window, Instant now) {
     const auto bits = 65 - std::countl_zero(static_cast<std::uint64_t>(window.count()) | 1);
     const std::uint64_t at = static_cast<std::uint64_t>(epoch_us(now)) + key.high;
     const std::uint64_t length = std::uint64_t{1} << bits;
-    return {at >> bits, Duration(at & (length - 1)), Duration(length)};
+    return {at >> bits, Duration(at & (length - 1)), Duration(length), window};
   }
   static bool watches(const KeyHash& key, Duration window, Instant now) {
     return spell_of(key, window, now).number % kShare == 0;
@@ -71,29 +73,37 @@ class ErrorBar {
     bool was_charged;  // not if another rule denied the request
   };
   void judge(const Judged& judged, Instant now);
-  // The key was changed by something else, such as a reset: the rest of its spell is not judged.
-  // REQUIRES: as for judge()
+  // A reset, or units that were given back (kCharge): the log does as the counters did.
+  // REQUIRES: watches(), as above
+  void follow(Operation operation, const Charge& charge, Instant now);
+  // The key was changed by something else: the rest of its spell is not judged. REQUIRES: as above
   void forget(const KeyHash& key, Duration window, Instant now);
 
   struct Estimate {
     double share = 0;  // of all requests
     double least = 0;  // the bounds hold with a confidence of 95 %
-    double most = 0;
+    double most = 1;
   };
-  // Of what was judged.
-  struct Tally {
-    std::uint64_t spells = 0;
-    std::uint64_t requests = 0;
-    std::uint64_t denied_early = 0;
-    std::uint64_t admitted_over = 0;
-    // Sums over spells of products of their requests and how many of these were misjudged.
+  // What is known of a share. A spell weighs more if less of it is judged, or fewer are watched.
+  struct Sums {
+    double spells = 0;
+    double requests = 0;
+    double misjudged = 0;
+    // Over spells, of products of their requests and how many of these were misjudged.
     double requests_squared = 0;
     double misjudged_squared = 0;
     double both = 0;
-    std::uint64_t most_misjudged = 0;  // in a spell
+    double most_misjudged = 0;  // in a spell
 
-    Tally& operator+=(const Tally& other);
+    Sums& operator+=(const Sums& other);
     Estimate estimate() const;
+  };
+  // Of what was judged.
+  struct Tally {
+    std::uint64_t requests = 0;
+    std::uint64_t denied_early = 0;
+    std::uint64_t admitted_over = 0;
+    Sums sums;  // none until each key has had its turn: one that had not may ask for most
   };
   Tally of(RuleNumber rule) const;
   Tally of_all() const;
@@ -103,8 +113,15 @@ class ErrorBar {
     std::uint64_t spell = 0;
     Instant ends{};
     bool is_exact = true;
-    std::uint64_t requests = 0;
-    std::uint64_t misjudged = 0;
+    double weight = 1;  // of each request
+    double requests = 0;
+    double misjudged = 0;
+  };
+  struct Judging {
+    Tally tally;
+    Instant since{};     // first judged
+    Instant latest{};    // last judged
+    double turn_us = 0;  // in which each key was watched once
   };
   struct Hash {
     std::size_t operator()(const KeyHash& key) const { return key.low; }
@@ -114,7 +131,8 @@ class ErrorBar {
   void make_room(Instant now);
   template <typename Goes>
   void erase(Goes goes, Instant now);
-  void count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind);
+  static void count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind);
+  static Tally told(const Judging& judging);
 
   Store& logs_;
   mutable std::mutex mutex_;      // guards what follows, and the logs
@@ -122,7 +140,7 @@ class ErrorBar {
   std::uint64_t share_ = kShare;  // a multiple of it, while more keys ask than have a place
   Instant exact_from_;            // what spells that began before have missed, nobody knows
   std::unordered_map<KeyHash, Watched, Hash> watched_;
-  std::unordered_map<RuleNumber, Tally> tallies_;
+  std::unordered_map<RuleNumber, Judging> judged_;
 };
 
 }  // namespace weir

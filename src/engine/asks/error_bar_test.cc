@@ -114,13 +114,32 @@ TEST(ErrorBar, JudgesNobodyWhoseLogIsNotExact) {
   EXPECT_EQ(later.of_all().requests, 0u);
 }
 
+TEST(ErrorBar, FollowsWhatIsGivenBackAndReset) {
+  const Quota quota = quota_of(3);
+  const KeyHash key = watched_from(kBegin - 1min);
+  Bar bar;
+  const auto early = [&] {
+    bar.judge(quota, key, {kBegin, false});
+    return bar.bar.of_all().denied_early;
+  };
+  for (int i = 0; i < 3; ++i) bar.judge(quota, key, {kBegin, true});
+  EXPECT_EQ(early(), 0u);  // the log is full
+  bar.bar.follow(Operation::kCharge, {.key = key, .quota = &quota, .cost = -1}, kBegin);
+  EXPECT_EQ(early(), 1u);
+  bar.judge(quota, key, {kBegin, true});
+  EXPECT_EQ(early(), 1u);
+  bar.bar.follow(Operation::kReset, {.key = key, .quota = &quota}, kBegin);
+  EXPECT_EQ(early(), 2u);
+  EXPECT_EQ(bar.bar.of_all().admitted_over, 0u);
+}
+
 TEST(ErrorBar, KeepsNoMoreThanItsLogs) {
   const Quota quota = quota_of(ErrorBar::kUnitsMax);
   Bar bar;
   Prng random(7);
   // Of so many keys, in spells that are a window old.
   const auto judged = [&](Instant now, int keys) {
-    const std::uint64_t before = bar.bar.of_all().spells;
+    const std::uint64_t before = bar.bar.of_all().requests / 20;
     const Life life(quota, std::vector<Instant>(20, now));
     while (keys > 0) {
       const KeyHash key{.high = random.next(), .low = random.next()};
@@ -130,7 +149,7 @@ TEST(ErrorBar, KeepsNoMoreThanItsLogs) {
       --keys;
     }
     EXPECT_LE(bar.logs->stats().log_entries, ErrorBar::kKeysMax * ErrorBar::kKeysMax);
-    return bar.bar.of_all().spells - before;
+    return bar.bar.of_all().requests / 20 - before;
   };
   EXPECT_EQ(judged(kBegin, 300), 300u);
   EXPECT_LT(judged(kBegin, 20'000), 2 * ErrorBar::kKeysMax);
@@ -168,7 +187,14 @@ TEST_F(JudgedAsks, AreThoseOfOneSlidingWindowOfThisNode) {
   EXPECT_EQ(early.denied_early, early.requests - before.requests);
   EXPECT_EQ(ask(rule, 1, Operation::kLook).requests, early.requests);
   ask(rule, 1, Operation::kReset);
-  EXPECT_EQ(ask(rule).requests, early.requests);
+  const ErrorBar::Tally after = ask(rule);
+  EXPECT_GT(after.requests, early.requests);
+  EXPECT_EQ(after.denied_early, early.denied_early);
+  EXPECT_EQ(ask(rule, -1).requests, after.requests);
+  EXPECT_GT(ask(rule).requests, after.requests);
+  EXPECT_EQ(bar_.bar.of(rule.number).denied_early, early.denied_early);
+  const ErrorBar::Tally before_charge = ask(rule, 1, Operation::kCharge);
+  EXPECT_EQ(ask(rule).requests, before_charge.requests);  // the rest of the spell is not judged
 }
 
 TEST_F(JudgedAsks, AreNotThoseOfOthers) {
@@ -180,16 +206,16 @@ TEST_F(JudgedAsks, AreNotThoseOfOthers) {
   EXPECT_GT(ask(of(Algorithm::kStrictWindow, 3)).requests, 0u);
 }
 
-// Heavy-tailed sources that come in bursts, limited to 20 a minute, for an hour.
-std::vector<Life> population(const Quota& quota) {
-  Prng random(20171114);
-  std::vector<Life> lives;
-  constexpr int kKeys = 10'000;
-  for (int key = 0; key < kKeys; ++key) {
-    const double rate = 0.5 * std::pow((key + 0.5) / kKeys, -1 / 1.2);  // a minute; Pareto
+constexpr Duration kTurn = 5h;  // in which each key is watched once, of windows of a minute
+
+// Sources that come in bursts of 8 on average, limited to 20 a minute; and how many rightly pass.
+struct Population {
+  explicit Population(const Quota& limit) : quota(limit) {}
+
+  void add(double a_minute, Duration length) {
     std::vector<Instant> times;
-    for (Instant now = kBegin; now < kBegin + 1h;) {
-      const double wait = -std::log(1 - random.unit()) * 8 / rate;  // a burst of 8 on average
+    for (Instant now = kBegin; now < kBegin + length;) {
+      const double wait = -std::log(1 - random.unit()) * 8 / a_minute;
       now += Duration(static_cast<std::int64_t>(wait * 60e6));
       for (auto left = random.below(16) + 1; left > 0; --left) {
         now += Duration{static_cast<std::int64_t>(random.below(400'000))};
@@ -198,49 +224,78 @@ std::vector<Life> population(const Quota& quota) {
     }
     lives.emplace_back(quota, times);
   }
-  return lives;
-}
 
-// What is estimated if chance draws the keys' hashes so.
-ErrorBar::Estimate draw(std::uint64_t seed, const Quota& quota, const std::vector<Life>& lives) {
-  Prng secret(seed);
-  std::vector<std::pair<KeyHash, Request>> watched;
-  for (const Life& life : lives) {
-    const KeyHash key{.high = secret.next(), .low = secret.next()};
-    for (const Request& request : life.requests) {
-      if (ErrorBar::watches(key, quota.window(), request.at)) watched.emplace_back(key, request);
+  double truth() const {
+    double requests = 0;
+    double misjudged = 0;
+    for (const Life& life : lives) {
+      requests += static_cast<double>(life.requests.size());
+      misjudged += static_cast<double>(life.misjudged);
     }
+    return misjudged / requests;
   }
-  std::ranges::stable_sort(watched, {}, [](const auto& entry) { return entry.second.at; });
-  Bar bar;
-  for (const auto& [key, request] : watched) bar.judge(quota, key, request);
-  return bar.bar.of_all().estimate();
+
+  // What is estimated if chance draws the keys' hashes so.
+  ErrorBar::Estimate draw(std::uint64_t seed) const {
+    Prng secret(seed);
+    std::vector<std::pair<KeyHash, Request>> watched;
+    for (const Life& life : lives) {
+      const KeyHash key{.high = secret.next(), .low = secret.next()};
+      for (const Request& request : life.requests) {
+        if (ErrorBar::watches(key, quota.window(), request.at)) watched.emplace_back(key, request);
+      }
+    }
+    std::ranges::stable_sort(watched, {}, [](const auto& entry) { return entry.second.at; });
+    Bar bar;
+    for (const auto& [key, request] : watched) bar.judge(quota, key, request);
+    return bar.bar.of_all().sums.estimate();
+  }
+
+  // Of a hundred draws, how many have bounds that hold what a recount of all requests finds.
+  struct Draws {
+    int agreed = 0;
+    double width = 0;
+    double mean = 0;
+  };
+  Draws draws() const {
+    Draws draws;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      const ErrorBar::Estimate estimate = draw(seed);
+      draws.agreed += estimate.least <= truth() && truth() <= estimate.most ? 1 : 0;
+      draws.width += (estimate.most - estimate.least) / 100;
+      draws.mean += estimate.share / 100;
+    }
+    return draws;
+  }
+
+  const Quota quota;
+  Prng random{20171114};
+  std::vector<Life> lives;
+};
+
+TEST(ErrorBar, AgreesWithTheRecountInNinetyFiveOfAHundredDraws) {
+  Population population(quota_of(20));
+  constexpr int kKeys = 2'000;
+  for (int key = 0; key < kKeys; ++key) {
+    population.add(0.5 * std::pow((key + 0.5) / kKeys, -1 / 1.2), kTurn);  // Pareto
+  }
+  const double truth = population.truth();
+  ASSERT_GT(truth, 0.002);
+  const Population::Draws draws = population.draws();
+  EXPECT_GE(draws.agreed, 95);
+  EXPECT_LT(draws.width, 2 * truth);  // it says something
+  EXPECT_NEAR(draws.mean, truth, 0.05 * truth);
 }
 
-// In 95 of 100 draws the bounds hold what a recount of all requests finds.
-TEST(ErrorBar, AgreesWithTheRecountInNinetyFiveOfAHundredDraws) {
-  const Quota quota = quota_of(20);
-  const std::vector<Life> lives = population(quota);
-  double requests = 0;
-  double misjudged = 0;
-  for (const Life& life : lives) {
-    requests += static_cast<double>(life.requests.size());
-    misjudged += static_cast<double>(life.misjudged);
+TEST(ErrorBar, ClaimsNothingBeforeAKeyThatAsksForMostHadItsTurn) {
+  for (const Duration length : {Duration(1h), kTurn}) {
+    Population population(quota_of(20));
+    population.add(200, length);
+    for (int key = 0; key < 200; ++key) population.add(1, length);
+    const Population::Draws draws = population.draws();
+    EXPECT_GE(draws.agreed, 95) << length.count();
+    EXPECT_EQ(draws.width > 0.95, length < kTurn) << draws.width;
   }
-  const double truth = misjudged / requests;
-  ASSERT_GT(truth, 0.002);
-  int agreed = 0;
-  double width = 0;
-  double mean = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const ErrorBar::Estimate estimate = draw(seed, quota, lives);
-    agreed += estimate.least <= truth && truth <= estimate.most ? 1 : 0;
-    width += (estimate.most - estimate.least) / 100;
-    mean += estimate.share / 100;
-  }
-  EXPECT_GE(agreed, 95);
-  EXPECT_LT(width, 2 * truth);  // it says something
-  EXPECT_NEAR(mean, truth, 0.05 * truth);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void write_over_now(JsonWriter& json, const OverNow& over) {
 }
 
 void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally) {
-  const ErrorBar::Estimate estimate = tally.estimate();
+  const ErrorBar::Estimate estimate = tally.sums.estimate();
   json.key("misjudged").begin_object().field("judged", tally.requests);
   json.field("denied_early", tally.denied_early).field("admitted_over", tally.admitted_over);
   json.field("share", estimate.share).field("share_min", estimate.least);
