@@ -118,6 +118,57 @@ TEST_F(RedisHoldsTest, AReplyThatComesTooLateIsNobodys) {
   EXPECT_EQ(there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining, 40);
 }
 
+// What nodes have asked of one key.
+struct AskedOfAKey {
+  std::vector<std::unique_ptr<Reserved>> reserved;
+  std::vector<std::unique_ptr<Committed>> commits;
+  std::vector<std::unique_ptr<Asked>> hits;
+
+  // What is done, and what is held for certain.
+  std::int64_t used_at_least() const {
+    std::int64_t used = used_by_hits();
+    std::vector<HoldToken> over;
+    for (const auto& commit : commits) {
+      const bool is_answered = commit->asked.is_answered();
+      if (is_answered && commit->order.outcome != Commit::kCharged) continue;
+      if (is_answered) used += commit->order.cost;
+      over.push_back(commit->order.token);  // if it is not answered, perhaps
+    }
+    for (const auto& one : reserved) {
+      const bool is_held = one->asked.is_allowed() && one->order.outcome == Outcome::kHeld;
+      if (is_held && !std::ranges::count(over, one->order.token)) used += one->order.due;
+    }
+    return used;
+  }
+
+  // After all holds have ended.
+  std::int64_t used_in_the_end() const {
+    std::int64_t used = used_by_hits();
+    std::vector<HoldToken> committed;
+    for (const auto& hit : hits) EXPECT_FALSE(hit->has_failed());
+    for (const auto& commit : commits) {
+      EXPECT_FALSE(commit->asked.has_failed());
+      if (commit->order.outcome != Commit::kCharged) continue;
+      EXPECT_FALSE(std::ranges::count(committed, commit->order.token)) << "committed twice";
+      committed.push_back(commit->order.token);
+      used += commit->order.cost;
+    }
+    for (const auto& one : reserved) {
+      const bool lapsed =
+          one->order.outcome == Outcome::kHeld && !std::ranges::count(committed, one->order.token);
+      used += lapsed ? one->order.due : 0;
+    }
+    return used;
+  }
+
+ private:
+  std::int64_t used_by_hits() const {
+    std::int64_t used = 0;
+    for (const auto& hit : hits) used += hit->is_allowed() ? hit->charges[0].cost : 0;
+    return used;
+  }
+};
+
 // Hits, holds and charges of all nodes are within the limit at any time, and all that was held is
 // charged or given back in the end.
 TEST_F(RedisHoldsTest, NeverHoldMoreThanTheLimitAndLoseNothing) {
@@ -126,9 +177,8 @@ TEST_F(RedisHoldsTest, NeverHoldMoreThanTheLimitAndLoseNothing) {
     const Charge charge{fresh_key(), &quota_, 1};
     here_.link.delay = 1ms * chance.below(12);
     there_.link.delay = 1ms * chance.below(12);
-    std::vector<std::unique_ptr<Reserved>> reserved;
-    std::vector<std::unique_ptr<Committed>> commits;
-    std::vector<std::unique_ptr<Asked>> hits;
+    AskedOfAKey all;
+    auto& [reserved, commits, hits] = all;
     const auto node = [&]() -> HoldingNode& { return chance.below(2) == 0 ? here_ : there_; };
     for (int i = 0; i < 300; ++i) {
       Charge costing = charge;
@@ -158,45 +208,12 @@ TEST_F(RedisHoldsTest, NeverHoldMoreThanTheLimitAndLoseNothing) {
         }
       }
       let_pass(1ms * chance.below(10));
-      // What is done, and what is held for certain.
-      std::int64_t used = 0;
-      for (const auto& hit : hits) used += hit->is_allowed() ? hit->charges[0].cost : 0;
-      std::vector<HoldToken> over;
-      for (const auto& commit : commits) {
-        if (!commit->asked.is_answered() || commit->order.outcome != Commit::kCharged) continue;
-        used += commit->order.cost;
-        over.push_back(commit->order.token);
-      }
-      for (const auto& commit : commits) {
-        if (!commit->asked.is_answered()) over.push_back(commit->order.token);  // perhaps
-      }
-      for (const auto& one : reserved) {
-        const bool is_held = one->asked.is_allowed() && one->order.outcome == Outcome::kHeld;
-        if (is_held && !std::ranges::count(over, one->order.token)) used += one->order.due;
-      }
-      ASSERT_LE(used, kLimit) << "seed " << seed << ", step " << i;
+      ASSERT_LE(all.used_at_least(), kLimit) << "seed " << seed << ", step " << i;
     }
     let_pass(600ms);
     here_.link.delay = 0ms;
-    std::int64_t used = 0;
-    std::vector<HoldToken> committed;
-    for (const auto& hit : hits) {
-      ASSERT_FALSE(hit->has_failed());
-      used += hit->is_allowed() ? hit->charges[0].cost : 0;
-    }
-    for (const auto& commit : commits) {
-      ASSERT_FALSE(commit->asked.has_failed());
-      if (commit->order.outcome != Commit::kCharged) continue;
-      EXPECT_FALSE(std::ranges::count(committed, commit->order.token)) << "committed twice";
-      committed.push_back(commit->order.token);
-      used += commit->order.cost;
-    }
-    for (const auto& one : reserved) {
-      const bool lapsed =
-          one->order.outcome == Outcome::kHeld && !std::ranges::count(committed, one->order.token);
-      used += lapsed ? one->order.due : 0;
-    }
-    EXPECT_EQ(here_.decide(Operation::kLook, {charge.key, &quota_, 0}).remaining, kLimit - used);
+    EXPECT_EQ(here_.decide(Operation::kLook, {charge.key, &quota_, 0}).remaining,
+              kLimit - all.used_in_the_end());
   }
 }
 
