@@ -115,9 +115,9 @@ function(weir_register_test name labels timeout)
   endif()
   # ctest starts tests of a high cost first. Those that may take long usually do, and the last
   # one to start should be short. Tests of whole servers mostly wait for them, so two of these run
-  # in the place of one that computes.
+  # in the place of one that computes, as a browser does.
   set(slots 2)
-  if("e2e" IN_LIST labels)
+  if("e2e" IN_LIST labels AND NOT "browser" IN_LIST labels)
     set(slots 1)
   endif()
   set_tests_properties(${name} PROPERTIES

@@ -161,7 +161,7 @@ TEST(HttpPages, TellHowMuchIsMisjudged) {
   EXPECT_NE(text.find("{rule=\"r\",kind=\"denied_early\"} 1\n"), std::string::npos) << text;
   EXPECT_EQ(json::serialize(page(door, "/admin/stats")["misjudged"]),
             R"({"judged":1,"denied_early":1,"admitted_over":0,)"
-            R"("share":1,"share_min":0,"share_max":1,"confidence":9.5E-1})");
+            R"("share":0,"share_min":0,"share_max":1,"confidence":9.5E-1})");
 }
 
 TEST(HttpPages, StatsTellAll) {
