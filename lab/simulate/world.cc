@@ -247,11 +247,11 @@ std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32
     return place->node != nullptr && place->node->is_sharing();
   };
   const auto found = std::ranges::find_if(places_, is_sharing);
-  if (found == places_.end() || !redis_) return std::nullopt;
+  if (!redis_ || (found == places_.end() && !hasher_)) return std::nullopt;
+  const KeyHasher& hasher = found == places_.end() ? *hasher_ : (*found)->node->hasher();
   const Rule& asked = rules()[rule];
   const KeyName name{.rule = asked.id, .bucket = "", .key = keys_[key]};
-  const Charge charge{
-      .key = (*found)->node->hasher().hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
+  const Charge charge{.key = hasher.hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
   return redis_->left(charge, means_.settings->store.prefix, script);
 }
 
@@ -365,6 +365,7 @@ void World::named(std::size_t number) {
     if (place.secret) check->restarted(number);
   }
   place.secret = secret;
+  hasher_ = place.node->hasher();
 }
 
 void World::lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) {

@@ -75,7 +75,7 @@ class World {
   // It takes no requests any more, and goes in good order.
   void leave_node(std::size_t number);
   void act_on_block(std::size_t number, const Fault& fault);
-  // As its script says; nothing if no node shares.
+  // As its script says; nothing if no node has shared.
   std::optional<std::int64_t> left_in_redis(
       std::uint32_t rule, std::uint32_t key,
       RedisServer::Script script = RedisServer::Script::kLoaded);
@@ -157,6 +157,7 @@ class World {
   // Rules and keys that Redis may have, in the order in which they were asked for.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> shared_;
   std::vector<std::vector<bool>> is_shared_;  // the same by rule and key
+  std::optional<KeyHasher> hasher_;  // of who came to share last: keys may be lost when nobody does
 };
 
 }  // namespace weir::sim
