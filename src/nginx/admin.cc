@@ -118,7 +118,6 @@ void Admin::answer(const Request& request, ReplyLine& line, Instant now) {
   } else {
     static_cast<void>(core_.answer(exchange));  // nothing before it waits
   }
-  judge_.blocks().tell(now);
 }
 
 }  // namespace weir::nginx

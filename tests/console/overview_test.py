@@ -190,7 +190,7 @@ class Overview(PageTest):
                 for _ in range(7):
                     server.check(key="bob", rule="login")
                 said = page.find("#overview .now.bad", "limit ").text
-                self.assertRegex(said, r"login denied .*, since .*: .*blocked since \d\d:\d\d:\d\d")
+                self.assertRegex(said, r"login denied .*, since .*: .*blocked (since|at) \d\d:")
                 page.click("#overview .now li:nth-child(2) a", "Show them")
                 page.find("#keys .data", "203.0.113.0/24")
 

@@ -89,7 +89,11 @@ class Page final : ReplyLine, Waker, public Waiting {
   }
 
  private:
-  void add(const Reply& reply, const ReplyTerms&) override { result_ = send(reply); }
+  // The client may ask another worker as soon as it has the reply.
+  void add(const Reply& reply, const ReplyTerms&) override {
+    judge_.blocks().tell(zone_clock().now());
+    result_ = send(reply);
+  }
   bool waits() const override { return false; }
 
   void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {
