@@ -28,7 +28,7 @@ PARTS = [
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
-LUA_MAX = 1_780
+LUA_MAX = 1_774
 TESTS_MAX = 64_374
 
 

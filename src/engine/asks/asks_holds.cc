@@ -1,4 +1,4 @@
-// What Asks does for work under way: it reserves and commits, on this node or in a shared store.
+// Asks reserves and commits units for work under way, on this node or in a shared store.
 
 #include <array>
 #include <optional>

@@ -84,12 +84,12 @@ class ErrorBar {
     double least = 0;  // the bounds hold with a confidence of 95 %
     double most = 1;
   };
-  // What is known of a share. A spell weighs more if less of it is judged, or fewer are watched.
+  // Sums over spells. The less of a spell is judged, and the fewer are watched, the more it weighs.
   struct Sums {
     double spells = 0;
     double requests = 0;
     double misjudged = 0;
-    // Over spells, of products of their requests and how many of these were misjudged.
+    // Of products: a spell's requests, and how many of them were misjudged.
     double requests_squared = 0;
     double misjudged_squared = 0;
     double both = 0;
@@ -98,7 +98,7 @@ class ErrorBar {
     Sums& operator+=(const Sums& other);
     Estimate estimate() const;
   };
-  // Of what was judged.
+  // Counts of requests that were judged.
   struct Tally {
     std::uint64_t requests = 0;
     std::uint64_t denied_early = 0;

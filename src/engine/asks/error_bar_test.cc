@@ -235,7 +235,7 @@ struct Population {
     return misjudged / requests;
   }
 
-  // What is estimated if chance draws the keys' hashes so.
+  // Judges all requests. The seed draws the keys' hashes, and so who is watched when.
   ErrorBar::Estimate draw(std::uint64_t seed) const {
     Prng secret(seed);
     std::vector<std::pair<KeyHash, Request>> watched;
@@ -251,7 +251,7 @@ struct Population {
     return bar.bar.of_all().sums.estimate();
   }
 
-  // Of a hundred draws, how many have bounds that hold what a recount of all requests finds.
+  // A hundred draws. One agrees if its bounds hold what a recount of all requests finds.
   struct Draws {
     int agreed = 0;
     double width = 0;

@@ -105,6 +105,12 @@ local function make_holds(of)
     lower(from, first, count)
   end
 
+  -- Tells the denial, if there is one; else does that with the charge.
+  local function deny_or(operation, denial, at)
+    if denial[1] then return tell(unpack(denial)) end
+    act(operation, at, 1)
+  end
+
   -- What is left next to what is held goes, if the charge does not fit.
   local function drain(at)
     local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
@@ -127,11 +133,7 @@ local function make_holds(of)
     end
     if not is_denied then return act(SPEND_ALL, first, count) end
     for index = 1, count do
-      if told[index][1] then
-        tell(unpack(told[index]))
-      else
-        act(LOOK, first + (index - 1) * CHARGE_SIZE, 1)
-      end
+      deny_or(LOOK, told[index], first + (index - 1) * CHARGE_SIZE)
     end
   end
 
@@ -143,10 +145,8 @@ local function make_holds(of)
       local denial = may_deny and {denied(at)} or {}
       if operation == DRAIN_EACH then
         drain(at)
-      elseif denial[1] then
-        tell(unpack(denial))
       else
-        act(operation, at, 1)
+        deny_or(operation, denial, at)
       end
     end
   end
@@ -202,11 +202,7 @@ local function make_holds(of)
         put_down(k, ends, id .. pack('<i8i8', cost, due) .. sub(batches, at, at + CHARGE_SIZE - 1))
         keep_until_charged(at, k)
       end
-      if denial[1] then
-        tell(unpack(denial))
-      else
-        act(LOOK, at, 1)
-      end
+      deny_or(LOOK, denial, at)
     end
     put(status * 4)
     put(ends)
