@@ -89,7 +89,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
   }
 }
 
-// What others denied while this node was alone nobody has told.
+// While this node was alone, it heard of no denials of other nodes: a run may be older than known.
 void TrafficHistory::note_begin(const Step& about) {
   const Instant began = about.end - kSecond;
   if (about.is_alone) {

@@ -84,7 +84,7 @@ bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
   return true;
 }
 
-// Of an errand that is lost the batch and the order are nobody's any more.
+// If an errand is lost, its batch and its order may be gone: the answer is read, and dropped.
 ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   HoldOrder any_hold;
   CommitOrder any_commit;
