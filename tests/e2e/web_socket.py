@@ -58,11 +58,12 @@ class WebSocket:
         self.socket.sendall(client_frame(opcode, payload, first))
 
     def message(self):
-        """The next one, as JSON. Raises Closed when a close frame comes."""
+        """The next picture, as JSON. A node younger than a second has none: it says that its time
+        is 0. Raises Closed when a close frame comes."""
         while True:
             opcode, payload = self.frame()
-            if opcode == TEXT:
-                return json.loads(payload)
+            if opcode == TEXT and (message := json.loads(payload))["t"]:
+                return message
             if opcode == PING:
                 self.send(PONG, payload)
             if opcode == CLOSE:
