@@ -175,6 +175,7 @@ class LiveFeed extends EventTarget {
   }
 
   private take(message: Live): void {
+    if (message.t === 0) return;  // a node younger than a second has no figures yet
     if (message.t !== this.last?.t) this.toldMs = Date.now();
     const silence = this.last && silenceOf(this.last, message);
     if (silence) this.silences = [...this.silences, silence].slice(-SILENCES_MAX);
