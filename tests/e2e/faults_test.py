@@ -3,6 +3,7 @@
 WEIR_TESTS=long (./dev test --long) loads the nodes harder and longer.
 """
 
+import concurrent.futures
 import os
 import threading
 import unittest
@@ -14,6 +15,8 @@ from resp_client import RespConnection, command
 
 IS_LONG = os.environ.get("WEIR_TESTS") == "long"
 SIZE = faults.LONG if IS_LONG else faults.SHORT
+# Each loads its own two nodes with a fifth of a core, and mostly waits.
+FAULTS_AT_ONCE = 1 if IS_LONG else 3
 
 
 class ProxyTest(unittest.TestCase):
@@ -39,9 +42,18 @@ class ProxyTest(unittest.TestCase):
 
 
 class Faults(unittest.TestCase):
-    def measure(self, fault):
+    @classmethod
+    def setUpClass(cls):
+        cls.pool = concurrent.futures.ThreadPoolExecutor(FAULTS_AT_ONCE)
+        cls.measured = {name: cls.pool.submit(faults.measure, name, SIZE) for name in NAMES}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pool.shutdown(cancel_futures=True)
+
+    def check(self, fault):
         try:
-            rows = faults.measure(fault, SIZE)
+            rows = self.measured[fault].result()
         except faults.Skipped as why:
             self.skipTest(str(why))
         for row in rows:
@@ -53,10 +65,11 @@ class Faults(unittest.TestCase):
 
 
 def test_of(fault):
-    return lambda self: self.measure(fault)
+    return lambda self: self.check(fault)
 
 
-for number, name in enumerate({**faults.FAULTS, **(faults.LONG_FAULTS if IS_LONG else {})}):
+NAMES = tuple({**faults.FAULTS, **(faults.LONG_FAULTS if IS_LONG else {})})
+for number, name in enumerate(NAMES):
     setattr(Faults, f"test_{number:02}_{'_'.join(name.split())}", test_of(name))
 
 
