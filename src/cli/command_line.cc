@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/joined.h"
 #include "base/nearest_name.h"
 #include "cli/commands.h"
 
@@ -86,9 +87,7 @@ std::vector<Completed> options_of(const CLI::App& command) {
 }
 
 std::string names_of(const std::vector<Completed>& completed) {
-  std::string names;
-  for (const auto& each : completed) names += (names.empty() ? "" : " ") + each.name;
-  return names;
+  return joined(completed, " ", &Completed::name);
 }
 
 std::string quoted(std::string text) {

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/duration_text.h"
+#include "base/joined.h"
 #include "config/fields/field_value.h"
 
 namespace weir {
@@ -63,11 +64,7 @@ std::string text_of(const SettingValue& value) {
     std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
     std::string operator()(const std::string& text) const { return text; }
     std::string operator()(Duration duration) const { return format_duration(duration); }
-    std::string operator()(const std::vector<std::string>& texts) const {
-      std::string list;
-      for (const auto& text : texts) list.append(list.empty() ? "" : ", ").append(text);
-      return list;
-    }
+    std::string operator()(const std::vector<std::string>& texts) const { return joined(texts); }
   };
   return std::visit(Text(), value);
 }

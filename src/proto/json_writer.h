@@ -80,4 +80,11 @@ class JsonWriter {
   bool needs_comma_ = false;
 };
 
+// The text as JSON, with its quotes.
+inline std::string json_string(std::string_view text) {
+  JsonWriter json;
+  json.string(text);
+  return json.text();
+}
+
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/joined.h"
 #include "proto/json_writer.h"
 #include "rules/time/calendar.h"
 #include "weir/quota.h"
@@ -19,12 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 7> kDescribed = {"id",    "algorithm", "limit", "window",
                                                         "burst", "enabled",   "shadow"};
 constexpr std::size_t kShownMax = 32;  // bytes of a value
-
-std::string quoted(std::string_view text) {
-  JsonWriter json;
-  json.string(text);
-  return json.text();
-}
 
 // A value that can stand in a line of a log.
 std::optional<std::string> shown(const boost::json::value& value) {
@@ -81,12 +76,6 @@ void add_fields(std::vector<std::string>& changes, std::string_view before,
   for (const auto& [name, value] : is) {
     if (!was.contains(name)) add(name);
   }
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text.append(text.empty() ? "" : ", ").append(part);
-  return text;
 }
 
 }  // namespace
@@ -149,11 +138,11 @@ bool is_about(std::string_view change, std::string_view id) {
 }
 
 std::string describe(const RuleAuthor& author) {
-  return author.by.empty() ? author.who : quoted(author.by) + " at " + author.who;
+  return author.by.empty() ? author.who : json_string(author.by) + " at " + author.who;
 }
 
 std::string reason_of(const RuleAuthor& author) {
-  return author.why.empty() ? "" : ", because " + quoted(author.why);
+  return author.why.empty() ? "" : ", because " + json_string(author.why);
 }
 
 }  // namespace weir

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/joined.h"
+
 namespace weir {
 namespace {
 
@@ -29,9 +31,7 @@ std::string difference(boost::json::object one, const boost::json::object& other
     const auto [place, is_new] = one.emplace(name, nullptr);
     if (!is_new && place->value() == value) one.erase(place);
   }
-  std::string names;
-  for (const auto& field : one) names += (names.empty() ? "" : ", ") + std::string(field.key());
-  return names;
+  return joined(one, ", ", [](const auto& field) { return std::string_view(field.key()); });
 }
 
 const RuleSource* find_rule(const std::vector<RuleSource>& rules, const std::string& id) {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/duration_text.h"
+#include "base/joined.h"
 #include "cli/commands.h"
 #include "cli/gateway/nginx_config.h"
 #include "cli/node/config_files.h"
@@ -144,13 +145,11 @@ struct CommandLine {
 
 // The first of these files that is there.
 std::string first_of(const std::vector<fs::path>& files, const std::string& remedy) {
-  std::string places;
   for (const auto& file : files) {
     auto error = std::error_code();
     if (fs::exists(file, error)) return file;
-    places += (places.empty() ? "" : ", ") + file.string();
   }
-  fail("there is no " + places + "; " + remedy);
+  fail("there is no " + joined(files) + "; " + remedy);
 }
 
 std::string find_nginx(const std::string& named) {

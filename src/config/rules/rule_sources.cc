@@ -9,6 +9,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/joined.h"
 #include "config/yaml/yaml_document.h"
 
 namespace weir {
@@ -110,19 +111,12 @@ bool is_plain(std::string_view text) {
 }
 
 std::string yaml_of(const json::value& value) {
-  const auto joined = [](const auto& all, const auto& one_of) {
-    std::string text;
-    for (const auto& each : all) text += (text.empty() ? "" : ", ") + one_of(each);
-    return text;
-  };
-  if (const auto* const list = value.if_array()) return "[" + joined(*list, yaml_of) + "]";
+  if (const auto* const list = value.if_array()) return "[" + joined(*list, ", ", yaml_of) + "]";
   if (const auto* const map = value.if_object()) {
-    return "{" +
-           joined(*map,
-                  [](const auto& field) {
-                    return yaml_of(json::value(field.key())) + ": " + yaml_of(field.value());
-                  }) +
-           "}";
+    const auto field_text = [](const auto& field) {
+      return yaml_of(json::value(field.key())) + ": " + yaml_of(field.value());
+    };
+    return "{" + joined(*map, ", ", field_text) + "}";
   }
   const bool is_bare = value.is_string() && is_plain(std::string_view(value.get_string()));
   return is_bare ? std::string(value.get_string()) : json::serialize(value);
@@ -138,12 +132,6 @@ std::string rule_lines(std::string_view rule_json, std::size_t indent) {
     text.append(field.key().data(), field.key().size()).append(": ");
     text.append(yaml_of(field.value())).append("\n");
   }
-  return text;
-}
-
-std::string joined(std::span<const std::string_view> lines) {
-  std::string text;
-  for (const auto line : lines) text.append(line);
   return text;
 }
 
@@ -171,10 +159,10 @@ Result<std::string, Fault> edited(std::string_view text, const RuleEdit& edit,
   if (std::ranges::any_of(old_lines, may_have_comment)) {
     return Fault{"the rule's lines in the file have comments, which would be lost"};
   }
-  std::string before = joined(std::span(lines).first(first));
+  std::string before = joined(std::span(lines).first(first), "");
   if (!before.empty() && !before.ends_with('\n')) before += '\n';
   const std::string rule = edit.json ? rule_lines(*edit.json, found->indent) : std::string();
-  return before + rule + joined(std::span(lines).subspan(end));
+  return before + rule + joined(std::span(lines).subspan(end), "");
 }
 
 void apply(const RuleEdit& edit, std::vector<RuleSource>& rules) {

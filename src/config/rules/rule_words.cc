@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/duration_text.h"
+#include "base/joined.h"
 #include "config/rules/rule_config.h"
 #include "rules/time/calendar.h"
 
@@ -41,17 +42,9 @@ std::string code(std::string_view text) {
   return quoted + "`";
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  auto all = std::string();
-  for (const auto& part : parts) all.append(all.empty() ? "" : separator).append(part);
-  return all;
-}
-
 std::string codes(const std::vector<std::string>& names, std::string_view if_none,
                   std::string_view separator = ", ") {
-  auto parts = std::vector<std::string>();
-  for (const auto& name : names) parts.push_back(code(name));
-  return parts.empty() ? std::string(if_none) : joined(parts, separator);
+  return names.empty() ? std::string(if_none) : joined(names, separator, code);
 }
 
 std::string limits_text(std::span<const Quota> limits) {

@@ -96,18 +96,12 @@ std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& bl
   return unknown_rule(block.rule, core.rules());
 }
 
-std::string quoted(std::string_view text) {
-  JsonWriter json;
-  json.string(text);
-  return std::string(json.text());
-}
-
 // for rule "login", by "alice" at 192.0.2.1, because "scraping": for the log.
 std::string circumstances(const Exchange& exchange, const Block& block) {
-  std::string text = block.rule.empty() ? "for all rules" : "for rule " + quoted(block.rule);
-  text += ", by " + (block.by.empty() ? "somebody" : quoted(block.by));
+  std::string text = block.rule.empty() ? "for all rules" : "for rule " + json_string(block.rule);
+  text += ", by " + (block.by.empty() ? "somebody" : json_string(block.by));
   text += exchange.peer ? " at " + exchange.peer->to_string() : " at a Unix socket";
-  if (!block.why.empty()) text += ", because " + quoted(block.why);
+  if (!block.why.empty()) text += ", because " + json_string(block.why);
   return text;
 }
 
@@ -129,7 +123,7 @@ void announce(const Log& log, const Exchange& exchange, const Block& block,
               const std::string& done) {
   if (!log) return;
   const bool is_plain = BlockedNetwork::parse(block.key).has_value();
-  const std::string whom = is_plain ? block.key : quoted(block.key);
+  const std::string whom = is_plain ? block.key : json_string(block.key);
   log("blocks: " + whom + " is " + done + " " + circumstances(exchange, block));
 }
 

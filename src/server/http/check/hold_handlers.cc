@@ -20,12 +20,6 @@
 namespace weir {
 namespace {
 
-std::string json_of(std::string_view text) {
-  JsonWriter json;
-  json.string(text);
-  return json.text();
-}
-
 Problem unknown_token() {
   return {.kind = ProblemKind::kUnknownToken,
           .status = 404,
@@ -76,7 +70,7 @@ std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& a
 
 // The answer of a check, and what names the hold if there is one.
 void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
-  const std::string key = json_of(asks.ask(0).key);
+  const std::string key = json_string(asks.ask(0).key);
   std::string text(kDecisionJsonMax + key.size(), '\0');
   TextWriter writer(text.data(), text.size());
   write_decision_json(writer, key, asks.answer(0));
