@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 55_093),
-    ("laboratory", ("lab/", "bench/"), 14_742),
+    ("server", ("src/", "include/"), 55_095),
+    ("laboratory", ("lab/", "bench/"), 14_802),
     ("console", ("console/",), 5_536),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_508),
 ]
 LUA_MAX = 1_774
-TESTS_MAX = 64_385
+TESTS_MAX = 64_402
 
 
 def weigh(tree):

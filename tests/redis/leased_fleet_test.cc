@@ -232,6 +232,23 @@ TEST_F(LeasedFleet, ANodeThatLeavesGivesBackAllItHolds) {
   }
 }
 
+TEST_F(LeasedFleet, ANodeLeavesThoughReturnsComeDueOneByOne) {
+  LeasingNode& node = start({0s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 1h});
+  std::vector<Charge> charges;
+  for (int i = 0; i < 60; ++i) {
+    charges.push_back({fresh_key(), &quota, 1});
+    EXPECT_TRUE(node.spend(charges.back()));
+    let_pass(5ms);
+  }
+  node.link.delay = 10ms;
+  let_pass(LeasedKey::kLongMax * 3 / 4 - 200ms);
+  const Instant begun = node.now();
+  while (!node.store.give_back_all(node.now())) let_pass(1ms);
+  EXPECT_LE(node.now() - begun, 5 * node.link.delay);
+  for (const Charge& charge : charges) EXPECT_EQ(left_in_redis(charge), 999);
+}
+
 TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
   LeasingNode& node = start({0s});
   const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});

@@ -276,6 +276,7 @@ void Leases::ring(Instant now) {
 bool Leases::give_back_all(Instant now) {
   constexpr int kKeysAtOnce = 8 * static_cast<int>(ChargeCall::kChargesMax);
   if (sender_.is_away()) return true;
+  due_.clear();  // errands that are planned one by one would never end
   if (errands_ > 0) return false;
   for (std::size_t asked = keys_.size(); asked > 0 && errands_ < kKeysAtOnce; --asked) {
     const std::uint32_t place = keys_.next_in_turn();
