@@ -181,7 +181,8 @@ void Conclusion::record(const Item& item) {
   bar.judge({item.ask.rule->number, charge, was_admitted, was_charged}, now_);
 }
 
-// The answer is that of the block from then on: waiting for the limit alone would be in vain.
+// The answer is that of the block from then on: waiting for the limit alone would be in vain. Where
+// a short block ends before the limit admits again, so would be waiting for the block alone.
 void Conclusion::block_for_denial(Item& item) {
   const Ask& ask = item.ask;
   Answer& answer = item.answer;
@@ -196,7 +197,8 @@ void Conclusion::block_for_denial(Item& item) {
   block_denied(engine_, blocks_, rule, ask.key, now_);
   const auto until = blocks_.until(rule.id, ask.key, now_);
   if (!until) return;
-  answer.decision = blocked_until(*until, answer.quota, now_);
+  const Instant admits = now_ + answer.decision.retry_after;
+  answer.decision = blocked_until(std::max(*until, admits), answer.quota, now_);
   item.decisions.clear();  // the limits' own waits are not what the client has to do
 }
 
