@@ -424,7 +424,8 @@ function onThisNode(): string {
 
 const KINDS: Record<string, [string, string]> = {
   surge: ["surge", "bad"], surge_end: ["surge over", "good"], switch: ["switch", "adaptive"],
-  block: ["block", "warn"], rules: ["rules", ""], reload: ["reload", ""], start: ["start", ""],
+  limit: ["limit", "warn"], block: ["block", "warn"], rules: ["rules", ""],
+  reload: ["reload", ""], start: ["start", ""],
   rules_apart: ["other rules", "warn"],
   reload_failed: ["reload refused", "bad"], redis_lost: ["Redis lost", "bad"],
   redis_back: ["Redis back", "good"],

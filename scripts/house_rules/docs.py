@@ -120,7 +120,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 615,
+    "CHANGELOG.md": 620,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -129,13 +129,14 @@ WORDS_MAX = {
     "docs/explanation/": 850,
     "docs/explanation/trust-model.md": 950,
     "docs/reference/": 710,
-    "docs/reference/admin-api.md": 1465,
+    "docs/reference/admin-api.md": 1475,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1665,
+    "docs/reference/log-messages.md": 730,
     "docs/reference/metrics.md": 1612,
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 985,
-    "docs/reference/rules.md": 2875,
+    "docs/reference/rules.md": 2896,
     "docs/reference/settings.md": 2440,
 }
 GENERATED = re.compile(

@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 55_095),
-    ("laboratory", ("lab/", "bench/"), 14_802),
-    ("console", ("console/",), 5_536),
+    ("server", ("src/", "include/"), 55_435),
+    ("laboratory", ("lab/", "bench/"), 14_742),
+    ("console", ("console/",), 5_537),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
-    ("scripts", ("scripts/", "dev"), 1_508),
+    ("scripts", ("scripts/", "dev"), 1_509),
 ]
-LUA_MAX = 1_774
-TESTS_MAX = 64_402
+LUA_MAX = 1_794
+TESTS_MAX = 64_811
 
 
 def weigh(tree):

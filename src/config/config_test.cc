@@ -146,6 +146,16 @@ TEST(Config, ReadsWhatHoldsInASurge) {
   EXPECT_EQ(parsed->rules[1].surge_percent, 100);
 }
 
+TEST(Config, ReadsAtWhichPartsOfALimitToNotify) {
+  const auto parsed = parse_config(
+      "rules:\n  - {id: a, limit: 5, window: 1m, notify_at: [100%, 7%]}\n"
+      "  - {id: b, limit: 5, window: 1m, notify_at: 80%}\n",
+      "weir.yaml");
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_THAT(parsed->rules[0].notify_at, testing::ElementsAre(7, 100, 0, 0));
+  EXPECT_THAT(parsed->rules[1].notify_at, testing::ElementsAre(80, 0, 0, 0));
+}
+
 TEST(Config, HoldsHowEnvoyIsAnswered) {
   const auto parsed = parse_config(
       "listen: {http2_age_max: 1h}\n"

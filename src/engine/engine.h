@@ -35,6 +35,7 @@ namespace weir {
 class CoreRecentAsks;
 class ErrorBar;
 class HoldingStore;
+class LimitNotices;
 
 // The charges of one request, with room for their decisions. Lives in its session and is reused,
 // so that deciding allocates nothing.
@@ -182,6 +183,9 @@ class Engine {
 
   // Judges requests of some keys, and outlives the engine. Null: nobody does.
   ErrorBar* error_bar = nullptr;
+
+  // Hears of keys that have used much of their limits, and outlives the engine. Null: nobody does.
+  LimitNotices* notices = nullptr;
 
   // Whether the local store may count a key of the quota precisely. Null: it counts none so.
   bool (*may_be_precise)(const Quota&) = nullptr;

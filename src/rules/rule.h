@@ -192,6 +192,9 @@ struct Rule {
   std::int64_t holds_max = 0;
   // Whether a hold that nobody commits is charged or given back.
   enum class Lapse : std::uint8_t { kCharge, kRefund } lapse = Lapse::kCharge;
+  // The percents of a limit at which its keys are told of, rising; behind the last, zeros.
+  static constexpr std::size_t kNotifyAtMax = 4;
+  std::array<std::uint8_t, kNotifyAtMax> notify_at{};
   // Which costs count whether or not they fit. kEnvoy: as Envoy's reference service does, which
   // counts before it compares. Under its algorithm, a fixed window, that prolongs no denial. Under
   // others it would, so that only costs above one do: those of work that is done.

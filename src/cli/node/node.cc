@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/if_memory.h"
-#include "cli/node/about.h"
 #include "console/assets.h"
 #include "engine/engine.h"
 #include "gate/header_settings.h"
@@ -141,6 +140,7 @@ struct Node::CoreParts {
         any_http(http, http2),
         resp(node.resp_, engine, node.blocks_, rules) {
     engine.holds = &node.holds_;
+    engine.notices = &node.notices_;
     engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
     engine.use_unusual_rules(node.traffic_guard_.unusual_rules());
     add_routes(node);
@@ -271,7 +271,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                               settings.values->precise_keys);
   }
   switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
-  traffic_guard_.start();
+  traffic_guard_.start([this] { return notices_.take(clock_.now()); });
 }
 
 Node::~Node() {
@@ -423,7 +423,8 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                      .switches = switches_,
                      .keys = fleet_keys_,
                      .rules = &shared_rules_,
-                     .about = [this] { return about(); }},
+                     .about = [this] { return about(); },
+                     .notices = &notices_},
           .post = [this](std::size_t core,
                          std::function<void()> action) { server_->post(core, std::move(action)); },
           .say = log_of_fleet,

@@ -23,6 +23,7 @@
 #include "cli/node/settings.h"
 #include "cli/node/traffic_guard.h"
 #include "engine/asks/error_bar.h"
+#include "engine/asks/limit_notices.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
 #include "engine/shared_rules.h"
@@ -137,6 +138,8 @@ class Node {
   std::optional<RecentAsks> recent_asks_;  // none: nothing is remembered
   FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;
+  LimitNotices notices_{settings_.values->show_keys ? KeyTexts::kShown : KeyTexts::kHidden,
+                        clock_.now()};
   RuleSwitches switches_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;

@@ -8,8 +8,11 @@
 
 #include "base/if_memory.h"
 #include "config/yaml/yaml_text.h"
+#include "observe/denials.h"
 #include "proto/json_writer.h"
+#include "rules/time/calendar.h"
 #include "server/http/admin/shared_json.h"
+#include "server/http/query.h"
 
 namespace weir {
 namespace {
@@ -17,15 +20,32 @@ namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
 // Keys are what clients send, so no control character of theirs may reach the log.
+std::string key_text(const KeyEstimate& key) {
+  const std::string shown = printable(key.text);
+  return shown.empty() ? hash_text(key.hash) : JsonWriter().string(shown).text();
+}
+
 std::string keys_text(const TrafficEvent& event) {
   std::string text;
   for (const KeyEstimate& key : event.keys) {
     text += text.empty() ? "; busiest keys: " : ", ";
-    const std::string shown = printable(key.text);
-    text += shown.empty() ? hash_text(key.hash) : JsonWriter().string(shown).text();
-    text += fmt::format(" ({})", key.low);
+    text += fmt::format("{} ({})", key_text(key), key.low);
   }
   return text;
+}
+
+TrafficEvent event_of(const LimitNotice& notice) {
+  const auto used = static_cast<std::uint64_t>(notice.used);
+  const KeyEstimate key{
+      .hash = notice.key_hash, .low = used, .high = used, .text = as_utf8(notice.key)};
+  return {.kind = TrafficEvent::Kind::kLimit,
+          .rule = notice.rule,
+          .at = CoreDenials::second_of(notice.at),
+          .text = fmt::format("key {} has reached {}%: {} of {} per {} are used", key_text(key),
+                              notice.percent, notice.used, notice.limit, window_text(notice.quota)),
+          .keys = {key},
+          .percent = notice.percent,
+          .limit = notice.limit};
 }
 
 void log_event(const TrafficEvent& event) {
@@ -58,8 +78,9 @@ TrafficGuard::TrafficGuard(const Options& options, const RecentTraffic& traffic,
       *options.webhook, [this](const Webhook::Outcome& outcome) { log_delivery(outcome); });
 }
 
-void TrafficGuard::start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+void TrafficGuard::start(NoticesSince notices) {
+  thread_ = std::jthread(
+      [this, notices = std::move(notices)](const std::stop_token& stop) { watch(notices, stop); });
 }
 
 void TrafficGuard::stop() {
@@ -71,9 +92,10 @@ Webhook::Figures TrafficGuard::webhook_figures() const {
   return webhook_ == nullptr ? Webhook::Figures{} : webhook_->figures();
 }
 
-void TrafficGuard::watch(const std::stop_token& stop) {
+void TrafficGuard::watch(const NoticesSince& notices, const std::stop_token& stop) {
   std::shared_ptr<const TrafficSnapshot> seen;
   while (pause(stop, kLookEvery)) {
+    if (notices) has_memory_for([&] { tell(notices()); });
     auto snapshot = traffic_.snapshot();
     if (snapshot == seen) continue;
     seen = std::move(snapshot);
@@ -120,6 +142,22 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
 void TrafficGuard::tell(TrafficEvent event) {
   const auto told = events_.add(std::move(event));
   if (posts(*traffic_.snapshot())) post(*told);
+}
+
+void TrafficGuard::tell(const LimitNotices::Told& told) {
+  std::vector<TrafficEvent> events;
+  for (const LimitNotice& notice : told.notices) events.push_back(event_of(notice));
+  if (told.left_out > 0) {
+    events.push_back({.kind = TrafficEvent::Kind::kLimit,
+                      .at = CoreDenials::second_of(told.at),
+                      .text = fmt::format("{} more like these are left out", told.left_out)});
+  }
+  for (TrafficEvent& event : events) {
+    const std::string rule = event.rule.empty() ? "" : fmt::format(" of rule {}", event.rule);
+    spdlog::info("limits{}: {}", rule, event.text);
+    const auto added = events_.add(std::move(event));
+    if (webhook_ != nullptr) post(*added);
+  }
 }
 
 // The first node by name, among those alive, posts for all.

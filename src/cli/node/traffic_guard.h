@@ -6,6 +6,8 @@
 // whose name comes first posts them; if it has started lately, it may not know yet what is usual,
 // and then nobody posts.
 //
+// It says in the same places which keys have used much of their limits (limit_notices.h).
+//
 // A thread of its own looks four times a second whether a second has finished, so no core waits.
 //
 // Thread rule: one thread makes, starts, stops and destroys it; the rest from any.
@@ -24,6 +26,7 @@
 #include <unordered_map>
 
 #include "cli/node/webhook.h"
+#include "engine/asks/limit_notices.h"
 #include "observe/keys/key_report.h"
 #include "observe/recent_traffic.h"
 #include "observe/unusual/traffic_events.h"
@@ -51,21 +54,25 @@ class TrafficGuard {
   TrafficGuard(const TrafficGuard&) = delete;
   TrafficGuard& operator=(const TrafficGuard&) = delete;
 
-  void start();
+  // Keys near their limits since the last call; empty: nobody looks for them.
+  using NoticesSince = std::function<LimitNotices::Told()>;
+  void start(NoticesSince notices = {});
   void stop();
 
   // What the thread does when a second has finished.
   void look(const TrafficSnapshot& snapshot);
 
-  // An event that it has not found itself.
+  // An event that it has not found itself, but perhaps each node.
   void tell(TrafficEvent event);
+  // Of keys that have used much of their limits, which this node alone tells.
+  void tell(const LimitNotices::Told& told);
 
   const TrafficEvents& events() const { return events_; }
   const UnusualRules& unusual_rules() const { return unusual_rules_; }
   Webhook::Figures webhook_figures() const;
 
  private:
-  void watch(const std::stop_token& stop);
+  void watch(const NoticesSince& notices, const std::stop_token& stop);
   void take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot);
   bool posts(const TrafficSnapshot& snapshot) const;
   void post(const TrafficEvent& event) const;

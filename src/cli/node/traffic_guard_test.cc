@@ -122,6 +122,35 @@ TEST_F(TrafficGuardTest, ARuleThatIsNotInForceHasNoEvents) {
   EXPECT_EQ(guard.events().since(0).last, 0u);
 }
 
+// Each node posts those that it was named for, also one that posts nothing else.
+TEST_F(TrafficGuardTest, TellsOfKeysNearTheirLimitsAndHowManyItLeftOut) {
+  WebhookReceiver receiver({kOk});
+  TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
+  const LimitNotice notice{.rule = "login",
+                           .key_hash = 0xA,
+                           .key = "al\x1B[31mice",
+                           .percent = 80,
+                           .used = 9,
+                           .limit = 10,
+                           .quota = *Quota::make({.limit = 10, .window = std::chrono::minutes(1)}),
+                           .at = instant_from_epoch_us(1'763'847'609'000'000)};
+  ::testing::internal::CaptureStdout();
+  guard.tell({.at = notice.at, .notices = {notice}, .left_out = 3});
+  spdlog::default_logger()->flush();
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              HasSubstr("limits of rule login: key \"al?[31mice\" has reached 80%: 9 of 10 per 1m "
+                        "are used\n"));
+  EXPECT_THAT(
+      receiver.next_request(),
+      HasSubstr(R"({"host":"host","number":1,"event":"limit","rule":"login",)"
+                R"("at":"2025-11-22T21:40:09Z","text":"key \"al?[31mice\" has reached 80%: )"
+                R"(9 of 10 per 1m are used","percent":80,"limit":10,"keys":[)"
+                R"({"hash":"000000000000000a","key":"al\u001b[31mice","count":9}]})"));
+  EXPECT_THAT(receiver.next_request(),
+              HasSubstr(R"("number":2,"event":"limit","rule":null,"at":"2025-11-22T21:40:09Z",)"
+                        R"("text":"3 more like these are left out"})"));
+}
+
 TEST_F(TrafficGuardTest, StopsWhenItIsTold) {
   TrafficGuard guard({}, recent_, id_of_, keys_of_);
   guard.start();

@@ -68,6 +68,7 @@ class GatewayFields {
     refuse("on_surge", "watches for unusual traffic");
     refuse("rollout", "raises 'enforce'");
     refuse("max_holds", "holds units for somebody who commits later");
+    refuse("notify_at", "tells of keys near their limits");
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/decimal.h"
 #include "rules/rule_set.h"
 #include "rules/traffic_rules.h"
 #include "weir/store.h"
@@ -132,6 +133,26 @@ void read_applications(const SectionReader& reader, const RuleContext& context, 
   }
 }
 
+void read_notify_at(const SectionReader& reader, Rule& rule) {
+  std::vector<std::uint8_t> percents;
+  for (const YamlNode* text : reader.texts("notify_at")) {
+    const auto percent =
+        read_decimal<std::uint8_t>(std::string_view(text->text).substr(0, text->text.size() - 1))
+            .value_or(0);
+    if (std::ranges::find(percents, percent) != percents.end()) {
+      reader.mistake(text->place, "'" + text->text + "' is in 'notify_at' already; remove one");
+    } else if (percents.size() == Rule::kNotifyAtMax) {
+      reader.mistake(text->place, "more than " + std::to_string(Rule::kNotifyAtMax) +
+                                      " parts in 'notify_at'; remove one");
+      return;
+    } else {
+      percents.push_back(percent);
+    }
+  }
+  std::ranges::sort(percents);
+  std::ranges::copy(percents, rule.notify_at.begin());
+}
+
 Rule read_rule(const SectionReader& reader, const RuleContext& context, RulesSeen& seen) {
   Rule rule;
   reader.fill(rule);
@@ -139,6 +160,7 @@ Rule read_rule(const SectionReader& reader, const RuleContext& context, RulesSee
   if (reader.get<bool>("overdraft").value_or(false)) rule.overdraft = Rule::Overdraft::kAll;
   read_applications(reader, context, rule, seen);
   read_effects(reader, context, rule);
+  read_notify_at(reader, rule);
   read_gateway_effects(reader, context, rule);
   check_enforcement(reader, context, rule);
   if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), context);

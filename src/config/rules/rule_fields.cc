@@ -162,6 +162,8 @@ constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFi
 constexpr TextForm kEnforced = {"^([1-9]?[0-9]|100)%$", "a share of the keys from 0% to 100%"};
 constexpr TextForm kEnforcedOr = {"^(([1-9]?[0-9]|100)%|proportional)$",
                                   "a share of the keys from 0% to 100%, or 'proportional'"};
+constexpr TextForm kNotifyAt = {"^([1-9][0-9]?|100)%$",
+                                "a part of the limit from 1% to 100%, such as 80%"};
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
 constexpr TextForm kStopIf = {"^ *denied_keys *> *[0-9]{1,2}(\\.[0-9]{1,4})? *% *$",
@@ -403,6 +405,12 @@ constexpr Field kRuleFields[] = {
         .defaults_to("true")
         .only_if(kOfRequests),
     row::section("on_deny", kOnDeny, "What a denial brings: blocks, and the answer of HTTP doors."),
+    row::texts(
+        "notify_at", &kNotifyAt,
+        "Parts of a limit, at most 4: [80%, 100%]. The first time in a window that a key has "
+        "used as much, the log, the console, /admin/events and the webhook of "
+        "unusual_traffic tell of it.")
+        .only_if(kOfRequests),
     row::section("on_surge", kOnSurge,
                  "What holds while the rule's traffic is unusual, as "
                  "docs/reference/unusual-traffic.md says when it is. Without it, the limits stay.")

@@ -10,6 +10,7 @@
 #include "base/if_memory.h"
 #include "engine/asks/asks_pool.h"
 #include "engine/asks/conclude.h"
+#include "engine/asks/limit_notices.h"
 #include "engine/asks/settle.h"
 
 namespace weir {
@@ -230,7 +231,10 @@ Asks::Progress Asks::finish(Instant now) {
   if (is_unavailable_) {
     engine_.traffic().record_store_error();
   } else {
-    if (!round_.is_plain()) give_back_credits();
+    if (!round_.is_plain()) {
+      give_back_credits();
+      if (engine_.notices != nullptr) engine_.notices->look(round_, now);
+    }
     conclude(round_, engine_, blocks_, now);
   }
   return progress_;

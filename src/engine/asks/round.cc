@@ -11,9 +11,13 @@
 namespace weir {
 namespace {
 
-[[gnu::always_inline]] inline bool is_plain(const Round::Item& item, const Rule* rule) {
+[[gnu::always_inline]] inline bool is_asked_alike(const Round::Item& item, const Rule* rule) {
   return item.mode == Mode::kLocal && !item.is_apart() &&
          (rule == nullptr || !(rule->is_proportional || rule->holds_max > 0));
+}
+
+[[gnu::always_inline]] inline bool is_watched(const Rule* rule) {
+  return rule != nullptr && rule->notify_at.front() != 0;
 }
 
 }  // namespace
@@ -82,7 +86,7 @@ bool Round::add(const Ask& ask) {
                               std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_.add(item.mode);
-  is_plain_ = is_plain_ && weir::is_plain(item, ask.rule);
+  is_plain_ = is_plain_ && is_asked_alike(item, ask.rule) && !is_watched(ask.rule);
   ++size_;
   return true;
 }
@@ -150,8 +154,13 @@ bool Round::learn_window_ends(Engine& engine, Instant now) {
       quota.set_window_ends(item->mode == Mode::kLocal ? moved(ends, now - wall) : ends);
     }
   }
-  return is_plain_ = std::ranges::all_of(
-             items(), [](const auto& item) { return weir::is_plain(*item, item->ask.rule); });
+  const auto of_all = [this](auto holds) {
+    return std::ranges::all_of(items(), [&](const auto& item) { return holds(*item); });
+  };
+  const bool are_alike =
+      of_all([](const Item& item) { return is_asked_alike(item, item.ask.rule); });
+  is_plain_ = are_alike && of_all([](const Item& item) { return !is_watched(item.ask.rule); });
+  return are_alike;
 }
 
 bool Round::may_hold() const {

@@ -98,10 +98,11 @@ class Round {
   const Item& operator[](std::size_t index) const { return *items_[index]; }
   std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
   const Modes& modes() const { return modes_; }
-  // All are asked of this node's memory, and alike, by nothing but their limits.
+  // All are asked of this node's memory, and alike, by nothing but their limits, and nobody wants
+  // to hear of it.
   bool is_plain() const { return is_plain_; }
-  // Limits by a calendar learn when their windows end. Before that the round is not plain; says
-  // whether it is now.
+  // Limits by a calendar learn when their windows end; before that the round is not plain. Says
+  // whether all are asked alike.
   bool learn_window_ends(Engine& engine, Instant now);
 
   // Rules of some hold units.

@@ -1,5 +1,5 @@
-// TrafficEvents: the unusual traffic of the last time, beginnings and ends, and what became of
-// rollouts (rules/rollout.h), with numbers.
+// TrafficEvents: the unusual traffic of the last time, beginnings and ends, what became of rollouts
+// (rules/rollout.h), and which keys have used much of their limits, with numbers.
 //
 // The numbers count from 1 since the node's start, without gaps. A reader that asks for what
 // came after the last number it has seen misses nothing, unless more than kEventsMax came between.
@@ -23,19 +23,22 @@ namespace weir {
 
 // Times are seconds since 1970.
 struct TrafficEvent {
-  enum class Kind : std::uint8_t { kBegan, kEnded, kRollout };
+  enum class Kind : std::uint8_t { kBegan, kEnded, kRollout, kLimit };
   static constexpr std::size_t kKeysMax = 5;
 
   std::uint64_t number = 0;
   Kind kind = Kind::kBegan;
   std::string rule{};
   std::int64_t at = 0;     // found, or over
-  std::string text{};      // of a rollout alone, which has nothing of what follows
+  std::string text{};      // of a rollout or a limit, which has nothing of what follows but its key
   std::int64_t since = 0;  // the first second of the event
   double rate = 0;         // requests/s: at that time, and of an end the highest
   TrafficBand band{};      // as it was when the event began
-  // The rule's keys that came most, in the minute of `at` and the one before it.
+  // The rule's keys that came most, in the minute of `at` and the one before it. Of a limit the key
+  // that has used so many percent of it.
   std::vector<KeyEstimate> keys{};
+  int percent = 0;
+  std::int64_t limit = 0;
 };
 
 class TrafficEvents {

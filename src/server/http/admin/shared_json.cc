@@ -100,19 +100,22 @@ std::string utc_text(std::int64_t second) {
 }
 
 void write_event(JsonWriter& json, const TrafficEvent& event) {
-  constexpr std::array<std::string_view, 3> kKinds = {"began", "ended", "rollout"};
+  constexpr std::array<std::string_view, 4> kKinds = {"began", "ended", "rollout", "limit"};
   json.field("number", event.number).field("event", kKinds[static_cast<std::size_t>(event.kind)]);
-  json.field("rule", event.rule);
-  if (event.kind == TrafficEvent::Kind::kRollout) {
+  json.field("rule", or_null(event.rule));
+  if (!event.text.empty()) {
     json.field("at", utc_text(event.at)).field("text", as_utf8(event.text));
-    return;
+    if (event.percent == 0) return;
+    json.field("percent", event.percent).field("limit", event.limit);
+  } else {
+    json.field("since", utc_text(event.since)).field("at", utc_text(event.at));
+    json.field("requests_per_second", tenths(event.rate));
+    json.key("band").begin_object().field("low", tenths(event.band.low));
+    json.field("median", tenths(event.band.median));
+    json.field("high", tenths(event.band.high)).end_object();
+    json.field("times_high", tenths(event.rate / event.band.high));
   }
-  json.field("since", utc_text(event.since)).field("at", utc_text(event.at));
-  json.field("requests_per_second", tenths(event.rate));
-  json.key("band").begin_object().field("low", tenths(event.band.low));
-  json.field("median", tenths(event.band.median));
-  json.field("high", tenths(event.band.high)).end_object();
-  json.field("times_high", tenths(event.rate / event.band.high)).key("keys").begin_array();
+  json.key("keys").begin_array();
   for (const KeyEstimate& key : event.keys) {
     write_key_begin(json, key);
     json.end_object();

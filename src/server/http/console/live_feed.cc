@@ -209,8 +209,13 @@ LatencyFigures LiveFeed::recent_latency() const {
 void LiveFeed::note_events(LivePicture& picture) {
   std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);
+  std::map<std::string, std::vector<std::string>> reached;  // by the rule, keys near their limits
   for (const auto& surge : surges.events) {
-    if (surge->kind != TrafficEvent::Kind::kRollout) news.push_back(surge_event(*surge));
+    if (surge->kind == TrafficEvent::Kind::kLimit) reached[surge->rule].push_back(surge->text);
+    if (surge->text.empty()) news.push_back(surge_event(*surge));
+  }
+  for (const auto& [rule, texts] : reached) {
+    news.push_back({.kind = "limit", .rule = rule, .text = lines(texts)});
   }
   last_surge_ = surges.last;
   const NodeFigures& figures = *picture.figures;

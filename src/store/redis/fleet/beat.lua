@@ -294,6 +294,32 @@ function fields.rules(...)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
+-- Which keys have used much of a limit: of the nodes that see the same, the first tells people.
+--
+-- Says   this node's name, and then for each: which key, limit and part, milliseconds until the
+--        window ends, and how far the ends of two windows are apart at least
+-- Hears  for each 1 if this node is to tell, else 0. In place of all that: what is wrong.
+local function limits(key, first, last)
+  local told = {}
+  for i = first + 1, last, 3 do
+    local name, left, apart = key .. ':' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+    local ends = math.floor(now_us / 1000) + left
+    local known, node = string.match(redis.call('GET', name) or '', '^(%d+) (.*)$')
+    local is_new = not digits_of(known) or ends - tonumber(known) >= apart
+    if is_new then
+      redis.call('SET', name, string.format('%.0f %s', ends, ARGV[first]),
+                 'PX', math.max(0, left) + apart + 1000)
+    end
+    told[#told + 1] = (is_new or node == ARGV[first]) and 1 or 0
+  end
+  return told
+end
+function fields.limits(...)
+  local is_told, told = pcall(limits, ...)
+  if is_told then return told end
+  return type(told) == 'table' and told.err or tostring(told)
+end
+
 local heard, at = {}, 1
 for _, key in ipairs(KEYS) do
   local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])

@@ -38,6 +38,9 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
   if (world.topics.about) {
     fields_.push_back(&about_.emplace(options.node, world.topics.about, world.state));
   }
+  if (world.topics.notices != nullptr) {
+    fields_.push_back(&limits_.emplace(options.node, *world.topics.notices));
+  }
   world.topics.blocks.share(BlockList::Audience::kFleet);
   alarm_->set(now);
 }

@@ -33,6 +33,7 @@
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/limits_field.h"
 #include "store/redis/fleet/switches_field.h"
 #include "store/redis/fleet/traffic_field.h"
 #include "weir/key.h"
@@ -47,6 +48,7 @@ struct FleetTopics {
   FleetKeys& keys;                     // the others' busiest
   SharedRules* rules = nullptr;        // null: this node takes none of others
   std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
+  LimitNotices* notices = nullptr;     // null: this node tells of no keys near their limits
 };
 
 class FleetBeat final : ScriptCall {
@@ -115,6 +117,7 @@ class FleetBeat final : ScriptCall {
   BusiestField busiest_;
   std::optional<RulesField> rules_;
   std::optional<AboutField> about_;
+  std::optional<LimitsField> limits_;
   std::vector<BeatField*> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_, &busiest_};
   bool is_asking_ = false;
   Instant asked_{};

@@ -1,0 +1,32 @@
+#include "store/redis/fleet/limits_field.h"
+
+namespace weir {
+namespace {
+
+std::string milliseconds(Duration length) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
+}
+
+}  // namespace
+
+void LimitsField::say(std::vector<std::string>& words, Instant now) {
+  if (said_.empty()) said_ = notices_.take_shared(kNoticesMax);
+  words.push_back(node_);
+  for (const LimitNotice& notice : said_) {
+    words.push_back(hash_text(notice.counter.high) + hash_text(notice.counter.low) +
+                    std::to_string(notice.percent));
+    words.push_back(milliseconds(notice.until - now));
+    words.push_back(milliseconds(notice.quota.window() * 3 / 4));
+  }
+}
+
+// Where a text stands in place of the answers, each node tells for itself.
+std::string LimitsField::hear(const resp::Reply& told, Instant) {
+  for (std::size_t i = 0; i < said_.size(); ++i) {
+    if (told[i].integer() != 0) notices_.tell(std::move(said_[i]));
+  }
+  said_.clear();
+  return {};
+}
+
+}  // namespace weir
