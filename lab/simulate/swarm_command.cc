@@ -48,6 +48,13 @@ void show(const sim::SwarmFigures& figures, std::uint64_t seeds) {
             << " decisions, " << figures.failed.size() << " failed" << std::flush;
 }
 
+// At once: a long run may be stopped.
+void tell(const sim::FailedSeed& failed) {
+  const auto& [seed, violation] = failed;
+  std::cout << "seed " << seed << '@' << sim::build_id() << ": " << violation.promise << ", at "
+            << format_duration(violation.at) << ": " << violation.what << std::endl;
+}
+
 void run_command(SwarmCommand command) {
   since_start();
   const std::uint64_t end = command.swarm.from + command.swarm.seeds;
@@ -59,7 +66,9 @@ void run_command(SwarmCommand command) {
   }
   const bool is_watched = ::isatty(STDERR_FILENO) == 1;
   Duration shown{0};
+  std::size_t told = 0;  // of those that failed
   const auto figures = sim::run_swarm(command.swarm, since_start, [&](const auto& so_far) {
+    for (; told < so_far.failed.size(); ++told) tell(so_far.failed[told]);
     if (since_start() - shown < kProgressEvery) return;
     shown = since_start();
     if (is_watched) show(so_far, command.swarm.seeds);
@@ -68,10 +77,6 @@ void run_command(SwarmCommand command) {
     }
   });
   if (is_watched) std::cerr << '\n';
-  for (const auto& [seed, violation] : figures.failed) {
-    std::cout << "seed " << seed << '@' << sim::build_id() << ": " << violation.promise << ", at "
-              << format_duration(violation.at) << ": " << violation.what << '\n';
-  }
   const double hours = static_cast<double>(figures.simulated.count()) / 3.6e9;
   std::cout << figures.done << " seeds from " << command.swarm.from << " on, " << hours
             << " simulated hours, " << figures.decisions << " decisions, " << figures.failed.size()
