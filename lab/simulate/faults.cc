@@ -100,7 +100,10 @@ void Faults::begin(const Fault& fault, std::size_t index) {
       });
       break;
     case Kind::kFreeze:
-      for_each_node(fault, [&](std::size_t node) { world_.machine(node).frozen_until = ends; });
+      for_each_node(fault, [&](std::size_t node) {
+        Instant& until = world_.machine(node).frozen_until;
+        until = std::max(until, ends);
+      });
       break;
     case Kind::kBlock:
     case Kind::kLift:

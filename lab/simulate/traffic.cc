@@ -10,6 +10,7 @@ using Kind = TrafficSource::Kind;
 
 constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kCronEvery = std::chrono::seconds(2);
+constexpr Duration kAnswered = std::chrono::milliseconds(50);  // with two trips, past its deadline
 constexpr Duration kBackoffMin = std::chrono::milliseconds(10);
 
 Duration seconds(double number) { return Duration(static_cast<std::int64_t>(number * 1e6)); }
@@ -108,7 +109,9 @@ class Traffic::Source {
   void ask_as(std::size_t client) {
     if (world_.now() >= until_) return;
     const Instant now = world_.now();
-    clients_[client]->set(now + gap());  // if nobody answers
+    // If nobody answers. The patient are alone: they ask again when their ask is surely decided.
+    const bool is_patient = spec_.kind == Kind::kPatient;
+    clients_[client]->set(now + gap() + (is_patient ? world_.patience() + kAnswered : Duration(0)));
     world_.ask(node(), number_, parts(first_key_ + static_cast<std::uint32_t>(client)),
                [this, client](const Answered& answered) { heard(client, answered); });
   }
