@@ -2,7 +2,7 @@
 """Makes the sources of mutants (mutants.yaml), for CMake and for run.py.
 
     mutate.py --list               the mutants: identifier|file|sources that are compiled with it
-    mutate.py --check              each text stands in its file, exactly once
+    mutate.py --check              each text stands in its file, exactly once, and is compiled
     mutate.py NAME FOLDER BUILD    what is compiled for the mutant goes into the folder
 """
 
@@ -74,6 +74,8 @@ def main(arguments):
     elif arguments == ["--check"]:
         for mutant in mutants:
             mutated(mutant, read(os.path.join(ROOT, mutant["file"])))
+            if not all(source.endswith(".cc") for source in mutant["compiled"]):
+                sys.exit(f"mutant '{mutant['name']}': name the sources to compile it with")
     else:
         name, folder, build = arguments
         make(next(m for m in mutants if m["id"] == name), folder, build)
