@@ -28,8 +28,11 @@ class NeverOver final : public Check {
       const bool is_local = world_.mode_of(part.rule) == Mode::kLocal;
       const Instant at = is_local ? asked.at_node : asked.at_redis;
       const Admission refund{.from = at, .to = at + world_.patience(), .units = -part.cost};
-      std::visit([&](auto& counted) { add(counted, rule.quota, refund, 0); },
-                 key_of(part, asked.node));
+      Key& key = key_of(part, asked.node);
+      // Charges from before filled the key no higher than it may owe: a refund comes off that.
+      count_charges(charges_.at(part.rule, is_local ? asked.node : 0, part.key), key, rule.quota,
+                    refund.from);
+      std::visit([&](auto& counted) { add(counted, rule.quota, refund, 0); }, key);
     }
   }
   void answered(const Answered& answered) override {
@@ -45,8 +48,10 @@ class NeverOver final : public Check {
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
-        // Where it does not fit, others may hold leased units, or owe some from being alone.
-        if (!is_local && answered.answers[i].decision.remaining == 0) continue;
+        // Where it does not fit, others may hold leased units, or owe some from being alone. Units
+        // of a key that has got another name count from then on, and it may owe no more.
+        const bool may_owe = !is_local || world_.redis() != nullptr;
+        if (may_owe && answered.answers[i].decision.remaining == 0) continue;
         admission.is_always = true;
         charges.push_back(admission);
         continue;
@@ -134,6 +139,8 @@ class NeverOver final : public Check {
     const Instant from = std::max(next_look_, world_.now() - kLooksAtOnce * kLookEvery);
     if (from > world_.now()) return;
     next_look_ = from + kLookEvery;
+    const std::int64_t window_us = quota.window().count();
+    if (epoch_us(world_.redis()->reached()) / window_us != epoch_us(last.to) / window_us) return;
     const std::int64_t admitted = count->admitted(quota, last.to);
     const auto left = world_.left_in_redis(part.rule, part.key, RedisServer::Script::kIfKnown);
     if (!left || admitted <= quota.limit() - *left + forgiven) return;
@@ -172,6 +179,10 @@ class NeverOver final : public Check {
     return count.admitted(quota, admission.to) > quota.limit() + forgiven;
   }
   static bool add(Sum& sum, const Quota& quota, const Admission& admission, std::int64_t forgiven) {
+    // Counters that weigh the window before may think little of a charge. It makes no room, though.
+    const bool is_exact = quota.algorithm() == Algorithm::kSlidingLog ||
+                          quota.algorithm() == Algorithm::kStrictWindow;
+    if (admission.is_always && !is_exact) return false;
     sum.add(quota, admission);
     return sum.admitted() > sum.most + forgiven;
   }
@@ -210,28 +221,33 @@ class CountsExactly final : public Check {
   using Check::Check;
   std::string_view promise() const override { return "counts exactly"; }
 
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) ++keys_.at(part.rule, asked.node, part.key).open;
+  }
   void answered(const Answered& answered) override {
     for (std::size_t i = 0; i < answered.answers.size(); ++i) {
       const Part& part = answered.asked.parts[i];
       const Rule& rule = world_.rules()[part.rule];
       const Answer& answer = answered.answers[i];
+      Key& key = keys_.at(part.rule, answered.asked.node, part.key);
+      const Instant at = answered.asked.at_node;
+      const std::int64_t length = rule.quota.window().count();
+      // What waits for other parts may be counted, or not yet.
+      const bool is_open = --key.open > 0 || answered.at != answered.asked.at;
+      if (is_open || part.verb == Verb::kRefund || part.verb == Verb::kCharge) {
+        const Instant heard = world_.machine(answered.asked.node).clock.at(answered.at);
+        key.unclear_in = epoch_us(heard + world_.patience()) / length;
+      }
       if (world_.mode_of(part.rule) != Mode::kLocal || !is_plain(rule)) continue;
       if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
-      Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const bool is_counted = answer.cause == Answer::Cause::kCounted && !answered.is_unavailable;
-      if (part.verb == Verb::kRefund || part.verb == Verb::kCharge) key.is_unclear = true;
-      if (key.is_unclear || !is_counted) continue;
-      if (answered.at != answered.asked.at) {
-        key.is_unclear = true;  // other parts have waited
-        continue;
-      }
-      const Instant at = answered.asked.at_node;
+      if (epoch_us(at) / length <= key.unclear_in || !is_counted) continue;
       const std::int64_t left = rule.quota.limit() - key.count.admitted(rule.quota, at);
       const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
       key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
-      // A denial that blocks leaves nothing.
-      const bool is_block =
-          answer.decision.verdict == Verdict::kDenied && !rule.denial.blocks.empty();
+      // A denial that blocks leaves nothing. Who looks is blocked for nothing.
+      const bool is_block = part.verb == Verb::kHit && !rule.denial.blocks.empty() &&
+                            answer.decision.verdict == Verdict::kDenied;
       const bool is_right = answer.decision.remaining == (is_block ? 0 : left - charged) &&
                             answer.allowed() == (part.cost <= left);
       if (is_right || is_short_of_memory(world_, answered)) continue;
@@ -245,46 +261,69 @@ class CountsExactly final : public Check {
  private:
   struct Key {
     WindowCount count;
-    bool is_unclear = false;
+    int open = 0;                  // asks
+    std::int64_t unclear_in = -1;  // up to that window
   };
   ByKey<Key> keys_;
 };
 
 // Of fixed windows: what a node admits while it is alone, and what it had admitted before in the
-// same window, are its share.
+// same window, are its share. Leases, which it spends first, are of Redis's windows, and Redis may
+// grant again what it has lost.
 class AloneWithinShare final : public Check {
  public:
   using Check::Check;
   std::string_view promise() const override { return "alone within its share"; }
 
+  // A refund may take effect as soon as it is asked for.
+  void asked(const Asked& asked) override {
+    for (const Part& part : asked.parts) {
+      if (part.verb != Verb::kRefund || !is_about(part.rule)) continue;
+      const Instant at = asked.at_node;
+      keys_.at(part.rule, asked.node, part.key)
+          .add(world_.rules()[part.rule].quota,
+               {.from = at, .to = at + world_.patience(), .units = -part.cost});
+    }
+  }
   void answered(const Answered& answered) override {
     if (!answered.is_allowed()) return;
     for (std::size_t i = 0; i < answered.answers.size(); ++i) {
       const Part& part = answered.asked.parts[i];
       const Rule& rule = world_.rules()[part.rule];
-      const Answer& answer = answered.answers[i];
-      const bool is_alone = part.verb == Verb::kHit && answer.is_alone;
-      if (!is_plain(rule) || (!is_alone && part.verb != Verb::kRefund)) continue;
-      if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
-      if (rule.on_store_failure != OnStoreFailure::kLocal) continue;
+      if (part.verb != Verb::kHit || !answered.answers[i].is_alone || !is_about(part.rule))
+        continue;
       WindowCount& count = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = world_.machine(answered.asked.node).clock.at(answered.at);
-      count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = units_of(part)});
+      count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = part.cost});
       // As many as it knows of: at least itself.
-      const std::int64_t share = rule.quota.limit();
+      const std::int64_t share =
+          rule.quota.limit() + lost_.at(part.rule, 0, part.key).at(world_.now());
       if (count.admitted(rule.quota, at) <= share || is_short_of_memory(world_, answered)) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
            " admitted by itself " + std::to_string(count.admitted(rule.quota, at)) + " of " +
            std::to_string(share));
     }
   }
+  void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
+    lost_.at(rule, 0, key).add(units, world_.now() + world_.rules()[rule].quota.window());
+  }
   void restarted(std::size_t node) override { keys_.forget(node); }
 
  private:
+  bool is_about(std::uint32_t number) const {
+    const Rule& rule = world_.rules()[number];
+    return is_plain(rule) && rule.quota.algorithm() == Algorithm::kFixedWindow &&
+           rule.on_store_failure == OnStoreFailure::kLocal &&
+           (world_.mode_of(number) != Mode::kLeased || has_one_time_);
+  }
+  const bool has_one_time_ = world_.scenario().skew == Duration(0) &&
+                             world_.scenario().drift == 0 && !world_.has_clock_steps();
   ByKey<WindowCount> keys_;
+  ByKey<Forgiven> lost_;
 };
 
-// Of fixed windows whose nodes' clocks agree.
+// Of fixed windows whose nodes' clocks agree. A node that did not use the key for a while admits
+// what comes to it until its sync is back.
 class AsyncStops final : public Check {
  public:
   explicit AsyncStops(World& world) : Check(world) {
@@ -314,7 +353,9 @@ class AsyncStops final : public Check {
         key.full_since = answered.at;
         continue;
       }
-      const Duration late = answered.asked.at - key.full_since;
+      Instant& used = used_.at(part.rule, answered.asked.node, part.key);
+      if (used < key.full_since) used = answered.asked.at;
+      const Duration late = answered.asked.at - used;
       if (key.full_since == Instant{} || key.is_unclear || late <= bound()) continue;
       if (!world_.is_whole_for(rule.quota.window() + std::chrono::seconds(10))) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
@@ -335,6 +376,7 @@ class AsyncStops final : public Check {
   bool is_exact_;
   Duration trip_;
   ByKey<Key> keys_;
+  ByKey<Instant> used_;  // of a node, first since all have admitted the limit
 };
 
 }  // namespace

@@ -66,8 +66,10 @@ class RetryTruthful final : public Check {
                   " later, and is to wait for " + format_duration(answer.decision.retry_after));
     }
     told_.erase(key);
+    // Redis is charged later what the node has admitted by itself.
+    if (answer.is_alone || answered.is_unavailable) charged_by_[key] = answered.at + kCharged;
     const bool is_told = !answer.allowed() && answer.decision.verdict == Verdict::kDenied &&
-                         !answer.is_alone && !answer.decision.is_store_full;
+                         charged_by_[key] < answered.at && !answer.decision.is_store_full;
     if (is_told) {
       told_[key] = {.at = answered.at, .retry = answered.at + answer.decision.retry_after};
     }
@@ -87,8 +89,11 @@ class RetryTruthful final : public Check {
     if (mode == Mode::kStrict) return true;
     return mode == Mode::kLocal && (source.node || world_.nodes() == 1);
   }
+  static constexpr Duration kCharged = 2 * kSecond;
+
   Duration trip_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Told> told_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Instant> charged_by_;
 };
 
 class BlocksReachAll final : public Check {

@@ -76,20 +76,25 @@ class SpanSum {
  public:
   void add(const Quota& quota, const Admission& admission) {
     newest_ = std::max(newest_, admission.to);
+    forget_old(quota);  // they leave room for what a key may owe
     Admission counted = admission;
     counted.units = capped(admission, quota.debt_max() - sum_);
     sum_ += counted.units;
     auto at = admissions_.end();
     while (at != admissions_.begin() && std::prev(at)->from > admission.from) --at;
     admissions_.insert(at, counted);
+    forget_old(quota);
+  }
+  std::int64_t admitted() const { return sum_; }
+
+ private:
+  void forget_old(const Quota& quota) {
     while (!admissions_.empty() && admissions_.front().from <= newest_ - quota.window()) {
       sum_ -= admissions_.front().units;
       admissions_.pop_front();
     }
   }
-  std::int64_t admitted() const { return sum_; }
 
- private:
   std::deque<Admission> admissions_;
   std::int64_t sum_ = 0;
   Instant newest_{};
@@ -104,8 +109,10 @@ class BucketLevel {
 
   void add(const Quota& quota, const Admission& admission) {
     drain(quota, admission.to);
-    const auto room = quota.debt_max() - static_cast<std::int64_t>(std::floor(level_));
-    const auto units = static_cast<double>(capped(admission, room));
+    // A charge fills it to what a key may owe: a part of a unit, too.
+    const double room = std::max(0.0, static_cast<double>(quota.debt_max()) - level_);
+    auto units = static_cast<double>(admission.units);
+    if (admission.is_always) units = std::min(units, room);
     // A refund fills no bucket above its capacity; but nobody knows what comes before it.
     const bool is_settled = admission.from > refunded_until_;
     if (is_settled) level_ = std::max(level_, lowest_);

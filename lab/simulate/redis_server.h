@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -57,6 +58,9 @@ class RedisServer final : public Service {
   // How much the script says is left of the charge's key. Nothing if nobody knows.
   enum class Script : std::uint8_t { kIfKnown, kLoaded };
   std::optional<std::int64_t> left(const Charge& charge, const std::string& prefix, Script script);
+
+  // Its clock when it has done what it was sent: a busy one may have begun another window.
+  Instant reached() const { return machine_.clock.at(std::max(busy_until_, queue_.now())); }
 
   bool listens() const override { return listens_; }
   void connected(Wire& wire) override;

@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 55_435),
-    ("laboratory", ("lab/", "bench/"), 14_742),
+    ("laboratory", ("lab/", "bench/"), 14_795),
     ("console", ("console/",), 5_537),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_509),
 ]
 LUA_MAX = 1_794
-TESTS_MAX = 64_811
+TESTS_MAX = 64_813
 
 
 def weigh(tree):
