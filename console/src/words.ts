@@ -115,11 +115,13 @@ export function because(rule: json.Fields, live?: Live): string[] {
 
 /** What reservations hold of the key. */
 function held(rule: json.Fields): string[] {
-  const { units, holds } = json.object(rule.held);
+  const { units, holds, lapses_after: lapses } = json.object(rule.held);
   const count = json.number(holds) ?? 0;
   if (count === 0) return [];
   const by = plural(count, "reservation", "reservations");
-  return [`Of the limit ${exact(json.number(units) ?? 0)} are held for work under way, by ${by}.`];
+  const first = wait(json.number(lapses) ?? 0);
+  return [`Of the limit ${exact(json.number(units) ?? 0)} are held for work under way, by ${by}; ` +
+    `the first lapses in ${first}.`];
 }
 
 /** One answer may have come too late. */

@@ -60,6 +60,7 @@ struct HoldTerms {
   bool is_charged = true;      // the units are in the counters
   // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
   bool is_free = false;
+  std::size_t room = 65'536;  // holds of all keys, up to HoldingStore::kHoldsMax
 };
 
 class HoldingStore final : public Store {
@@ -86,7 +87,7 @@ class HoldingStore final : public Store {
 
   enum class Commit : std::uint8_t {
     kCharged,
-    kNoted,    // and the hold goes on
+    kNoted,    // and the hold goes on, or nothing counts what it holds
     kUnknown,  // there is no such hold, or no longer
   };
   // The work has cost so much; as of now, if it goes on. A lapse charges what was said last.
@@ -97,6 +98,7 @@ class HoldingStore final : public Store {
   struct Held {
     std::int64_t units = 0;
     std::size_t holds = 0;
+    Duration lapses_after{0};  // the first of them, unless it is committed
   };
   Held held(const KeyHash& key, Instant now) noexcept;
   // How many holds all keys have.

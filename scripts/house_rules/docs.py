@@ -136,6 +136,7 @@ WORDS_MAX = {
     "docs/reference/metrics.md": 1612,
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 985,
+    "docs/reference/reservations.md": 735,
     "docs/reference/rules.md": 2896,
     "docs/reference/settings.md": 2440,
 }

@@ -19,6 +19,7 @@
 #include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
+#include "weir/result.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -104,9 +105,9 @@ struct Ask {
 void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
                Ask& ask);
 
-// The longest that units may be held for the ask: the shortest of its windows.
+// For how long units are to be held for the ask, as a text says it; else what it might have said.
 // REQUIRES: it has a rule
-Duration hold_max(const Ask& ask);
+Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask);
 
 // A number in a text of the request, which only ever makes it dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);

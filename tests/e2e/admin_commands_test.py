@@ -1,12 +1,13 @@
 """Commands that use the admin routes of a running server."""
 
 import json
+import re
 import subprocess
 import typing
 import unittest
 
 import weir_server
-from weir_server import Weir, run_weir
+from weir_server import Weir, post, run_weir
 
 FILE = "rules:\n  - {id: api, limit: 100, window: 1h}\n  - {id: other, limit: 100, window: 1h}\n"
 
@@ -163,11 +164,13 @@ class Explain(unittest.TestCase):
                           command(weir, "explain", "alice", "--rule", "part").out)
 
     def test_says_what_counts_a_key_until_when_and_what_would_help(self):
-        rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n"
+        rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n" \
+            "  - {id: two, limit: 10, window: 1m, more_limits: [{limit: 99, window: 1h}], " \
+            "max_holds: 2}\n"
         with Weir("--threads", "2", config=rules) as weir:
             self.assertEqual(
                 command(weir, "explain", "alice").out,
-                "none of 3 rules counts alice, and none denied it in the last 10m on this node\n")
+                "none of 4 rules counts alice, and none denied it in the last 10m on this node\n")
             weir.check(key="alice", rule="api", cost=60)
             weir.check(key="alice", rule="other", cost=100)
             for _ in range(3):
@@ -195,6 +198,14 @@ class Explain(unittest.TestCase):
             said = command(weir, "explain", "bob").out
             self.assertRegex(said, r"  denied 3 times in the last 10m on this node, the last at 20")
             self.assertIn("lift the block (weir unblock); what it has spent counts until", said)
+            weir.check(key="alice", rule="two")
+            said = command(weir, "explain", "alice", "--rule", "two").out
+            self.assertGreater(int(re.search(r"full again in (\d+) s", said)[1]), 3500)
+            hold = {"key": "alice", "rule": "two", "cost": 5, "hold": "50s"}
+            with weir.connect() as connection:
+                connection.ask(post("/v1/reserve", json.dumps(hold).encode()))
+            self.assertRegex(command(weir, "explain", "alice", "--rule", "two").out,
+                             r"\n  5 held for work under way, by 1, the first for \d+ s more\n")
             said = json.loads(command(weir, "explain", "alice", "--rule", "api", "--json").out)
             self.assertEqual(said[0]["explain"]["remaining"], 40)
             self.assertEqual(said[0]["denials"]["groups"], [])

@@ -120,6 +120,22 @@ class HoldsFleetTest(unittest.TestCase):
                     self.assertEqual(call(node, "/v1/commit", token=token, cost=10)[0], 404)
                 self.assertEqual(left(here, rule, "a"), 90)
 
+    def test_any_node_says_what_is_held(self):
+        redis = self.enterContext(Redis())
+        here, there = self.start(redis.url, redis.url)
+        for rule in RULES:
+            with self.subTest(rule):
+                token = reserved(here, rule, "a", 20)
+                reserved(here, rule, "a", 40, "10m")
+                status, said = call(there, "/v1/explain", rule=rule, key="a")
+                held = said["applies"][0]["held"]
+                self.assertEqual((status, held["units"], held["holds"]), (200, 60, 2))
+                self.assertTrue(0 < held["lapses_after"] <= 30, held)
+                call(there, "/v1/commit", token=token, cost=1)
+                held = call(here, "/v1/explain", rule=rule, key="a")[1]["applies"][0]["held"]
+                self.assertEqual((held["units"], held["holds"]), (40, 1))
+                self.assertTrue(30 < held["lapses_after"] <= 600, held)
+
     def test_redis_clients_share_the_holds(self):
         redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,6 +82,34 @@ TEST_F(RedisHoldsTest, AnotherNodeCommits) {
   EXPECT_EQ(first.order.outcome, Commit::kCharged);
   EXPECT_EQ(again.order.outcome, Commit::kUnknown);
   EXPECT_EQ(here_.decide(Operation::kSpendEach, {key_, &quota_, 90}).remaining, 0);
+}
+
+TEST_F(RedisHoldsTest, ALookSaysWhatIsHeldOfEachKey) {
+  const Charge one{key_, &quota_, 40};
+  Reserved first(here_, one, order_of(40, 30s));
+  let_pass(10ms);
+  HoldOrder order = order_of(20, 50s);
+  Reserved second(here_, {key_, &quota_, 20}, order);
+  let_pass(10ms);
+  std::array<HoldingStore::Held, 2> held;
+  Asked look({{key_, &quota_, 0}, {fresh_key(), &quota_, 0}}, Operation::kLook);
+  there_.holds.look(look.batch, held, there_.now());
+  let_pass(10ms);
+  ASSERT_TRUE(look.is_answered());
+  EXPECT_EQ(held[0].units, 60);
+  EXPECT_EQ(held[0].holds, 2u);
+  EXPECT_GT(held[0].lapses_after, 29s);
+  EXPECT_LE(held[0].lapses_after, 30s);
+  EXPECT_EQ(held[1].holds, 0u);
+  EXPECT_EQ(look.decisions[0].remaining, 40);
+
+  order.token = order_of(1, 1s).token;
+  order.holds_max = 2;
+  Reserved third(there_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  EXPECT_EQ(third.order.outcome, Outcome::kTooMany);
+  EXPECT_GT(third.order.wait, 29s);
+  EXPECT_LE(third.order.wait, 30s);
 }
 
 TEST_F(RedisHoldsTest, ADenialEndsWithACommitAtAnotherNode) {

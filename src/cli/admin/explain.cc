@@ -135,14 +135,21 @@ std::string counter_text(const json::object& counter) {
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
   const auto& retry = counter.at("retry_after");
   const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
-  const auto reset = counter.at("reset_after").to_number<double>();
+  auto reset = counter.at("reset_after").to_number<double>();
+  if (const auto* const limits = counter.if_contains("limits")) {
+    for (const auto& limit : limits->as_array()) {
+      reset = std::max(reset, limit.at("reset_after").to_number<double>());
+    }
+  }
   if (denies) {
     text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
                      : "  waiting does not help; to let it pass: ";
     text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
   }
   if (const auto* const held = counter.if_contains("held"); held && held->at("holds") != 0) {
-    text += "  " + text_of(held->at("units")) + " held for work under way\n";
+    text += "  " + text_of(held->at("units")) + " held for work under way, by " +
+            text_of(held->at("holds")) + ", the first for " +
+            in_words(held->at("lapses_after").to_number<double>()) + " more\n";
   }
   if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
   const auto* const promise = counter.if_contains("promise");

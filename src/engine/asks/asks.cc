@@ -89,17 +89,6 @@ bool is_above(const Round::Item& item, Operation operation) {
          item.ask.cost > 0 && item.ask.cost <= limit;
 }
 
-// Puts a batch elsewhere.
-template <typename Put>
-class StoreThat final : public Store {
- public:
-  explicit StoreThat(Put put) : put_(std::move(put)) {}
-  void decide(Batch& batch, Instant now) noexcept override { put_(batch, now); }
-
- private:
-  Put put_;
-};
-
 }  // namespace
 
 // Items by their numbers.
@@ -129,6 +118,15 @@ class Asks::Part final : public Check {
     });
   }
 
+  std::span<HoldingStore::Held> held() { return std::span(held_).first(Check::size()); }
+  void tell_held(Round& round) const {
+    const HoldingStore::Held* held = held_.data();
+    for (const std::uint8_t index : members()) {
+      round[index].held = *held;
+      held += round[index].limits.size();
+    }
+  }
+
   Members members() const { return Members(members_).first(size_); }
   Mode mode() const { return mode_; }
   Operation operation() const { return operation_; }
@@ -136,6 +134,7 @@ class Asks::Part final : public Check {
  private:
   Asks& asks_;
   std::array<std::uint8_t, Batch::kChargesMax> members_{};
+  std::array<HoldingStore::Held, Batch::kChargesMax> held_{};
   std::size_t size_ = 0;
   Mode mode_ = Mode::kStrict;
   Operation operation_ = Operation::kSpendEach;
@@ -379,8 +378,11 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   const bool may_hold = mode == Mode::kStrict && round_.may_hold();
   SharedHolds* const holds = may_hold ? fleet.holds() : nullptr;
   if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at_);
-  if (!is_reserving_) return part.decide(holds->store(), now, give_up_at_);
-  StoreThat store([&](Batch& batch, Instant then) { holds->reserve(batch, hold_order_, then); });
+  const bool is_look = round_.operation() == Operation::kLook;
+  if (!is_reserving_ && !is_look) return part.decide(holds->store(), now, give_up_at_);
+  StoreThat store([&](Batch& batch, Instant then) {
+    is_look ? holds->look(batch, part.held(), then) : holds->reserve(batch, hold_order_, then);
+  });
   part.decide(store, now, give_up_at_);
 }
 
@@ -455,6 +457,7 @@ void Asks::read_parts(Instant now) {
     const Part& part = *parts_[i];
     if (part.error() == StoreError::kNone) {
       take_decisions(round_, part.members(), part, part.mode());
+      if (round_.operation() == Operation::kLook) part.tell_held(round_);
     } else {
       fall_back(part.members(), part.operation(), now);
     }

@@ -108,12 +108,16 @@ class Asks final : Engine::Asker {
   // As decide() of one ask, for work that is under way for so long at most. A shared store holds
   // the cost at once. REQUIRES: the ask's rule holds units, and so does the engine
   Progress reserve(Duration length, Instant now);
-  // After that, if the ask has passed: what names the hold. Empty: there is no room for another.
-  std::string hold(Duration length, Instant now) const;
+  // After that, if the ask has passed: what names the hold.
+  struct Hold {
+    std::string token{};  // empty: there is no room for another
+    Duration wait{0};     // until there may be; 0: nobody knows
+  };
+  Hold hold(Duration length, Instant now) const;
   // Asks nothing, but commits what that token names. REQUIRES: no ask was added
   Progress commit(std::string_view token, std::int64_t cost, HoldingStore::Work work, Instant now);
   HoldingStore::Commit committed() const { return commit_order_.outcome; }
-  // The units that are held next to the counter of the ask's key.
+  // What is held next to the counter of the ask's key. REQUIRES: the asks have looked
   HoldingStore::Held held(std::size_t index, Instant now) const;
 
  private:
@@ -123,7 +127,7 @@ class Asks final : Engine::Asker {
   class Group;
   class Part;
 
-  std::string hold_here(Duration length, Instant now) const;
+  Hold hold_here(Duration length, Instant now) const;
   Progress commit_there(SharedHolds& holds, const SharedToken& token, Instant now);
 
   void start(Instant now);

@@ -24,19 +24,19 @@ Asks::Progress Asks::reserve(Duration length, Instant now) {
   return progress_;
 }
 
-std::string Asks::hold(Duration length, Instant now) const {
+Asks::Hold Asks::hold(Duration length, Instant now) const {
   const Round::Item& item = round_[0];
   if (item.answer.mode != Mode::kStrict) return hold_here(length, now);
-  if (hold_order_.outcome != HoldOrder::Outcome::kHeld) return {};
+  if (hold_order_.outcome != HoldOrder::Outcome::kHeld) return {.wait = hold_order_.wait};
   SharedToken token{.hold = hold_order_.token,
                     .end = hold_order_.end,
                     .tag = item.tag(),
                     .size = item.limits.size(),
                     .keys = item.hashes};
-  return token.to_string(engine_.hasher());
+  return {.token = token.to_string(engine_.hasher())};
 }
 
-std::string Asks::hold_here(Duration length, Instant now) const {
+Asks::Hold Asks::hold_here(Duration length, Instant now) const {
   const Round::Item& item = round_[0];
   const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
   std::array<Charge, Rule::kLimitsMax> charges;
@@ -45,14 +45,17 @@ std::string Asks::hold_here(Duration length, Instant now) const {
     charges[i] = {
         .key = item.hashes[i], .quota = &item.limits[i], .cost = item.ask.cost, .tag = item.tag()};
   }
-  const auto token = engine_.holds->hold(std::span(charges).first(size),
-                                         {.length = length,
-                                          .estimate = item.ask.cost,
-                                          .holds_max = hold_order_.holds_max,
-                                          .is_charged = !item.answer.over,
-                                          .is_free = hold_order_.due == 0},
-                                         now);
-  return token ? token->to_string() : std::string();
+  const auto token = engine_.holds->hold(
+      std::span(charges).first(size),
+      {.length = length,
+       .estimate = item.ask.cost,
+       .holds_max = hold_order_.holds_max,
+       .is_charged = !item.answer.over,
+       .is_free = hold_order_.due == 0,
+       .room = item.is_shadow() ? HoldingStore::kHoldsMax / 2 : HoldingStore::kHoldsMax},
+      now);
+  if (token) return {.token = token->to_string()};
+  return {.wait = engine_.holds->held(item.hashes.front(), now).lapses_after};
 }
 
 Asks::Progress Asks::commit(std::string_view token, std::int64_t cost, HoldingStore::Work work,
@@ -76,6 +79,7 @@ Asks::Progress Asks::commit(std::string_view token, std::int64_t cost, HoldingSt
 }
 
 HoldingStore::Held Asks::held(std::size_t index, Instant now) const {
+  if (round_[index].answer.mode == Mode::kStrict) return round_[index].held;
   if (engine_.holds == nullptr) return {};
   return engine_.holds->held(round_[index].hashes.front(), now);
 }

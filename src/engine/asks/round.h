@@ -21,6 +21,7 @@
 #include "engine/ask.h"
 #include "engine/asks/rule_hashes.h"
 #include "engine/engine.h"
+#include "weir/holding_store.h"
 
 namespace weir {
 
@@ -49,6 +50,7 @@ class Round {
     Operation own = Operation::kSpendEach;  // else it is charged by itself, whatever others say
     bool is_settled = false;                // answered without a counter
     Answer answer;
+    HoldingStore::Held held;  // of the first limit, if a shared store has looked at it
 
     bool is_shadow() const { return ask.is_shadow(); }
     bool is_apart() const { return own != Operation::kSpendEach; }

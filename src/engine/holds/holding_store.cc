@@ -239,11 +239,11 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
                                                    const HoldTerms& terms, Instant now) noexcept {
   std::optional<HoldToken> token;
   const std::scoped_lock lock(mutex);
-  const bool has_room =
-      holds.size() < kHoldsMax && std::ranges::all_of(charges, [&](const Charge& charge) {
-        const OfKey* const of_key = find(charge.key);
-        return of_key == nullptr || std::ssize(of_key->ends) < terms.holds_max;
-      });
+  const bool has_room = holds.size() < std::min(terms.room, kHoldsMax) &&
+                        std::ranges::all_of(charges, [&](const Charge& charge) {
+                          const OfKey* const of_key = find(charge.key);
+                          return of_key == nullptr || std::ssize(of_key->ends) < terms.holds_max;
+                        });
   has_memory_for([&] {
     if (!has_room) return;
     Hold hold{.parts = {},
@@ -308,8 +308,9 @@ HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::in
   const auto place = holds.find(token);
   if (place == holds.end()) return Commit::kUnknown;
   if (work == Work::kIsDone) {
+    const bool is_counted = !place->second.parts.empty();
     end(place, cost, now);
-    return Commit::kCharged;
+    return is_counted ? Commit::kCharged : Commit::kNoted;
   }
   Hold& hold = place->second;
   hold.due = cost;
@@ -348,7 +349,10 @@ HoldingStore::Held HoldingStore::State::held(const KeyHash& key, Instant now) no
   lapse(now);
   const std::scoped_lock lock(mutex);
   const OfKey* const of_key = find(key);
-  return of_key == nullptr ? Held() : Held{.units = of_key->units, .holds = of_key->ends.size()};
+  if (of_key == nullptr) return {};
+  return {.units = of_key->units,
+          .holds = of_key->ends.size(),
+          .lapses_after = *of_key->ends.begin() - now};
 }
 
 HoldToken HoldingStore::State::next_token() {

@@ -117,6 +117,18 @@ TEST_F(HoldingStoreTest, ChargesNothingForAFreeLapseButWhatWasReported) {
   EXPECT_EQ(left(kNow + 30s), 95);
 }
 
+TEST_F(HoldingStoreTest, LeavesRoomForOthersWhereTheTermsSaySo) {
+  terms_ = {.holds_max = 1000, .room = 2};
+  ASSERT_TRUE(reserve(1, 30s));
+  ASSERT_TRUE(reserve(1, 20s));
+  EXPECT_FALSE(reserve(1, 30s));
+  terms_.room = 3;
+  EXPECT_TRUE(reserve(1, 30s));
+  const auto held = store_.held(kKey, kNow + 1s);
+  EXPECT_EQ(held.holds, 3u);
+  EXPECT_EQ(held.lapses_after, 19s);
+}
+
 TEST_F(HoldingStoreTest, SaysWhenTheFirstHoldEnds) {
   ASSERT_TRUE(reserve(50, 30s));
   ASSERT_TRUE(reserve(40, 20s));

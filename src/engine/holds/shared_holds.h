@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
 
 #include "weir/holding_store.h"
 #include "weir/store.h"
@@ -24,6 +26,7 @@ struct HoldOrder {
   enum class Outcome : std::uint8_t { kDenied, kHeld, kTooMany };
   Outcome outcome{};  // out
   Instant end{};      // out: by the store's clock; no other hold of the keys ends then
+  Duration wait{0};   // out: of kTooMany, until a hold of the key lapses
 };
 
 struct CommitOrder {
@@ -42,11 +45,25 @@ class SharedHolds {
   // As a kSpendAll whose costs are held in place of being charged.
   // REQUIRES: positive costs; the order outlives the batch
   virtual void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept = 0;
+  // As kLook, and says of each charge what is held of its key. The charges are kept in one place.
+  // REQUIRES: `held` outlives the batch, and is as long
+  virtual void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept = 0;
   // Of its charges the batch needs only names. REQUIRES: the order outlives the batch
   virtual void commit(Batch& batch, CommitOrder& order, Instant now) noexcept = 0;
 
  protected:
   ~SharedHolds() = default;
+};
+
+// Puts a batch elsewhere.
+template <typename Put>
+class StoreThat final : public Store {
+ public:
+  explicit StoreThat(Put put) : put_(std::move(put)) {}
+  void decide(Batch& batch, Instant now) noexcept override { put_(batch, now); }
+
+ private:
+  Put put_;
 };
 
 }  // namespace weir

@@ -109,28 +109,27 @@ void handle_reserve(RespCore& core, RespRequest& request) {
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
     return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
   }
-  const auto length = parse_duration(words[4]);
-  if (!length || *length < kWindowMin || *length > hold_max(ask)) {
-    return refuse("ERR hold must be a duration from 1ms to the rule's window, " +
-                  format_duration(hold_max(ask)) + ", such as 30s");
-  }
+  const auto length = hold_length(words[4], ask);
+  if (!length) return refuse("ERR hold must be " + length.error());
   AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
   asks->add(ask);
   AsksThat reserving(std::move(asks), [length = *length](Asks& all, Instant now) {
     return all.reserve(length, now);
   });
-  core.decide(std::move(reserving), request,
-              [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
-                const Answer& answer = decided.answer(0);
-                const std::string token =
-                    answer.allowed() ? decided.hold(length, now) : std::string();
-                if (answer.allowed() && token.empty()) {
-                  return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may");
-                }
-                reply.array(2);
-                write_decision(reply, answer.decision, ReplyForm::kWeir);
-                token.empty() ? reply.null() : reply.bulk(token);
-              });
+  core.decide(
+      std::move(reserving), request,
+      [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
+        const Answer& answer = decided.answer(0);
+        const Asks::Hold hold = answer.allowed() ? decided.hold(length, now) : Asks::Hold();
+        if (answer.allowed() && hold.token.empty()) {
+          const std::string more =
+              hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
+          return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may" + more);
+        }
+        reply.array(2);
+        write_decision(reply, answer.decision, ReplyForm::kWeir);
+        hold.token.empty() ? reply.null() : reply.bulk(hold.token);
+      });
 }
 
 void handle_commit(RespCore& core, RespRequest& request) {

@@ -167,6 +167,7 @@ void write_limits(JsonWriter& json, const Ask& ask, const Answer& answer,
     json.begin_object().field("algorithm", algorithm_name(quota.algorithm()));
     write_window(json.field("limit", limits.decisions[i].limit), quota);
     json.field("remaining", limits.decisions[i].remaining);
+    json.field("reset_after", limits.decisions[i].reset_after);
     write_promise(json, ask, answer, quota, limits.decisions[i].remaining, with);
     json.end_object();
   }
@@ -182,13 +183,12 @@ void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
 }
 
-// Writes what this node holds next to the counter, for work under way. Where Redis holds, what is
-// left says it.
+// Writes what is held next to the counter, for work under way.
 void write_held(JsonWriter& json, const Asks& asks, std::size_t index, Instant now) {
-  const bool is_here = asks.answer(index).mode == Mode::kLocal;
-  if (asks.ask(index).rule->holds_max == 0 || !is_here) return;
+  if (asks.ask(index).rule->holds_max == 0) return;
   const auto held = asks.held(index, now);
   json.key("held").begin_object().field("units", held.units).field("holds", held.holds);
+  if (held.holds > 0) json.field("lapses_after", held.lapses_after);
   json.end_object();
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "base/duration_text.h"
 #include "proto/json_writer.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/check_reply.h"
@@ -30,12 +30,16 @@ Problem unknown_token() {
           .expected = "the token of a hold that goes on"};
 }
 
-Problem too_many_holds() {
-  return {.kind = ProblemKind::kTooManyHolds,
-          .status = 429,
-          .detail =
-              "The key has as many holds as the rule's max_holds, or the node as many as it "
-              "keeps. Nothing was charged."};
+// `wait`: until there may be room; 0: nobody knows.
+void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
+  const Problem problem{.kind = ProblemKind::kTooManyHolds,
+                        .status = 429,
+                        .detail =
+                            "The key has as many holds as the rule's max_holds, or the node as "
+                            "many as it keeps. Nothing was charged."};
+  const std::string seconds = std::to_string(whole_seconds(wait));
+  const std::array<NameValue, 2> fields = {{kNoStore[0], {"Retry-After", seconds}}};
+  core.write_problem(to, problem, std::span(fields).first(wait > Duration{0} ? 2 : 1));
 }
 
 std::int64_t cost_in(JsonBody& body, std::int64_t least) {
@@ -56,16 +60,16 @@ std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& a
       spec.present = static_cast<std::uint16_t>(spec.present | 1U << static_cast<unsigned>(field));
   }
   if (spec.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
-  const auto hold = parse_duration(body.text("hold"));
+  const std::string_view hold = body.text("hold");
   if (body.problem()) return body.problem();
   Problem problem;
   if (!make_ask(spec, core.rules(), ask, problem)) return problem;
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr)
     return invalid_field("rule", "a rule with max_holds");
-  length = hold.value_or(Duration{0});
-  if (length >= kWindowMin && length <= hold_max(ask)) return std::nullopt;
-  return invalid_field("hold", "a duration from 1ms to the rule's window, " +
-                                   format_duration(hold_max(ask)) + ", such as 30s");
+  const auto read = hold_length(hold, ask);
+  if (!read) return invalid_field("hold", read.error());
+  length = *read;
+  return std::nullopt;
 }
 
 // The answer of a check, and what names the hold if there is one.
@@ -97,9 +101,9 @@ void reserve(HttpCore& core, const Exchange& exchange) {
   core.decide(std::move(reserving), exchange,
               [&core, length](const Recipient& to, const Asks& decided) {
                 if (!decided.answer(0).allowed()) return write_reserved(core, to, decided, {});
-                const std::string token = decided.hold(length, to.now);
-                if (token.empty()) return core.write_problem(to, too_many_holds());
-                write_reserved(core, to, decided, token);
+                const Asks::Hold hold = decided.hold(length, to.now);
+                if (hold.token.empty()) return write_too_many(core, to, hold.wait);
+                write_reserved(core, to, decided, hold.token);
               });
 }
 

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 Rule holding(std::string id, std::int64_t holds_max) {
   return {.id = std::move(id),
           .quota = *Quota::make({.limit = 100, .window = 1min}),
+          .allow = {.keys = {"vip"}},
           .holds_max = holds_max};
 }
 
@@ -75,15 +76,26 @@ TEST(HttpHolds, AKeyHasNoMoreHoldsThanTheRuleSays) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(door.reserve(R"("cost":1,"hold":"30s")").status, 200);
   const TestReply third = door.reserve(R"("cost":1,"hold":"30s")");
   EXPECT_EQ(third.status, 429);
+  EXPECT_EQ(third.fields.at("retry-after"), "30");
   EXPECT_NE(third.body.find("urn:weir:problem:too-many-holds"), std::string::npos);
   EXPECT_EQ(door.left(), "98");
 }
 
 TEST(HttpHolds, ExplainSaysWhatIsHeld) {
   HoldsDoor door;
-  door.reserve(R"("cost":60,"hold":"30s")");
+  door.reserve(R"("cost":40,"hold":"30s")");
+  door.now += 1s;
+  door.reserve(R"("cost":20,"hold":"50s")");
   const std::string body = door.ask(get("/v1/explain?rule=tokens&key=a")).body;
-  EXPECT_NE(body.find(R"("held":{"units":60,"holds":1})"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("held":{"units":60,"holds":2,"lapses_after":29})"), std::string::npos)
+      << body;
+}
+
+TEST(HttpHolds, AKeyThatNobodyCountsIsChargedNothing) {
+  HoldsDoor door;
+  const TestReply held =
+      door.ask(post("/v1/reserve", R"({"key":"vip","rule":"tokens","cost":60,"hold":"30s"})"));
+  EXPECT_EQ(door.commit(token_in(held), R"("cost":10)").body, R"({"cost":10,"charged":false})");
 }
 
 TEST(HttpHolds, RefusesWhatNobodyCanHold) {

@@ -290,8 +290,20 @@ ChargeFailure ChargeReplies::read_reserved(HoldOrder& order) {
   const std::int64_t end_us = failure == ChargeFailure::kNone ? next() : 0;
   if (end_us < 0) return ChargeFailure::kMalformed;
   order.outcome = static_cast<HoldOrder::Outcome>(status);
-  order.end = instant_from_epoch_us(end_us);
+  if (order.outcome == HoldOrder::Outcome::kTooMany) order.wait = Duration{end_us};
+  if (order.outcome == HoldOrder::Outcome::kHeld) order.end = instant_from_epoch_us(end_us);
   return failure;
+}
+
+ChargeFailure ChargeReplies::read_held(std::span<HoldingStore::Held> held) {
+  for (HoldingStore::Held& of_key : held) {
+    const std::array<std::int64_t, 3> told = {next(), next(), next()};
+    if (std::ranges::min(told) < 0) return ChargeFailure::kMalformed;
+    of_key = {.units = told[0],
+              .holds = static_cast<std::size_t>(told[1]),
+              .lapses_after = Duration{told[2]}};
+  }
+  return ChargeFailure::kNone;
 }
 
 ChargeFailure ChargeReplies::read_committed(CommitOrder& order) {

@@ -43,6 +43,7 @@ enum class ScriptOperation : std::uint8_t {
   kReturn,   // gives units of a lease back, if it has not ended
   kReserve,  // holds.lua, as what follows
   kCommit,
+  kLookAtHolds,
   kNextToHolds = 16,  // added to an operation of a Store: what is held of the keys counts
 };
 
@@ -164,6 +165,8 @@ class ChargeReplies {
   // After the decisions of a batch that reserves: the outcome and the end.
   ChargeFailure read_reserved(HoldOrder& order);
   ChargeFailure read_committed(CommitOrder& order);
+  // After the decisions of a batch that looks at holds: what is held of each key.
+  ChargeFailure read_held(std::span<HoldingStore::Held> held);
 
  private:
   // The next number, at least 0; -1 if there is none.

@@ -10,6 +10,7 @@
 local function make_holds(of)
   local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
   local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
+  local LOOK_AT_HOLDS = 11
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX = 16, 47, 'sum', 256
   local BUCKET, CALENDAR = 3, 8
   local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 40}
@@ -195,9 +196,11 @@ local function make_holds(of)
     end
     local status = (not fits and always == 0) and 0 or is_room and 1 or 2
     local ends = status == 1 and free_end(first, count, now + length) or 0
+    local wait = 0
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local _, k, cost = unpack_from('<I1I2i8', batches, at)
       local denial = {denied(at)}
+      if status == 2 and not has_room(k, holds_max) then wait = max(wait, first_end[k] - now) end
       if status == 1 then
         put_down(k, ends, id .. pack('<i8i8', cost, due) .. sub(batches, at, at + CHARGE_SIZE - 1))
         keep_until_charged(at, k)
@@ -205,7 +208,19 @@ local function make_holds(of)
       deny_or(LOOK, denial, at)
     end
     put(status * 4)
-    put(ends)
+    put(status == 2 and wait or ends)
+  end
+
+  -- A look, and of each key what is held, by how many holds, and until the first of them lapses.
+  local function look_at_holds(first, count)
+    decide(LOOK, first, count)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      local _, k = unpack_from('<I1I2', batches, at)
+      local has_any = units[k] > 0
+      put(units[k])
+      put(has_any and redis.call('ZCARD', name_of(k)) - 1 or 0)
+      put(has_any and max(0, first_end[k] - now) or 0)
+    end
   end
 
   -- The work has cost so much; so far, if it goes on. Returns what is wrong, if anything.
@@ -243,7 +258,7 @@ local function make_holds(of)
   -- Returns where the next batch begins.
   return function(operation, count, terms)
     local first = terms + (TERMS_SIZES[operation] or 0)
-    local plain = operation == RESERVE and LOOK or operation - HOLDS
+    local plain = operation < HOLDS and LOOK or operation - HOLDS
     local failure = operation ~= COMMIT and of.load_batch(plain, first, count)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local _, k = unpack_from('<I1I2', batches, at)
@@ -255,6 +270,8 @@ local function make_holds(of)
       reserve(first, count, terms)
     elseif operation == COMMIT then
       commit_all(first, count, terms)
+    elseif operation == LOOK_AT_HOLDS then
+      look_at_holds(first, count)
     else
       decide(plain, first, count)
     end

@@ -1,5 +1,6 @@
 #include "store/redis/strict/redis_holds.h"
 
+#include <array>
 #include <utility>
 
 #include "base/assert.h"
@@ -43,6 +44,10 @@ void RedisHolds::reserve(Batch& batch, HoldOrder& order, Instant now) noexcept {
   send(batch, ScriptOperation::kReserve, {.hold = &order}, now);
 }
 
+void RedisHolds::look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept {
+  send(batch, ScriptOperation::kLookAtHolds, {.held = held}, now);
+}
+
 void RedisHolds::commit(Batch& batch, CommitOrder& order, Instant now) noexcept {
   send(batch, ScriptOperation::kCommit, {.commit = &order}, now);
 }
@@ -50,7 +55,7 @@ void RedisHolds::commit(Batch& batch, CommitOrder& order, Instant now) noexcept 
 void RedisHolds::send(Batch& batch, ScriptOperation operation, Order order, Instant now) noexcept {
   batch.error = StoreError::kNone;
   Errand errand{.owner = this, .batch = &batch, .operation = operation};
-  const bool has_order = order.hold != nullptr || order.commit != nullptr;
+  const bool has_order = operation < ScriptOperation::kNextToHolds;
   const bool has_memory = !has_order || has_memory_for([&] {
     if (free_.empty()) {
       free_.reserve(orders_.size() + 1);  // so that forgetting takes no memory
@@ -95,9 +100,13 @@ ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   const ChargeFailure failure = errand.is_lost
                                     ? replies.skip(errand.charges)
                                     : replies.read(errand.batch->charges, errand.batch->decisions);
-  if (failure != ChargeFailure::kNone || errand.operation != ScriptOperation::kReserve) {
-    return failure;
+  if (failure != ChargeFailure::kNone) return failure;
+  if (errand.operation == ScriptOperation::kLookAtHolds) {
+    std::array<HoldingStore::Held, Batch::kChargesMax> nobodys;
+    return replies.read_held(errand.is_lost ? std::span(nobodys).first(errand.charges)
+                                            : order.held);
   }
+  if (errand.operation != ScriptOperation::kReserve) return failure;
   return replies.read_reserved(errand.is_lost ? any_hold : *order.hold);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/holds/shared_holds.h"
@@ -24,6 +25,7 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
 
   Store& store() override { return *store_; }
   void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept override;
+  void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept override;
   void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
 
  private:
@@ -31,6 +33,7 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   struct Order {
     HoldOrder* hold = nullptr;
     CommitOrder* commit = nullptr;
+    std::span<HoldingStore::Held> held{};
   };
 
   void send(Batch& batch, ScriptOperation operation, Order order, Instant now) noexcept;
