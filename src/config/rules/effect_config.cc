@@ -55,6 +55,11 @@ void read_calendar_unit(const SectionReader& reader, QuotaSpec& spec) {
             " come back when it ends, so 'algorithm' is fixed_window there; remove it, or write "
             "'window' as a length such as 24h");
   }
+  if (std::exchange(spec.burst, 0) > 0) {
+    reader.mistake("burst", "all units of a " + *unit +
+                                " come back when it ends, so it has no 'burst'; remove it, or "
+                                "write 'window' as a length such as 24h");
+  }
   const auto* const name = std::ranges::find(kCalendarUnitNames, *unit);
   spec.algorithm = Algorithm::kCalendarWindow;
   spec.window = kCalendarUnitLengths[static_cast<std::size_t>(name - kCalendarUnitNames.begin())];
