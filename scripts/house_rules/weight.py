@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 55_512),
+    ("server", ("src/", "include/"), 55_598),
     ("laboratory", ("lab/", "bench/"), 14_795),
     ("console", ("console/",), 5_539),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_510),
 ]
 LUA_MAX = 1_809
-TESTS_MAX = 64_890
+TESTS_MAX = 64_891
 
 
 def weigh(tree):

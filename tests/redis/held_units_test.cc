@@ -159,6 +159,7 @@ void pass_time(World& world, Duration time) {
 void expect_same(const Decision& redis, const Decision& memory, const std::string& step) {
   EXPECT_EQ(redis.verdict, memory.verdict) << step;
   EXPECT_EQ(redis.remaining, memory.remaining) << step;
+  EXPECT_EQ(redis.retry_after, memory.retry_after) << step;
 }
 
 void reserve_somewhere(World& world, Prng& chance, const std::string& step) {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/if_memory.h"
+#include "base/node_memory.h"
 
 namespace weir {
 namespace {
 
-// A hold that has ended may have made room for it; nobody knows before.
 Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
   decision.verdict = Verdict::kDenied;
   decision.remaining = std::max<std::int64_t>(0, left);
@@ -51,20 +51,30 @@ struct HoldingStore::State {
     std::uint64_t tag;
   };
   struct Hold {
-    std::vector<Part> parts;
-    Instant end;
-    std::int64_t units;  // held
-    std::int64_t due;    // charged by a lapse
+    explicit Hold(NodeMemory& memory) : parts(NodeAllocator<Part>(memory)) {}
+
+    std::vector<Part, NodeAllocator<Part>> parts;
+    Instant end{};
+    std::int64_t units = 0;  // held
+    std::int64_t due = 0;    // charged by a lapse
   };
+  using End = std::pair<Instant, HoldToken>;
+  using Ends = std::set<End, std::less<>, NodeAllocator<End>>;
   struct OfKey {
+    explicit OfKey(NodeMemory& memory) : ends(NodeAllocator<End>(memory)) {}
+    Duration first(Instant now) const { return ends.begin()->first - now; }
+
     std::int64_t units = 0;
-    std::multiset<Instant> ends;
+    Ends ends;
   };
   struct KeyMix {
     std::size_t operator()(const KeyHash& key) const { return key.low; }
     std::size_t operator()(const HoldToken& token) const { return token.low; }
   };
-  using Holds = std::unordered_map<HoldToken, Hold, KeyMix>;
+  template <typename Key, typename Value>
+  using Map = std::unordered_map<Key, Value, KeyMix, std::equal_to<>,
+                                 NodeAllocator<std::pair<const Key, Value>>>;
+  using Holds = Map<HoldToken, Hold>;
 
   State(Store& below, Chance from) : inner(below), chance(std::move(from)) {}
 
@@ -83,6 +93,7 @@ struct HoldingStore::State {
                         Instant now) noexcept;
   Decision drain(const Charge& charge, Instant now) noexcept;
   void give_back(const Charge& charge, Instant now) noexcept;
+  Duration wait_of(const Charge& charge, const OfKey& of_key, Instant now) noexcept;
   const OfKey* find(const KeyHash& key) const;
   void count_holds(Batch& batch, bool changed, Instant now) noexcept;
   HoldToken next_token();
@@ -93,9 +104,10 @@ struct HoldingStore::State {
   std::atomic<std::uint64_t> changes{0};  // of the holds
   std::atomic<Instant> first_end{Instant::max()};
   std::mutex mutex;  // guards all below
-  Holds holds;
-  std::unordered_map<KeyHash, OfKey, KeyMix> keys;
-  std::set<std::pair<Instant, HoldToken>> ends;
+  NodeMemory memory;
+  Holds holds{NodeAllocator<Holds::value_type>(memory)};
+  Map<KeyHash, OfKey> keys{NodeAllocator<std::pair<const KeyHash, OfKey>>(memory)};
+  Ends ends{NodeAllocator<End>(memory)};
   HashSecret tokens{};  // of which some are used
   std::size_t tokens_used = sizeof(HashSecret);
 };
@@ -179,6 +191,18 @@ void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept 
   charge_inner(Operation::kSpendEach, charge, -charge.cost, now);
 }
 
+// Until the charge may fit, which is not in the counter. If somebody commits, it may fit sooner.
+Duration HoldingStore::State::wait_of(const Charge& charge, const OfKey& of_key,
+                                      Instant now) noexcept {
+  const std::int64_t wanted = charge.cost + of_key.units;
+  const std::int64_t most = charge.quota->capacity();
+  const Decision counter = charge_inner(Operation::kLook, charge, std::min(wanted, most), now);
+  const Duration lapse = of_key.first(now);
+  const bool frees = holds.find(of_key.ends.begin()->second)->second.due == 0;
+  if (wanted > most) return frees ? lapse : std::max(lapse, counter.retry_after);
+  return frees ? std::min(lapse, counter.retry_after) : counter.retry_after;
+}
+
 // Takes what is left next to what is held, if the cost does not fit.
 Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept {
   const OfKey* const of_key = find(charge.key);
@@ -188,7 +212,7 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
   Decision decision = charge_inner(Operation::kSpendEach, charge, std::min(charge.cost, left), now);
   decision.remaining = left - std::min(charge.cost, left);
   if (charge.cost <= left) return decision;
-  return denied_by_holds(decision, 0, *of_key->ends.begin() - now);
+  return denied_by_holds(decision, 0, wait_of(charge, *of_key, now));
 }
 
 // The counters alone have decided. Gives back a charge that does not fit next to the holds. Asks
@@ -207,8 +231,9 @@ void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) n
     if (of_key == nullptr && !changed) continue;
     const Decision at_hand = charge_inner(Operation::kLook, charge, 0, now);
     const std::int64_t left = at_hand.remaining - (of_key == nullptr ? 0 : of_key->units);
-    const Duration end = of_key == nullptr ? Duration{0} : *of_key->ends.rbegin() - now;
-    const std::int64_t missing = is_charged ? 0 : charge.cost;
+    const Duration end = of_key == nullptr ? Duration{0} : of_key->ends.rbegin()->first - now;
+    const std::int64_t counted = is_charged ? charge.cost : 0;
+    const std::int64_t missing = charge.cost - counted;
     const bool fits = left >= missing && (at_hand.allowed() || !is_charged);
     decision.reset_after = std::max(decision.reset_after, end);
     if (!may_deny || !decision.allowed() || charge.cost <= 0 || fits) {
@@ -216,15 +241,22 @@ void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) n
       continue;
     }
     fit = false;
-    decision =
-        denied_by_holds(decision, left + (is_charged ? charge.cost : 0),
-                        of_key == nullptr ? at_hand.retry_after : *of_key->ends.begin() - now);
     if (is_charged && !is_joint) give_back(charge, now);
+    const bool is_known = of_key != nullptr && !(is_charged && is_joint);
+    decision = denied_by_holds(decision, left + counted,
+                               is_known ? wait_of(charge, *of_key, now) : at_hand.retry_after);
   }
   if (fit || !is_joint || !is_charged) return;
+  for (const Charge& charge : batch.charges) give_back(charge, now);
   for (std::size_t i = 0; i < batch.charges.size(); ++i) {
-    give_back(batch.charges[i], now);
-    if (batch.decisions[i].allowed()) batch.decisions[i].remaining += batch.charges[i].cost;
+    const Charge& charge = batch.charges[i];
+    Decision& decision = batch.decisions[i];
+    const OfKey* const of_key = find(charge.key);
+    if (decision.allowed()) {
+      decision.remaining += charge.cost;
+    } else if (of_key != nullptr) {
+      decision = denied_by_holds(decision, decision.remaining, wait_of(charge, *of_key, now));
+    }
   }
 }
 
@@ -246,10 +278,10 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
                         });
   has_memory_for([&] {
     if (!has_room) return;
-    Hold hold{.parts = {},
-              .end = now + terms.length,
-              .units = terms.estimate,
-              .due = terms.is_free ? 0 : terms.estimate};
+    Hold hold(memory);
+    hold.end = now + terms.length;
+    hold.units = terms.estimate;
+    hold.due = terms.is_free ? 0 : terms.estimate;
     hold.parts.reserve(charges.size());
     for (const Charge& charge : charges) {
       hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
@@ -270,8 +302,8 @@ bool HoldingStore::State::put_down(const HoldToken& token, Hold hold) noexcept {
     place = holds.emplace(token, std::move(hold)).first;
     ends.emplace(place->second.end, token);
     for (const Part& part : place->second.parts) {
-      OfKey& of_key = keys[part.key];
-      of_key.ends.insert(place->second.end);
+      OfKey& of_key = keys.try_emplace(part.key, memory).first->second;
+      of_key.ends.emplace(place->second.end, token);
       of_key.units += place->second.units;
       ++counted;
     }
@@ -295,7 +327,7 @@ void HoldingStore::State::take_up(const HoldToken& token, const Hold& hold) noex
     const auto place = keys.find(part.key);
     OfKey& of_key = place->second;
     of_key.units -= hold.units;
-    of_key.ends.erase(of_key.ends.find(hold.end));
+    of_key.ends.erase({hold.end, token});
     if (of_key.ends.empty()) keys.erase(place);
   }
   ends.erase({hold.end, token});
@@ -320,13 +352,14 @@ HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::in
   return Commit::kNoted;
 }
 
-// The cost is in the counters before the hold goes.
+// The cost is in the counters before the hold goes. Most fit, and to spend is the shorter way then.
 void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant now) noexcept {
   const auto& [token, hold] = *place;
   for (const Part& part : hold.parts) {
     if (cost == 0) break;
-    charge_inner(Operation::kCharge, {.key = part.key, .quota = &part.quota, .tag = part.tag}, cost,
-                 now);
+    const Charge charge{.key = part.key, .quota = &part.quota, .tag = part.tag};
+    if (charge_inner(Operation::kSpendEach, charge, cost, now).allowed()) continue;
+    charge_inner(Operation::kCharge, charge, cost, now);
   }
   take_up(HoldToken(token), hold);
   holds.erase(place);
@@ -350,9 +383,7 @@ HoldingStore::Held HoldingStore::State::held(const KeyHash& key, Instant now) no
   const std::scoped_lock lock(mutex);
   const OfKey* const of_key = find(key);
   if (of_key == nullptr) return {};
-  return {.units = of_key->units,
-          .holds = of_key->ends.size(),
-          .lapses_after = *of_key->ends.begin() - now};
+  return {.units = of_key->units, .holds = of_key->ends.size(), .lapses_after = of_key->first(now)};
 }
 
 HoldToken HoldingStore::State::next_token() {
