@@ -214,14 +214,26 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
             names_of(busiest.at("keys").at(0)));
   door.events.add({.rule = "login", .keys = {{.hash = 1, .low = 2, .text = "alice"}}});
   door.events.add({.kind = TrafficEvent::Kind::kRollout, .rule = "login", .text = "has ended"});
+  door.events.add({.kind = TrafficEvent::Kind::kLimit,
+                   .rule = "login",
+                   .text = "80%",
+                   .keys = {{.hash = 1, .low = 8}},
+                   .percent = 80,
+                   .limit = 9});
   const json::value events = json::parse(door.ask(get("/admin/events")).body);
   const json::value& event = events.at("events").at(0);
   auto named = names_of(at("/components/schemas/Event/properties"));
-  EXPECT_EQ(named.erase("text"), 1u);
+  for (const char* const of_others : {"text", "percent", "limit"}) {
+    EXPECT_EQ(named.erase(of_others), 1u) << of_others;
+  }
   EXPECT_EQ(named, names_of(event));
   EXPECT_EQ(json::serialize(events.at("events").at(1)),
             R"({"number":2,"event":"rollout","rule":"login","at":"1970-01-01T00:00:00Z",)"
             R"("text":"has ended"})");
+  EXPECT_EQ(
+      json::serialize(events.at("events").at(2)),
+      R"({"number":3,"event":"limit","rule":"login","at":"1970-01-01T00:00:00Z",)"
+      R"("text":"80%","percent":80,"limit":9,"keys":[{"hash":"0000000000000001","count":8}]})");
   EXPECT_EQ(names_of(at("/components/schemas/Event/properties/keys/items/properties")),
             names_of(event.at("keys").at(0)));
 }
