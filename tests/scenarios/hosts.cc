@@ -14,6 +14,7 @@
 #include "engine/asks/asks.h"
 #include "gate/header_settings.h"
 #include "proto/http/rate_limit_headers.h"
+#include "scenarios/holds.h"
 #include "server/grpc/grpc_test_door.h"
 #include "server/http/http_test_door.h"
 #include "server/resp/resp_test_door.h"
@@ -41,21 +42,35 @@ bool is_plain(const Question& question) { return question.tier.empty() && questi
 
 class EngineHost final : public Host {
  public:
-  EngineHost(Engine& engine, BlockList& blocks, const RuleSet& rules)
-      : Host("engine"), asks_(engine, blocks), rules_(rules) {}
+  EngineHost(Engine& engine, BlockList& blocks, const RuleSet& rules, Tokens& tokens)
+      : Host("engine"), asks_(engine, blocks), rules_(rules), tokens_(tokens) {}
 
   bool can_say(const Step& step, const Scenario&) const override { return asks_rules(step); }
 
   std::vector<Outcome> ask(const Step& step, Instant now) override {
+    const Question& first = step.questions[0];
     asks_.begin(operation_of(step));
+    if (first.verb == Verb::kCommit) return {commit(first, now)};
     for (const Question& question : step.questions) EXPECT_TRUE(asks_.add(ask_of(question)));
-    EXPECT_EQ(asks_.decide(now), Asks::Progress::kAnswered);
+    const bool reserves = first.verb == Verb::kReserve;
+    EXPECT_EQ(reserves ? asks_.reserve(first.hold, now) : asks_.decide(now),
+              Asks::Progress::kAnswered);
+    if (reserves && asks_.answer(0).allowed()) {
+      tokens_[first.key] = asks_.hold(first.hold, now).token;
+    }
     std::vector<Outcome> outcomes;
     for (std::size_t i = 0; i < asks_.size(); ++i) outcomes.push_back(told(asks_.answer(i)));
     return outcomes;
   }
 
  private:
+  Outcome commit(const Question& question, Instant now) {
+    constexpr std::string_view kCommits[] = {"charged", "noted", "unknown"};
+    using Work = HoldingStore::Work;
+    asks_.commit(tokens_[question.key], question.cost,
+                 question.goes_on ? Work::kGoesOn : Work::kIsDone, now);
+    return committed(kCommits[static_cast<std::size_t>(asks_.committed())]);
+  }
   static Operation operation_of(const Step& step) {
     if (step.way == Way::kTogether) return Operation::kSpendAll;
     if (step.way == Way::kEach) return Operation::kSpendEach;
@@ -89,12 +104,13 @@ class EngineHost final : public Host {
 
   Asks asks_;
   const RuleSet& rules_;
+  Tokens& tokens_;
 };
 
 // POST /v1/check and its kin, and what a step says in the door's own words.
 class HttpHost final : public Host {
  public:
-  explicit HttpHost(SessionFactory& door) : Host("http"), door_(door) {}
+  HttpHost(SessionFactory& door, Tokens& tokens) : Host("http"), door_(door), tokens_(tokens) {}
 
   bool can_say(const Step& step, const Scenario&) const override {
     if (step.way == Way::kHttp) return true;
@@ -107,6 +123,7 @@ class HttpHost final : public Host {
   std::vector<Outcome> ask(const Step& step, Instant now) override {
     namespace json = boost::json;
     if (step.way == Way::kHttp) return {literally(step, now)};
+    if (step.questions[0].is_of_holds()) return {of_holds(step.questions[0], now)};
     json::array checks;
     for (const Question& question : step.questions) checks.push_back(check_of(question));
     if (step.way == Way::kOne) return {told(reply(path_of(step), checks[0], now))};
@@ -120,6 +137,10 @@ class HttpHost final : public Host {
   }
 
  private:
+  Outcome of_holds(const Question& question, Instant now) {
+    if (question.verb == Verb::kCommit) return commit_by_http(door_, question, tokens_, now);
+    return told(boost::json::parse(reserve_by_http(door_, question, tokens_, now)));
+  }
   Outcome literally(const Step& step, Instant now) {
     const auto space = std::min(step.target.find(' '), step.target.size());
     const std::string body = step.target.substr(std::min(space + 1, step.target.size()));
@@ -174,6 +195,7 @@ class HttpHost final : public Host {
   }
 
   SessionFactory& door_;
+  Tokens& tokens_;
 };
 
 // GET /auth: what a proxy asks about a request that it holds.
@@ -227,7 +249,7 @@ class ForwardAuthHost final : public Host {
 
 class RespHost final : public Host {
  public:
-  explicit RespHost(SessionFactory& door) : Host("resp"), door_(door) {}
+  RespHost(SessionFactory& door, Tokens& tokens) : Host("resp"), door_(door), tokens_(tokens) {}
 
   bool can_say(const Step& step, const Scenario&) const override {
     if (!asks_rules(step) || !all_of(step, is_plain)) return false;
@@ -241,6 +263,7 @@ class RespHost final : public Host {
   std::vector<Outcome> ask(const Step& step, Instant now) override {
     constexpr const char* kCommands[] = {"WEIR.HIT", "WEIR.LOOK", "WEIR.CHARGE", "WEIR.DRAIN",
                                          "WEIR.RESET"};
+    if (step.questions[0].is_of_holds()) return {of_holds(step.questions[0], now)};
     std::string said = step.way == Way::kTogether ? "MULTI\r\nWEIR.ATOMIC\r\n" : "";
     std::vector<std::string> many = {"WEIR.MHIT", "EACH"};
     for (const Question& question : step.questions) {
@@ -259,6 +282,10 @@ class RespHost final : public Host {
   }
 
  private:
+  Outcome of_holds(const Question& question, Instant now) {
+    if (question.verb == Verb::kCommit) return commit_by_resp(door_, question, tokens_, now);
+    return told(reserve_by_resp(door_, question, tokens_, now)).at(0);
+  }
   // Of each five numbers: denied, the limit, what is left, when to retry, when all is there.
   static std::vector<Outcome> told(const std::string& reply) {
     EXPECT_EQ(reply.find("-ERR"), std::string::npos) << reply;
@@ -279,6 +306,7 @@ class RespHost final : public Host {
   }
 
   SessionFactory& door_;
+  Tokens& tokens_;
 };
 
 class GrpcHost final : public Host {
@@ -334,12 +362,14 @@ class LibraryHost final : public Host {
   LibraryHost(Store& store, const RuleSet& rules) : Host("library"), store_(store), rules_(rules) {}
 
   bool can_say(const Step& step, const Scenario& scenario) const override {
-    if (step.way != Way::kOne || !is_plain(step.questions[0])) return false;
+    const Question& question = step.questions[0];
+    if (step.way != Way::kOne || !is_plain(question) || question.is_of_holds()) return false;
     if (std::ranges::any_of(scenario.steps, is_block)) return false;
-    const Rule& rule = scenario.rule(step.questions[0].rule);
-    return rule.limits.empty() && rule.overrides.empty() && rule.allow.empty() &&
-           rule.deny.empty() && rule.denial.blocks.empty() && rule.enabled && !rule.shadow &&
-           rule.effect == Rule::Effect::kLimit && rule.overdraft == Rule::Overdraft::kNone &&
+    const Rule& rule = scenario.rule(question.rule);
+    return rule.limits.empty() && rule.holds_max == 0 && rule.overrides.empty() &&
+           rule.allow.empty() && rule.deny.empty() && rule.denial.blocks.empty() && rule.enabled &&
+           !rule.shadow && rule.effect == Rule::Effect::kLimit &&
+           rule.overdraft == Rule::Overdraft::kNone &&
            rule.quota.algorithm() != Algorithm::kAdaptive;
   }
 
@@ -429,6 +459,7 @@ struct World::Parts {
               .store = store.get()}) {}
 
   std::unique_ptr<MemoryStore> store;
+  Tokens tokens;
   TestDoor http;
   RespNode resp_node{{}, http.traffic};
   RespDoor resp{resp_node, http.engine, http.blocks, http.rules};
@@ -440,10 +471,11 @@ struct World::Parts {
 World::World(const Scenario& scenario, Instant now)
     : parts_(std::make_unique<Parts>(scenario, now)) {
   TestDoor& http = parts_->http;
-  hosts_.push_back(std::make_unique<EngineHost>(http.engine, http.blocks, *http.rules));
-  hosts_.push_back(std::make_unique<HttpHost>(http.door));
+  hosts_.push_back(
+      std::make_unique<EngineHost>(http.engine, http.blocks, *http.rules, parts_->tokens));
+  hosts_.push_back(std::make_unique<HttpHost>(http.door, parts_->tokens));
   hosts_.push_back(std::make_unique<ForwardAuthHost>(http.door));
-  hosts_.push_back(std::make_unique<RespHost>(parts_->resp));
+  hosts_.push_back(std::make_unique<RespHost>(parts_->resp, parts_->tokens));
   hosts_.push_back(std::make_unique<GrpcHost>(parts_->http2));
   hosts_.push_back(std::make_unique<LibraryHost>(*parts_->store, *http.rules));
   hosts_.push_back(std::make_unique<TurnsHost>(hosts_, scenario));

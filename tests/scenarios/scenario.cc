@@ -18,9 +18,10 @@ namespace {
 using Way = Step::Way;
 
 constexpr FieldRange kTime = {0, 1'000'000'000'000'000};
-constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "drain", "reset"};
+constexpr std::string_view kVerbs[] = {"hit",   "look",    "charge", "drain",
+                                       "reset", "reserve", "commit"};
 constexpr std::string_view kCauses[] = {"counted", "not_counted", "deny_list", "missing_key",
-                                        "blocked"};
+                                        "blocked", "charged",     "noted",     "unknown"};
 
 // Of an ask, alone or in a list.
 constexpr std::array kAskFields = {
@@ -29,6 +30,10 @@ constexpr std::array kAskFields = {
     row::text("charge", kAnyText, "The key that pays, whether or not it fits."),
     row::text("drain", kAnyText, "The key that pays what it has, if all does not fit."),
     row::text("reset", kAnyText, "The key that is forgotten."),
+    row::text("reserve", kAnyText, "The key of which units are held."),
+    row::text("commit", kAnyText, "The key whose last hold has cost so much."),
+    row::duration("hold", kTime, "For how long units are held.").defaults_to("30s"),
+    row::boolean("more", "The work goes on."),
     row::text("rule", kAnyText, "The id of the rule. Without it, the first."),
     row::integer("cost", {-kCostMax, kCostMax}, "How many units.").defaults_to("1"),
     row::text("tier", kAnyText, "The key's tier."),
@@ -106,7 +111,10 @@ std::optional<Question> read_question(const SectionReader& reader, const Scenari
   std::optional<Question> question;
   for (std::size_t verb = 0; verb < std::size(kVerbs); ++verb) {
     if (!reader.is_set(kVerbs[verb])) continue;
-    if (question) reader.mistake(kVerbs[verb], "an ask has one of hit, look, charge, drain, reset");
+    if (question) {
+      reader.mistake(kVerbs[verb],
+                     "an ask has one of hit, look, charge, drain, reset, reserve, commit");
+    }
     question = Question{.verb = static_cast<Verb>(verb), .key = text_of(reader, kVerbs[verb])};
   }
   if (!question) return question;
@@ -118,6 +126,8 @@ std::optional<Question> read_question(const SectionReader& reader, const Scenari
   question->tier = text_of(reader, "tier");
   question->client = text_of(reader, "client");
   question->cost = reader.get<std::int64_t>("cost").value_or(1);
+  question->hold = reader.get<Duration>("hold").value_or(std::chrono::seconds(30));
+  question->goes_on = reader.get<bool>("more").value_or(false);
   question->expected = read_outcome(reader);
   return question;
 }
@@ -137,7 +147,10 @@ Step read_step(const SectionReader& reader, const Scenario& scenario) {
   for (const auto& [field, way] : {std::pair{"together", Way::kTogether}, {"each", Way::kEach}}) {
     if (!is_way(field, way)) continue;
     reader.for_each(field, [&](const SectionReader& ask) {
-      if (auto question = read_question(ask, scenario)) {
+      auto question = read_question(ask, scenario);
+      if (question && question->is_of_holds()) {
+        ask.mistake(ask.place(), "holds come and go one by one");
+      } else if (question) {
         step.questions.push_back(std::move(*question));
       } else {
         ask.mistake(ask.place(), "an ask needs one of hit, look, charge, drain, reset");
