@@ -330,6 +330,7 @@ class AsyncStops final : public Check {
     const Scenario& scenario = world.scenario();
     is_exact_ = scenario.skew == Duration(0) && scenario.drift == 0 && scenario.loss <= 0;
     trip_ = 2 * (scenario.latency + scenario.jitter) + std::chrono::milliseconds(25);
+    shared_after_ = std::chrono::seconds(scenario.faults.empty() ? 2 : 10);
   }
   std::string_view promise() const override { return "async stops"; }
 
@@ -357,7 +358,7 @@ class AsyncStops final : public Check {
       if (used < key.full_since) used = answered.asked.at;
       const Duration late = answered.asked.at - used;
       if (key.full_since == Instant{} || key.is_unclear || late <= bound()) continue;
-      if (!world_.is_whole_for(rule.quota.window() + std::chrono::seconds(10))) continue;
+      if (!world_.is_whole_for(rule.quota.window() + shared_after_)) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
            " admitted more " + format_duration(late) + " after all had admitted " +
            std::to_string(rule.quota.limit()));
@@ -375,6 +376,7 @@ class AsyncStops final : public Check {
 
   bool is_exact_;
   Duration trip_;
+  Duration shared_after_;
   ByKey<Key> keys_;
   ByKey<Instant> used_;  // of a node, first since all have admitted the limit
 };

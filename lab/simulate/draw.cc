@@ -44,6 +44,7 @@ class Draw {
     }
     if (is_shared_ && has_faults_ && one_in(5)) add_block_story(drawn);
     if (is_shared_ && one_in(8)) add_bucket_story(drawn);
+    if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -196,6 +197,19 @@ class Draw {
                              .keys = 1,
                              .from = busy_ / 2,
                              .until = busy_});
+  }
+
+  // A limit that nodes with one clock have used up together in the middle of each window.
+  void add_async_story(Scenario& drawn) {
+    drawn.nodes = std::max<std::int64_t>(2, drawn.nodes);
+    drawn.skew = Duration(0);
+    drawn.drift = 0;
+    drawn.loss = 0;
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    const std::int64_t limit = between(60, 300);
+    drawn.rules.push_back("{\"id\":\"" + id + "\",\"algorithm\":\"fixed_window\",\"limit\":" +
+                          std::to_string(limit) + R"(,"window":"2s","mode":"async"})");
+    drawn.traffic.push_back({.rules = {id}, .rate = 1.5 * static_cast<double>(limit), .keys = 1});
   }
 
   static constexpr double kRateMax = 800;
