@@ -13,7 +13,7 @@
 #include "engine/block_list.h"
 #include "rules/packed/packed_rules.h"
 #include "store/redis/fleet/busiest_field.h"
-#include "store/redis/fleet/traffic_field.h"
+#include "store/redis/fleet/traffic_word.h"
 
 namespace weir {
 namespace {
@@ -36,6 +36,12 @@ void check_word(const TrafficWord& word) {
   const auto again = traffic_word(to_bytes(word));
   WEIR_ASSERT(again && again->all == word.all && again->totals == word.totals &&
               again->rules == word.rules);
+}
+
+void check_sum(const TrafficSum& sum) {
+  for (const TrafficWord& group : sum.groups) check_word(group);
+  const auto again = traffic_sum(to_bytes(sum));
+  WEIR_ASSERT(again && again->nodes == sum.nodes && again->groups.size() == sum.groups.size());
 }
 
 // ---- busiest keys ----
@@ -108,6 +114,7 @@ void check_rules(const std::vector<Rule>& rules) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (const auto word = weir::traffic_word(bytes)) weir::check_word(*word);
+  if (const auto sum = weir::traffic_sum(bytes)) weir::check_sum(*sum);
   if (const auto rules = weir::busiest_word(bytes)) weir::check_busiest(*rules);
   const auto blocks = weir::blocks_in(bytes, weir::BlockList::kBlocksMax);
   if (blocks) weir::check_blocks(*blocks);

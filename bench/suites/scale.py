@@ -12,7 +12,7 @@ import harness
 import servers
 from results import Row
 
-NODES = (16, 64, 128, 256, 384, 512)
+NODES = (16, 64, 128, 256, 512, 1000, 2000)
 SETTLED = "settled\n"
 LOST_MS = 10_000  # fleet_bench waits no longer for a block
 

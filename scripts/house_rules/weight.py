@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 55_598),
-    ("laboratory", ("lab/", "bench/"), 14_809),
+    ("server", ("src/", "include/"), 55_772),
+    ("laboratory", ("lab/", "bench/"), 14_815),
     ("console", ("console/",), 5_539),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_510),
 ]
-LUA_MAX = 1_809
-TESTS_MAX = 65_020
+LUA_MAX = 1_849
+TESTS_MAX = 65_310
 
 
 def weigh(tree):

@@ -96,9 +96,7 @@ std::shared_ptr<TrafficSecond> RecentTraffic::take_growth(Instant now) {
 void RecentTraffic::hear(FleetSecond heard, Instant now) {
   if (fleet_.newest && heard.second <= *fleet_.newest) return;
   FleetSeconds next = fleet_;
-  const bool is_heard =
-      std::ranges::find(heard.nodes, heard.self, &NodeSecond::name) != heard.nodes.end();
-  if (is_heard) next.heard_at = now;
+  if (heard.has_self) next.heard_at = now;
   next.add(std::move(heard));
   fleet_ = std::move(next);
   publish(now);
@@ -112,6 +110,14 @@ void RecentTraffic::forget_fleet(Instant now) {
 void RecentTraffic::FleetSeconds::add(FleetSecond heard) {
   const std::int64_t missed = newest ? heard.second - *newest - 1 : 0;
   auto all = std::make_shared<TrafficSecond>();
+  if (!heard.nodes.empty()) {  // else nobody knows how large the fleet is
+    if (large.has_value() != heard.large.has_value()) {
+      members.clear();
+      seconds = 0;
+    }
+    large = std::move(heard.large);
+  }
+  seconds += missed + 1;
   for (Member& one : members) one.traffic.window.push_idle(missed + 1);
   heard.nodes.resize(std::min(heard.nodes.size(), kNodesMax));
   for (NodeSecond& node : heard.nodes) {
@@ -141,7 +147,7 @@ void RecentTraffic::FleetSeconds::drop_gone_members() {
     return one.last_second <= *newest - kGoneSeconds;
   };
   if (std::erase_if(members, is_gone) == 0) return;
-  for (std::size_t age = 0; age < TrafficWindow::kSeconds; ++age) {
+  for (std::size_t age = 0; age < static_cast<std::size_t>(std::min(seconds, kSeconds)); ++age) {
     auto left = std::make_shared<TrafficSecond>();
     for (const Member& one : members) left->add(one.traffic.window.second(age));
     sum.replace(age, std::move(left));
@@ -158,6 +164,7 @@ void RecentTraffic::publish(Instant now) {
     snapshot->newest = *fleet_.newest;
     snapshot->known_seconds = fleet_.known_seconds;
     snapshot->sum = fleet_.sum;
+    snapshot->large = fleet_.large;
     for (const Member& one : fleet_.members) {
       snapshot->nodes.push_back(one.traffic);
       snapshot->nodes.back().silent_seconds = *fleet_.newest - one.last_second;

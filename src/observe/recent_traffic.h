@@ -16,6 +16,9 @@
 // A fleet's window has the rules that its nodes send: the busiest 100 of the fleet, and the
 // busiest 100 of each node. The node's own window has them all.
 //
+// Of a fleet of more than kNodesMax nodes each node hears sums of groups, which one of them has
+// made. Then a node that is gone stays in the sums of earlier seconds.
+//
 // Thread rule: tick(), hear() and what is named with them on the first core; snapshot() and rules()
 // from any thread. Tested by recent_traffic_test.cc.
 
@@ -46,6 +49,12 @@ struct NodeTraffic {
   std::int64_t silent_seconds = 0;
 };
 
+// A fleet of more nodes than are heard of one by one.
+struct LargeFleet {
+  std::size_t nodes = 0;
+  std::string first{};  // of their names
+};
+
 // The figures of one moment. Does not change.
 struct TrafficSnapshot {
   enum class Scope : std::uint8_t {
@@ -66,16 +75,19 @@ struct TrafficSnapshot {
 
   TrafficWindow sum{};  // of `nodes`
   TrafficTotals totals{};
-  // By name. In scope kNode, this node only.
+  // By name; groups of a large fleet. In scope kNode, this node only.
   std::vector<NodeTraffic> nodes{};
+  std::optional<LargeFleet> large{};
 
   // This node, by its own counters.
   NodeTraffic own{};
+
+  std::size_t node_count() const { return large ? large->nodes : nodes.size(); }
 };
 
 class RecentTraffic {
  public:
-  static constexpr std::size_t kNodesMax = 128;  // further ones do not count
+  static constexpr std::size_t kNodesMax = 128;  // more are heard of in groups
   // Without a word for so long, a node is gone, and Redis is away.
   static constexpr std::int64_t kGoneSeconds = 5;
   static constexpr Duration kSilenceMax = std::chrono::seconds(3);
@@ -109,8 +121,9 @@ class RecentTraffic {
   };
   struct FleetSecond {
     std::int64_t second = 0;
-    std::string_view self{};  // the name of this node
     std::vector<NodeSecond> nodes{};
+    bool has_self = false;              // this node is in it
+    std::optional<LargeFleet> large{};  // then `nodes` are groups of it
   };
   // Takes in what nodes have counted in a second. One that is not later than the last is
   // ignored; sums without this node do not stand for the fleet. Without memory for them nothing
@@ -133,6 +146,8 @@ class RecentTraffic {
     std::optional<Instant> heard_at{};  // with this node among them
     std::int64_t known_seconds = 0;
     std::vector<Member> members{};  // by name
+    std::int64_t seconds = 0;       // for which they are members: before, `sum` has others
+    std::optional<LargeFleet> large{};
     TrafficWindow sum{};
   };
 

@@ -39,7 +39,8 @@ class RecentTrafficTest : public ::testing::Test {
     now_ = end;
   }
   void hear(std::int64_t second, std::vector<RecentTraffic::NodeSecond> nodes) {
-    recent_.hear({.second = second, .self = "a", .nodes = std::move(nodes)}, now_);
+    const bool has_self = std::ranges::count(nodes, "a", &RecentTraffic::NodeSecond::name) > 0;
+    recent_.hear({.second = second, .nodes = std::move(nodes), .has_self = has_self}, now_);
   }
   static RecentTraffic::NodeSecond node(std::string name, TrafficSecond counts) {
     RecentTraffic::NodeSecond node{
@@ -224,6 +225,29 @@ TEST_F(RecentTrafficTest, MoreNodesThanItHoldsDoNotCount) {
   hear(500, std::move(nodes));
   EXPECT_EQ(recent_.snapshot()->nodes.size(), RecentTraffic::kNodesMax);
   EXPECT_EQ(recent_.snapshot()->sum.all().requests, RecentTraffic::kNodesMax);
+}
+
+TEST_F(RecentTrafficTest, AFleetThatBecomesLargeAndSmallAgainKeepsItsSeconds) {
+  hear(500, {node("a", {.all = {1, 0}}), node("b", {.all = {2, 0}})});
+  for (std::int64_t second = 501; second < 508; ++second) {
+    recent_.hear({.second = second,
+                  .nodes = {node("group 0", {.all = {30, 0}}), node("group 1", {.all = {10, 0}})},
+                  .has_self = true,
+                  .large = LargeFleet{.nodes = 200, .first = "a"}},
+                 now_);
+  }
+  const auto large = recent_.snapshot();
+  EXPECT_EQ(large->scope, Scope::kFleet);
+  EXPECT_EQ(large->node_count(), 200u);
+  EXPECT_EQ(large->nodes.size(), 2u) << "the groups";
+  EXPECT_EQ(large->sum.all(), (TrafficCounts{3 + 7 * 40, 0})) << "nobody is taken out";
+  for (std::int64_t second = 508; second < 514; ++second) {
+    hear(second, {node("a", {.all = {1, 0}})});
+  }
+  const auto small = recent_.snapshot();
+  EXPECT_EQ(small->node_count(), 1u);
+  EXPECT_EQ(small->sum.all(), (TrafficCounts{4 * 40 + 6, 0}));
+  EXPECT_EQ(small->known_seconds, 10);
 }
 
 TEST_F(RecentTrafficTest, IsReadWhileItTicks) {

@@ -50,7 +50,7 @@ void TrafficHistory::keep(const TrafficSnapshot& traffic, const LatencyFigures& 
     newest_ = end;
     Step about{.end = end,
                .seconds = 1,
-               .nodes = traffic.nodes.size(),
+               .nodes = traffic.node_count(),
                .is_alone = traffic.scope == TrafficSnapshot::Scope::kNode};
     if (age == 0) about.latency = std::exchange(latency_, {});
     add(traffic.sum.second(static_cast<std::size_t>(age)), std::move(about));

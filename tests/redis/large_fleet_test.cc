@@ -2,12 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "observe/recent_traffic.h"
 #include "redis/redis_server.h"
+#include "store/redis/fleet/fleet_testing.h"
+#include "store/redis/fleet/traffic_field.h"
+#include "weir/clock.h"
 
 namespace weir {
 namespace {
@@ -68,6 +78,93 @@ TEST_F(LargeFleet, MoreNamesThanAFleetHasAllGo) {
   for (int i = 0; i < 4096; ++i) redis_.call({"HSET", kKey, "x" + std::to_string(i), "x"});
   about(0, "again");
   EXPECT_EQ(count(), "0");
+}
+
+// ---- traffic ----
+
+// A node that counts a request each second, and speaks of nothing else.
+class Member {
+ public:
+  Member(std::size_t number, Instant now)
+      : name_("node" + std::to_string(number)), recent_(traffic_, now) {}
+
+  // The second that this beat has asked it to add up.
+  std::optional<std::int64_t> beat(testing::RedisConnection& redis, Instant now) {
+    if (const auto due = field_.due(); due && *due > now) return std::nullopt;
+    const std::int64_t seconds = recent_.seconds();
+    std::vector<std::string> said;
+    field_.say(said, now);
+    if (recent_.seconds() > seconds) core_.record({}, Algorithm::kFixedWindow, now);
+    const std::string count = std::to_string(said.size());
+    std::vector<std::string_view> words = {"EVAL",
+                                           kBeatScript,
+                                           "2",
+                                           "weir:{fleet}:nodes",
+                                           "weir:{fleet}:traffic",
+                                           "nodes",
+                                           "4",
+                                           name_,
+                                           "5",
+                                           "60",
+                                           "beats",
+                                           "traffic",
+                                           count};
+    words.insert(words.end(), said.begin(), said.end());
+    const resp::Reply told = redis.call(words).at("traffic");
+    EXPECT_EQ(field_.hear(told, now), "");
+    return told[2][0].integer();
+  }
+  std::shared_ptr<const TrafficSnapshot> snapshot() const { return recent_.snapshot(); }
+  const std::vector<std::string>& warnings() const { return listener_.said; }
+
+ private:
+  const std::string name_;
+  Traffic traffic_;
+  CoreTraffic& core_ = traffic_.add_core();
+  RecentTraffic recent_;
+  testing::NotedFleet listener_;
+  TrafficField field_{name_, recent_, listener_};
+};
+
+// Three that are asked to add up a second hang instead: then it is another's turn.
+TEST(LargeFleetTraffic, AllNodesHearTheSameSumsThoughSomeThatAddUpHang) {
+  constexpr std::size_t kMembers = 150;
+  constexpr std::size_t kHang = 3;
+  constexpr std::size_t kSeconds = 8;
+  const testing::RedisServer server;
+  testing::RedisConnection redis(server);
+  SystemClock clock;
+  std::deque<Member> members;
+  for (std::size_t i = 0; i < kMembers; ++i) members.emplace_back(i, clock.now());
+  std::map<std::int64_t, std::set<std::uint64_t>> sums;  // of each second
+  std::set<std::int64_t> given_up;
+  std::vector<bool> hangs(kMembers);
+  const Instant end = clock.now() + std::chrono::seconds(60);
+  for (bool waits = true; waits && clock.now() < end;) {
+    waits = false;
+    for (std::size_t at = 0; at < kMembers; ++at) {
+      if (hangs[at]) continue;
+      const auto asked = members[at].beat(redis, clock.now());
+      const auto known = members[at].snapshot();
+      const std::uint64_t counted = known->sum.second(0).all.requests;
+      if (known->large) sums[known->newest].insert(counted);
+      const bool may_hang = known->large && counted > 0 && given_up.size() < kHang;
+      if (asked && may_hang) hangs[at] = given_up.insert(*asked).second;
+      waits = waits || !known->large || std::cmp_less(known->known_seconds, kSeconds);
+    }
+  }
+  ASSERT_EQ(given_up.size(), kHang);
+  std::size_t whole = 0;
+  std::size_t taken_over = 0;
+  for (const auto& [second, heard] : sums) {
+    EXPECT_EQ(heard.size(), 1u) << "all have heard the same of second " << second;
+    EXPECT_LE(*heard.begin(), kMembers) << "nothing counts twice";
+    whole += *heard.begin() >= kMembers - kHang ? 1 : 0;
+    taken_over += given_up.contains(second) && *heard.begin() > 0 ? 1 : 0;
+  }
+  EXPECT_GE(whole, kSeconds / 2) << "nothing is lost";
+  EXPECT_GE(taken_over, 1u);  // a busy machine may come too late for the others
+  for (const Member& one : members) EXPECT_TRUE(one.warnings().empty()) << one.warnings()[0];
 }
 
 }  // namespace

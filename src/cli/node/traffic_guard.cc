@@ -163,6 +163,7 @@ void TrafficGuard::tell(const LimitNotices::Told& told) {
 // The first node by name, among those alive, posts for all.
 bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
   if (webhook_ == nullptr) return false;
+  if (snapshot.large) return snapshot.large->first == node_;
   return snapshot.nodes.empty() || snapshot.nodes.front().name == node_;
 }
 

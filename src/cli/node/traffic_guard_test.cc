@@ -106,7 +106,11 @@ TEST_F(TrafficGuardTest, TheFirstNodeOfAFleetPosts) {
   see(guard, 300, 100);
   see(guard, 10, 1'000);
   EXPECT_EQ(guard.events().figures().began, 1u);
-  snapshot_.nodes = {{.name = "b"}};  // the other one is gone
+  snapshot_.large = LargeFleet{.nodes = 200, .first = "a"};
+  see(guard, 60, 100);
+  see(guard, 10, 1'000);
+  EXPECT_EQ(guard.events().figures().began, 2u);
+  snapshot_.large->first = "b";  // the other one is gone
   see(guard, 60, 100);
   EXPECT_THAT(receiver.next_request(), HasSubstr(R"("event":"ended")"));
 }

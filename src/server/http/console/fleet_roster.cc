@@ -13,6 +13,10 @@ std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
   std::vector<News> news;
   if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
+  if (traffic.large) {
+    nodes_.clear();
+    return news;
+  }
   for (auto& [name, known] : nodes_) ++known.silent;
   hear(traffic, alive, news);
   for (const NodeAbout& about : abouts) {

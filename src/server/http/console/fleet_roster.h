@@ -5,7 +5,7 @@
 // nobody knows how the others are, and no time passes for them. One that joins is told of when it
 // has said its name, or kGoneSeconds later. One that talks under the title and the address of
 // another that is silent is that node, started again, and replaces it; without addresses, one that
-// came since does.
+// came since does. Of a large fleet, of which groups are heard, the roster knows no node.
 //
 // Thread rule: one owner. Tested by fleet_roster_test.cc.
 

@@ -137,6 +137,28 @@ TEST(LiveFeed, TellsWhichRulesDenySinceWhen) {
   EXPECT_EQ(number(points.back().at("denied")), 3);
 }
 
+// Groups are no nodes.
+TEST(LiveFeed, ShowsOfALargeFleetItsSumsAndThisNodeAlone) {
+  World world;
+  for (int i = 0; i < 8; ++i) {
+    world.pass(1, 3);
+    world.recent.hear({.second = world.own_second() - 2,
+                       .nodes = {{.name = "group 0", .counts = {.all = {600, 0}}, .totals = {}},
+                                 {.name = "group 1", .counts = {.all = {700, 0}}, .totals = {}}},
+                       .has_self = true,
+                       .large = LargeFleet{.nodes = 500, .first = "another"}},
+                      world.door.now);
+  }
+  world.pass(1, 3);
+  const json::object message = world.message();
+  EXPECT_EQ(message.at("fleet").at("nodes"), 500);
+  EXPECT_EQ(message.at("fleet").at("requests"), 1300);
+  ASSERT_EQ(message.at("nodes").as_array().size(), 1u);
+  EXPECT_EQ(message.at("nodes").at(0).at("here"), true);
+  EXPECT_EQ(message.at("nodes").at(0).at("requests"), 3);
+  EXPECT_EQ(message.at("events").as_array().size(), 1u) << "nobody has joined or gone";
+}
+
 // A fleet's seconds are heard late, and while Redis is away not at all.
 TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
   World world;
@@ -145,9 +167,9 @@ TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
       world.pass(1, 3);
       const std::int64_t second = world.own_second() - 2;
       world.recent.hear({.second = second,
-                         .self = "here",
                          .nodes = {{.name = "here", .counts = {.all = {3, 0}}, .totals = {}},
-                                   {.name = "other", .counts = {.all = {17, 0}}, .totals = {}}}},
+                                   {.name = "other", .counts = {.all = {17, 0}}, .totals = {}}},
+                         .has_self = true},
                         world.door.now);
     }
   };

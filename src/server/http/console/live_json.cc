@@ -161,7 +161,11 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
                  const NodeFigures& figures) {
   const std::string& own = view.info.node;
   json.key("nodes").begin_array();
-  for (const NodeTraffic& one : picture.traffic->nodes) {
+  const TrafficSnapshot& traffic = *picture.traffic;
+  // Of a large fleet groups are heard: then it is this node alone.
+  const auto nodes =
+      traffic.large ? std::span(&traffic.own, 1) : std::span<const NodeTraffic>(traffic.nodes);
+  for (const NodeTraffic& one : nodes) {
     const bool here = one.name.empty() || one.name == own;
     json.begin_object().field("name", here ? own : one.name);
     json.field("here", here).field("age", one.silent_seconds);
@@ -217,7 +221,7 @@ std::string live_json(const NodeView& view, const LivePicture& picture,
   json.begin_object().field("t", picture.at).field("version", info.version);
   json.field("node", view.info.node).field("uptime", picture.now - info.started);
   json.field("rules_version", picture.rules_version);
-  json.key("fleet").begin_object().field("nodes", picture.traffic->nodes.size());
+  json.key("fleet").begin_object().field("nodes", picture.traffic->node_count());
   json.field("t", picture.wall_end(picture.traffic->newest));
   json.field("alone", picture.traffic->scope == TrafficSnapshot::Scope::kNode);
   write_rates(json, picture.traffic->sum, picture.traffic->known_seconds);

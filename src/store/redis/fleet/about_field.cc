@@ -65,7 +65,8 @@ void AboutField::say(std::vector<std::string>& words, Instant now) {
   due_ = now + kEvery;
   words.push_back(node_);
   words.push_back(std::to_string(kKeptMax / std::chrono::seconds(1)));
-  words.push_back(std::to_string(kNodesMax));
+  const std::int64_t nodes = std::max(kNodesMax, state_.live_nodes());
+  words.push_back(std::to_string(kNodesMax * kNodesMax / nodes));
   words.push_back(std::to_string(kBytesMax));
   words.push_back(to_bytes(own_(), now));
 }

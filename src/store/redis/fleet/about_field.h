@@ -33,7 +33,9 @@ class AboutField final : public BeatField {
  public:
   static constexpr Duration kEvery = std::chrono::seconds(2);
   static constexpr Duration kKeptMax = std::chrono::seconds(15);
-  static constexpr std::size_t kNodesMax = 128;  // that a node reads
+  // That a node reads at once; in a larger fleet fewer, so that all together read no more than
+  // as many nodes would.
+  static constexpr std::int64_t kNodesMax = 128;
   static constexpr std::size_t kBytesMax = 640;  // of a word
 
   // `own`: what this node says. `state` must outlive the field, and keeps what the others say.

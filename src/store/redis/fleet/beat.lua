@@ -105,37 +105,75 @@ function fields.blocks(key, first, last)
 end
 
 -- Seconds are those of Redis's clock. A node's word counts for the last whole second. It is read
--- when the next second is over, too, and nobody writes to it any more.
+-- when the next second is over, too, and nobody writes to it any more. In a large fleet one node
+-- reads all words of a second then and writes what they come to, and the others read that.
 --
--- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read.
+-- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read,
+--        with how many nodes a fleet is large; and if it adds up a second: which, where to read on,
+--        and what the second has come to, if it has read all
 -- Hears  the time in microseconds; 1 if Redis has taken the counts, 0 if it had some for that
---        second; then for each second since: which, and names and counts of nodes.
---        In place of the 1, or of the seconds: what is wrong, in words. Texts that others have
+--        second; of the second that this node is to add up: which, where to read on, and names and
+--        counts of some nodes, or nothing; then for each second since: which, and names and counts
+--        of nodes, in a large fleet an empty name and what all come to.
+--        In place of the 1, or of names and counts: what is wrong, in words. Texts that others have
 --        written there do not take away the other fields.
-function fields.traffic(key, first)
+function fields.traffic(key, first, last)
+  local ADDS_FOR_MS, PIECE = 300, 256
+  local bytes = 0
   local function attempt(...)
     local found = redis.pcall(...)
     return type(found) == 'table' and found.err or found
   end
-  local told = {now_us, 0}
+  local function words_of(second, from, count)
+    local found = attempt('HSCAN', key .. ':' .. second, from, 'COUNT', count)
+    if type(found) ~= 'table' then return found end
+    local words = found[2]
+    for i = 1, #words, 2 do
+      -- No node has such a name, or says so much.
+      if #words[i] > 64 or #words[i + 1] > 4096 then words[i], words[i + 1] = '', '' end
+      bytes = bytes + #words[i] + #words[i + 1]
+    end
+    return words, found[1]
+  end
+  local function piece_of(second, from)
+    local words, next = words_of(second, from, PIECE)
+    if not next then return {} end
+    table.insert(words, 1, next)
+    table.insert(words, 1, second)
+    return words
+  end
+
+  local told = {now_us, 0, {}}
   if ARGV[first + 1] ~= '' then
     local mine = key .. ':' .. now_s - 1
     told[2] = attempt('HSETNX', mine, ARGV[first], ARGV[first + 1])
     if told[2] == 1 then redis.call('EXPIRE', mine, 20) end
   end
-  local bytes = 0
+  local is_large = redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[first + 3])
+  if last > first + 3 and tonumber(ARGV[first + 4]) == now_s - 2 then
+    if ARGV[first + 6] ~= '' then
+      attempt('SET', key .. ':' .. now_s - 2 .. ':sum', ARGV[first + 6], 'NX', 'EX', 20)
+    else
+      told[3] = piece_of(now_s - 2, ARGV[first + 5])
+    end
+  end
   for second = math.max(tonumber(ARGV[first + 2]) + 1, now_s - 11), now_s - 2 do
-    local found = attempt('HSCAN', key .. ':' .. second, 0, 'COUNT', 128)
-    if type(found) == 'table' then
-      found = found[2]
-      for i = 1, #found, 2 do
-        -- No node has such a name, or says so much.
-        if #found[i] > 64 or #found[i + 1] > 4096 then found[i], found[i + 1] = '', '' end
-        bytes = bytes + #found[i] + #found[i + 1]
+    local found
+    if is_large then
+      local sum = attempt('GET', key .. ':' .. second .. ':sum')
+      if not sum and second == now_s - 2 then
+        local adds = key .. ':' .. second .. ':adds'
+        local is_free = #told[3] == 0
+            and type(attempt('SET', adds, ARGV[first], 'NX', 'PX', ADDS_FOR_MS)) == 'table'
+        if is_free then told[3] = piece_of(second, 0) end
+        break
       end
+      found = sum and {'', #sum <= 65536 and sum or ''} or {}
+    else
+      found = words_of(second, 0, 128)
     end
     -- The next beat reads the rest.
-    if bytes > 393216 and #told > 2 then break end
+    if bytes > 393216 and #told > 3 then break end
     told[#told + 1] = second
     told[#told + 1] = found
   end
@@ -204,34 +242,49 @@ function fields.switches(...)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
+-- Puts a node's word into a hash, and returns how many are there now. With more than NODES_MAX
+-- somebody else writes there: all go.
+local function put_word(key, node, word, kept_s)
+  redis.call('HSET', key, node, word)
+  redis.call('EXPIRE', key, kept_s)
+  local size = redis.call('HLEN', key)
+  if size > NODES_MAX then redis.call('DEL', key) end
+  -- A long word makes it a table for good: Redis reads a list of short ones from its start.
+  if size == 1 then
+    redis.call('HSET', key, '', string.rep(' ', 128))
+    redis.call('HDEL', key, '')
+  end
+  return size
+end
+
 -- What each node says is in a field of one hash, behind the second in which it said so. Anybody may
--- have written there: what no node writes, and what is old, goes. A node looks at those that follow
--- it in the hash, so many at most: a larger fleet makes no beat dearer, and together they see all.
+-- have written there: what no node writes, and what is old, goes. In a fleet of more nodes than a
+-- node looks at, each begins at a place of its own, always the same: a larger fleet makes no beat
+-- dearer.
 local function hear_of_others(key, node, alive_s, nodes_max, bytes_max, word)
-  redis.call('HSET', key, node, now_s .. ' ' .. word)
-  redis.call('EXPIRE', key, alive_s)
-  if redis.call('HLEN', key) > NODES_MAX then
-    redis.call('DEL', key)
-    return {}
-  end
-  local all, own, names = redis.call('HKEYS', key), 0, {}
-  for i = 1, #all do
-    if all[i] == node then own = i end
-  end
-  for i = 1, math.min(#all - 1, nodes_max) do names[i] = all[(own + i - 1) % #all + 1] end
-  if #names == 0 then return {} end
-  local told = {}
-  for i, word in ipairs(redis.call('HMGET', key, unpack(names))) do
-    local is_short = #names[i] <= 64 and #word <= bytes_max + 32
-    local said_s, words
-    if is_short then said_s, words = word:match('^(%d+) (.*)$') end
-    if not said_s or math.abs(now_s - tonumber(said_s)) > alive_s then
-      redis.call('HDEL', key, names[i])
-    else
-      told[#told + 1] = names[i]
-      told[#told + 1] = words
+  local size = put_word(key, node, now_s .. ' ' .. word, alive_s)
+  if size > NODES_MAX then return {} end
+  local told, is_told = {}, {[node] = true}
+  local function hear(from)
+    local found = redis.call('HSCAN', key, from, 'COUNT', nodes_max + 1)
+    for i = 1, #found[2], 2 do
+      local name, word = found[2][i], found[2][i + 1]
+      local is_short = #name <= 64 and #word <= bytes_max + 32
+      local said_s, words
+      if is_short then said_s, words = word:match('^(%d+) (.*)$') end
+      if not said_s or math.abs(now_s - tonumber(said_s)) > alive_s then
+        redis.call('HDEL', key, name)
+      elseif not is_told[name] and #told < 2 * nodes_max then
+        is_told[name] = true
+        told[#told + 1] = name
+        told[#told + 1] = words
+      end
     end
+    return found[1]
   end
+  local place = size > nodes_max + 1 and tonumber(redis.sha1hex(node):sub(1, 8), 16) or 0
+  local is_at_end = hear(string.format('%.0f', place)) == '0'
+  if is_at_end and place > 0 and #told < 2 * nodes_max then hear(0) end
   return told
 end
 
@@ -271,9 +324,7 @@ local function rules(key, first, last)
     head = said
   end
   local words = key .. ':nodes'
-  if redis.call('HLEN', words) > NODES_MAX then redis.call('DEL', words) end
-  redis.call('HSET', words, ARGV[first], ARGV[first + 1])
-  redis.call('EXPIRE', words, 60)
+  put_word(words, ARGV[first], ARGV[first + 1], 60)
   local told = {head, ''}
   if head ~= '' and head ~= said and head ~= ARGV[first + 2] then
     told[2] = string.sub(redis.call('GET', key), #head + 2)

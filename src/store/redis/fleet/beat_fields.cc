@@ -20,9 +20,12 @@ constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
 
-// Of those that nobody waits for, for each so many that there are.
+// Of those that nobody waits for, for each so many that there are; in a fleet of more nodes than
+// one hears of, seldom.
 constexpr Duration kNodesEvery = std::chrono::seconds(1);
 constexpr std::size_t kNodesAtOnce = 32;
+constexpr std::size_t kNodesHeardMax = 256;  // beat.lua
+constexpr Duration kNodesSeldom = std::chrono::seconds(60);
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -187,7 +190,10 @@ bool BlocksField::has_more() const {
 void RulesField::say(std::vector<std::string>& words, Instant now) {
   const SharedRules::Said said = rules_.say();
   const bool wants_nodes = said.wants_nodes || nodes_due_ <= now;
-  if (wants_nodes) nodes_due_ = now + kNodesEvery * (1 + nodes_heard_ / kNodesAtOnce);
+  if (wants_nodes) {
+    const Duration often = kNodesEvery * (1 + nodes_heard_ / kNodesAtOnce);
+    nodes_due_ = now + (nodes_heard_ < kNodesHeardMax ? often : kNodesSeldom);
+  }
   due_ = now + kEvery;
   words.push_back(node_);
   words.push_back(said.word);

@@ -146,7 +146,7 @@ SharedStoreFigures FleetState::shown(Mode mode, const TrafficSnapshot& traffic) 
                            .mode = mode_name(mode),
                            .live_nodes = live_nodes(),
                            .traffic = {.is_alone = traffic.scope == TrafficSnapshot::Scope::kNode,
-                                       .nodes = traffic.nodes.size(),
+                                       .nodes = traffic.node_count(),
                                        .rates = rates_of(traffic.sum, traffic.known_seconds),
                                        .totals = traffic.totals},
                            .counts = sums.counts};

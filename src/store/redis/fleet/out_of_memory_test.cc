@@ -116,7 +116,7 @@ TEST_F(OutOfMemory, ASecondOfTheFleetThatFindsNoRoomIsHeardAgain) {
   RecentTraffic recent(traffic, now_);
   const auto second = [](std::int64_t number, std::uint64_t requests) {
     return RecentTraffic::FleetSecond{
-        .second = number, .self = "me", .nodes = {{"me", {.all = {requests, 0}}, {}}}};
+        .second = number, .nodes = {{"me", {.all = {requests, 0}}, {}}}, .has_self = true};
   };
   recent.hear(second(500, 1), now_);
   auto next = second(501, 2);

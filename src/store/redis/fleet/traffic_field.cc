@@ -4,12 +4,12 @@
 #include <iterator>
 #include <utility>
 
-#include "base/packed.h"
-
 namespace weir {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
+// Longer than one node may take to add up a second (beat.lua): else this one may.
+constexpr Duration kAddedUpIn = std::chrono::milliseconds(350);
 constexpr Duration kLateMax = std::chrono::seconds(1);        // a later answer comes to nobody
 constexpr Duration kLeadFall = std::chrono::milliseconds(1);  // in a second; clocks drift less
 
@@ -17,26 +17,11 @@ bool has(const std::vector<RuleNumber>& sorted, RuleNumber rule) {
   return std::ranges::binary_search(sorted, rule);
 }
 
-constexpr char kVersion = '2';
-
-void write(PackedWriter& out, const TrafficCounts& counts) {
-  out.number(std::min(counts.requests, TrafficWord::kSecondMax));
-  out.number(std::min(counts.denied, TrafficWord::kSecondMax));
-  out.number(std::min(counts.shadow, TrafficWord::kSecondMax));
-}
-
-TrafficCounts read_counts(PackedReader& in) {
-  TrafficCounts counts;
-  counts.requests = in.number(TrafficWord::kSecondMax);
-  counts.denied = in.number(counts.requests);
-  counts.shadow = in.number(counts.requests - counts.denied);
-  return counts;
-}
-
 }  // namespace
 
 std::optional<Instant> TrafficField::due() const {
-  return recent_.seconds() < due_from_ ? recent_.next_tick() : Instant::min();
+  if (recent_.seconds() >= due_from_) return Instant::min();
+  return std::min(recent_.next_tick(), again_);
 }
 
 void TrafficField::say(std::vector<std::string>& words, Instant now) {
@@ -45,6 +30,11 @@ void TrafficField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(node_);
   words.push_back(counts());
   words.push_back(std::to_string(last_read_));
+  words.push_back(std::to_string(RecentTraffic::kNodesMax));
+  if (!adding_) return;
+  words.push_back(std::to_string(adding_->second));
+  words.push_back(adding_->from);
+  words.push_back(adding_->from.empty() ? to_bytes(adding_->adder.sum()) : "");
 }
 
 // Those of the last second, once. What no answer has come for, Redis may have or not.
@@ -77,15 +67,19 @@ std::string TrafficField::hear(const resp::Reply& told, Instant now) {
   if (!redis_us) return {};
   const auto taken = told[1].integer();
   if (!taken) warn(Trouble::kRefused, told[1].text());
+  if (taken == 1) taken_ = *redis_us / kSecondUs - 1;
   follow_clock(*redis_us, now);
+  add_piece(told[2]);
   const std::int64_t read_before = last_read_;
-  for (std::size_t i = 2; i + 1 < told.size(); i += 2) {
+  for (std::size_t i = 3; i + 1 < told.size(); i += 2) {
     const auto second = told[i].integer();
     const bool has_been = second >= 0 && second <= *redis_us / kSecondUs;
     if (second && has_been) learn(*second, told[i + 1], now);
   }
   // Not all fitted into the answer.
-  if (last_read_ > read_before && last_read_ < *redis_us / kSecondUs - 2) due_from_ = 0;
+  const bool lacks = last_read_ < *redis_us / kSecondUs - 2;
+  again_ = lacks ? now + kAddedUpIn : Instant::max();
+  if ((lacks && last_read_ > read_before) || adding_) due_from_ = 0;
   return {};
 }
 
@@ -97,8 +91,25 @@ void TrafficField::follow_clock(std::int64_t redis_us, Instant now) {
   lead_ = is_late ? std::max(seen, *lead_ - kLeadFall) : seen;
   recent_.set_lead(*lead_);
   if (redis_us / kSecondUs >= last_read_) return;
-  last_read_ = 0;  // it has been set back
+  last_read_ = taken_ = 0;  // it has been set back
   recent_.forget_fleet(now);
+}
+
+// Without a piece there is nothing to add up any more: all is said, or it took too long.
+void TrafficField::add_piece(const resp::Reply& told) {
+  const auto second = told[0].integer();
+  if (!second || told.size() < 2) return adding_.reset();
+  if (!adding_ || adding_->second != *second) adding_ = Adding{.second = *second, .from = {}};
+  adding_->from = told[1].text() == "0" ? "" : told[1].text();
+  each_pair(told, 2, [&](std::string_view name, std::string_view bytes) {
+    if (const auto word = read_word(bytes)) adding_->adder.add(name, *word);
+  });
+}
+
+std::optional<TrafficWord> TrafficField::read_word(std::string_view bytes) {
+  auto word = traffic_word(bytes);
+  if (!word) warn(Trouble::kUnreadable, "a node has written counts that this one cannot read");
+  return word;
 }
 
 void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant now) {
@@ -106,23 +117,30 @@ void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant n
     last_read_ = second;
     return warn(Trouble::kRefused, told.text());
   }
-  std::vector<RecentTraffic::NodeSecond> nodes;
+  RecentTraffic::FleetSecond heard{.second = second};
   each_pair(told, 0, [&](std::string_view name, std::string_view bytes) {
-    if (const auto word = traffic_word(bytes)) {
-      nodes.push_back(node_second(name, *word));
-    } else {
-      warn(Trouble::kUnreadable, "a node has written counts that this one cannot read");
-    }
+    if (name.empty()) return learn_sum(bytes, heard);
+    if (const auto word = read_word(bytes)) heard.nodes.push_back(node_second(name, *word));
   });
   const auto name_of = &RecentTraffic::NodeSecond::name;
-  std::ranges::sort(nodes, {}, name_of);
-  const auto twice = std::ranges::unique(nodes, {}, name_of);
-  nodes.erase(twice.begin(), twice.end());
-  if (nodes.size() > RecentTraffic::kNodesMax) {
-    warn(Trouble::kTooMany, "there are more nodes than it can add up");
-  }
-  recent_.hear({.second = second, .self = node_, .nodes = std::move(nodes)}, now);
+  std::ranges::sort(heard.nodes, {}, name_of);
+  const auto twice = std::ranges::unique(heard.nodes, {}, name_of);
+  heard.nodes.erase(twice.begin(), twice.end());
+  if (!heard.large) heard.has_self = std::ranges::count(heard.nodes, node_, name_of) > 0;
+  recent_.hear(std::move(heard), now);
   last_read_ = second;
+}
+
+// A word that Redis has taken is in the sum.
+void TrafficField::learn_sum(std::string_view bytes, RecentTraffic::FleetSecond& heard) {
+  const auto sum = traffic_sum(bytes);
+  if (!sum) return warn(Trouble::kUnreadable, "a node has written sums that this one cannot read");
+  heard.nodes.clear();
+  for (std::size_t i = 0; i < sum->groups.size(); ++i) {
+    heard.nodes.push_back(node_second("group " + std::to_string(i), sum->groups[i]));
+  }
+  heard.has_self = heard.second <= taken_;
+  heard.large = LargeFleet{.nodes = sum->nodes, .first = sum->first};
 }
 
 // Rules that this node does not know count in all of the node, and not as rules.
@@ -145,36 +163,6 @@ void TrafficField::warn(Trouble trouble, std::string_view why) {
   if (std::exchange(warned_[static_cast<std::size_t>(trouble)], true)) return;
   listener_.fleet_warned("the figures of the fleet's traffic are not complete: " +
                          std::string(why));
-}
-
-std::string to_bytes(const TrafficWord& word) {
-  PackedWriter out;
-  out.version(kVersion);
-  write(out, word.all);
-  out.number(word.totals.denied).number(word.totals.decisions.size());
-  for (const std::uint64_t decisions : word.totals.decisions) out.number(decisions);
-  out.number(word.rules.size());
-  for (const TrafficWord::Rule& rule : word.rules) write(out.hash(rule.hash), rule.counts);
-  return out.take();
-}
-
-std::optional<TrafficWord> traffic_word(std::string_view bytes) {
-  PackedReader in(bytes);
-  in.version(kVersion);
-  TrafficWord word{.all = read_counts(in)};
-  word.totals.denied = in.number(TrafficWord::kTotalMax);
-  const auto algorithms = in.number(TrafficWord::kAlgorithmsMax);
-  for (std::size_t i = 0; i < algorithms; ++i) {
-    const auto decisions = in.number(TrafficWord::kTotalMax);
-    if (i < word.totals.decisions.size()) word.totals.decisions[i] = decisions;
-  }
-  const auto rules = in.number(TrafficWord::kRulesMax);
-  for (std::size_t i = 0; i < rules; ++i) {
-    const auto hash = in.hash();
-    word.rules.push_back({.hash = hash, .counts = read_counts(in)});
-  }
-  if (!in.is_whole()) return std::nullopt;
-  return word;
 }
 
 }  // namespace weir

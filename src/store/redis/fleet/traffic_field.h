@@ -13,6 +13,15 @@
 // later, that no answer has come for, or that were made while Redis was away are in no sum. In the
 // sum of a later second they would look like a burst.
 //
+// In a fleet of more than RecentTraffic::kNodesMax nodes one node adds up a second for all, when
+// nobody can write to it any more. The first that asks for it does, or another if that takes too
+// long. A node that asks before the sum is there asks again, or hears it with the next.
+//
+//   Redis's clock    |        7        |        8        |        9        |       10        |
+//   written to 7     |                 | x  x    x       |                 |                 |
+//   added up         |                 |                 | xx              |                 |
+//   read by all      |                 |                 |     x   x     x | x  x            |
+//
 // A node sends its busiest kBusiestMax rules and those of the fleet's busiest that it knows.
 //
 // Thread rule: one core of the node. Tested by traffic_field_test.cc and tests/e2e.
@@ -29,42 +38,11 @@
 #include <vector>
 
 #include "observe/recent_traffic.h"
-#include "observe/traffic_window.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/traffic_word.h"
 
 namespace weir {
-
-// TrafficWord: what a node says in Redis of its traffic in one second, as bytes (base/packed.h).
-//
-//   '2'   requests, denied, 0                                   in that second
-//         denied, n, n x decisions of an algorithm              since the node's start
-//         n, n x (hash of the rule, requests, denied, shadow)   in that second
-//
-// Anybody may have written there. A text is no word if it is of another version, cut off, too long,
-// or its numbers make no sense. So the sums of all nodes cannot overflow.
-//
-// Thread rule: pure. Tested by traffic_word_test.cc.
-struct TrafficWord {
-  static constexpr std::size_t kRulesMax = 200;
-  static constexpr std::size_t kAlgorithmsMax = 32;  // of other versions
-  // Nobody decides so much in a second, or ever.
-  static constexpr std::uint64_t kSecondMax = (std::uint64_t{1} << 28) - 1;
-  static constexpr std::uint64_t kTotalMax = std::uint64_t{1} << 50;
-
-  struct Rule {
-    std::uint64_t hash = 0;  // rule_hash()
-    TrafficCounts counts{};
-    friend bool operator==(const Rule&, const Rule&) = default;
-  };
-
-  TrafficCounts all{};
-  TrafficTotals totals{};
-  std::vector<Rule> rules{};  // REQUIRES: kRulesMax at most
-};
-
-std::string to_bytes(const TrafficWord& word);
-std::optional<TrafficWord> traffic_word(std::string_view bytes);
 
 class TrafficField final : public BeatField {
  public:
@@ -83,13 +61,23 @@ class TrafficField final : public BeatField {
   std::string hear(const resp::Reply& told, Instant now) override;
 
  private:
-  enum class Trouble : std::uint8_t { kRefused, kUnreadable, kTooMany };
+  enum class Trouble : std::uint8_t { kRefused, kUnreadable };
+
+  // A second that this node adds up.
+  struct Adding {
+    std::int64_t second = 0;  // by Redis's clock
+    std::string from;         // where to read on; empty: all is read
+    TrafficAdder adder{};
+  };
 
   std::string counts();
   std::vector<RuleTraffic> sent_rules(const TrafficSnapshot& known,
                                       const TrafficSecond& counted) const;
   void follow_clock(std::int64_t redis_us, Instant now);
+  void add_piece(const resp::Reply& told);
   void learn(std::int64_t second, const resp::Reply& told, Instant now);
+  std::optional<TrafficWord> read_word(std::string_view bytes);
+  void learn_sum(std::string_view bytes, RecentTraffic::FleetSecond& heard);
   RecentTraffic::NodeSecond node_second(std::string_view name, const TrafficWord& word) const;
   void warn(Trouble trouble, std::string_view why);
 
@@ -97,11 +85,14 @@ class TrafficField final : public BeatField {
   RecentTraffic& recent_;
   FleetListener& listener_;
   // This node's own seconds, counted from its start.
-  std::int64_t said_ = 0;         // or dropped
-  std::int64_t due_from_ = 0;     // says nothing before so many have ended
-  std::int64_t last_read_ = 0;    // of the fleet's, by Redis's clock
+  std::int64_t said_ = 0;           // or dropped
+  std::int64_t due_from_ = 0;       // says nothing before so many have ended
+  Instant again_ = Instant::max();  // or looks then whether a second has been added up
+  std::int64_t last_read_ = 0;      // of the fleet's, by Redis's clock
+  std::int64_t taken_ = 0;          // the last for which Redis has taken this node's word
+  std::optional<Adding> adding_;
   std::optional<Duration> lead_;  // of Redis's clock over ours
-  std::array<bool, 3> warned_{};  // by Trouble
+  std::array<bool, 2> warned_{};  // by Trouble
 };
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ class TrafficFieldTest : public ::testing::Test {
   std::string say() {
     words_.clear();
     field_.say(words_, now_);
-    EXPECT_EQ(words_.size(), 3u);
+    EXPECT_GE(words_.size(), 4u);
     EXPECT_EQ(words_[0], "me");
     return words_[1];
   }
@@ -52,10 +53,10 @@ class TrafficFieldTest : public ::testing::Test {
     EXPECT_EQ(field_.hear(reader.reply(), now_), "");
   }
   void hear_taken(const std::string& taken = resp_integer(1)) {
-    hear(resp_list({resp_integer(redis_us()), taken}));
+    hear(resp_list({resp_integer(redis_us()), taken, resp_list({})}));
   }
   void hear_second(std::int64_t second, const std::vector<std::string>& names_and_counts) {
-    hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_integer(second),
+    hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_list({}), resp_integer(second),
                     resp_list(names_and_counts)}));
   }
 
@@ -73,7 +74,7 @@ TEST_F(TrafficFieldTest, SaysEachSecondOnce) {
   EXPECT_EQ(say(), "");  // asks which time it is
   EXPECT_EQ(words_[2], "0");
   hear_taken(resp_integer(0));
-  EXPECT_EQ(field_.due(), recent_.next_tick());
+  EXPECT_GT(field_.due(), now_);
   requests(3);
   advance(1005ms);
   const auto word = traffic_word(say());
@@ -188,7 +189,7 @@ TEST_F(TrafficFieldTest, WhatRedisRefusesIsNamedOnceAndTheNodeStandsForItself) {
   advance(1005ms);
   say();
   for (int i = 0; i < 2; ++i) {
-    hear(resp_list({resp_integer(redis_us()), resp_text("WRONGTYPE it is"),
+    hear(resp_list({resp_integer(redis_us()), resp_text("WRONGTYPE it is"), resp_list({}),
                     resp_integer(kRedisSecond - 2), resp_text("NOPERM you may not")}));
   }
   ASSERT_EQ(warnings_.said.size(), 1u);
@@ -200,8 +201,8 @@ TEST_F(TrafficFieldTest, WhatRedisRefusesIsNamedOnceAndTheNodeStandsForItself) {
 TEST_F(TrafficFieldTest, AnAnswerOfAnotherShapeIsNone) {
   hear(resp_integer(1));
   hear(resp_list({resp_text("now"), resp_integer(1)}));
-  hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_text("one"), resp_list({}),
-                  resp_integer(kRedisSecond - 2)}));
+  hear(resp_list({resp_integer(redis_us()), resp_integer(1), resp_list({}), resp_text("one"),
+                  resp_list({}), resp_integer(kRedisSecond - 2)}));
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
 }
 
@@ -210,6 +211,95 @@ TEST_F(TrafficFieldTest, AClockThatWasSetBackBeginsAnew) {
   hear(resp_list({resp_integer((kRedisSecond - 3600) * 1'000'000), resp_integer(1)}));
   say();
   EXPECT_EQ(words_[2], "0");
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
+}
+
+// ---- a large fleet ----
+
+TEST_F(TrafficFieldTest, AddsUpASecondOfALargeFleetPieceByPiece) {
+  const std::string second = std::to_string(kRedisSecond - 2);
+  const auto piece = [&](const char* next, const std::string& name, std::uint64_t requests) {
+    return resp_list({resp_integer(kRedisSecond - 2), resp_text(next), resp_text(name),
+                      resp_text(bytes_of(requests, "login"))});
+  };
+  hear(resp_list({resp_integer(redis_us()), resp_integer(1), piece("96", "a", 5)}));
+  EXPECT_LE(field_.due(), now_) << "at once";
+  say();
+  EXPECT_EQ(std::vector(words_.begin() + 4, words_.end()),
+            (std::vector<std::string>{second, "96", ""}));
+  say();
+  EXPECT_EQ(words_[5], "96") << "nobody has answered";
+  hear(resp_list({resp_integer(redis_us()), resp_integer(0), piece("0", "b", 7)}));
+  hear(resp_list({resp_integer(redis_us()), resp_integer(0), piece("0", "b", 7)}));
+  EXPECT_LE(field_.due(), now_);
+  say();
+  ASSERT_EQ(words_.size(), 7u);
+  EXPECT_EQ(words_[4], second);
+  EXPECT_EQ(words_[5], "");
+  const auto sum = traffic_sum(words_[6]);
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->nodes, 2u);
+  const auto add = [](std::uint64_t all, const TrafficWord& one) { return all + one.all.requests; };
+  EXPECT_EQ(std::accumulate(sum->groups.begin(), sum->groups.end(), std::uint64_t{0}, add), 12u);
+  hear_taken(resp_integer(0));
+  EXPECT_GT(field_.due(), now_);
+  say();
+  EXPECT_EQ(words_.size(), 4u) << "it is done";
+}
+
+TEST_F(TrafficFieldTest, AsksAgainForASecondThatNobodyHasAddedUp) {
+  hear_second(kRedisSecond - 3, {resp_text("me"), resp_text(bytes_of(5))});
+  say();
+  hear_taken(resp_integer(0));
+  EXPECT_LT(field_.due(), recent_.next_tick());
+  EXPECT_GT(field_.due(), now_);
+  hear_second(kRedisSecond - 2, {resp_text("me"), resp_text(bytes_of(5))});
+  EXPECT_EQ(field_.due(), recent_.next_tick());
+}
+
+TEST_F(TrafficFieldTest, WhoTookTooLongAddsUpTheNextSecondFromItsStart) {
+  const auto piece = [&](std::int64_t second, const char* next, const std::string& name) {
+    return resp_list(
+        {resp_integer(second), resp_text(next), resp_text(name), resp_text(bytes_of(1))});
+  };
+  hear(resp_list({resp_integer(redis_us()), resp_integer(1), piece(kRedisSecond - 2, "96", "a")}));
+  hear(resp_list({resp_integer(redis_us()), resp_integer(1), piece(kRedisSecond - 1, "0", "b")}));
+  say();
+  const auto sum = traffic_sum(words_.back());
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->nodes, 1u);
+  EXPECT_EQ(sum->first, "b");
+}
+
+TEST_F(TrafficFieldTest, HearsWhatALargeFleetComesTo) {
+  const RuleNumber login = traffic_.rules().number_of("login");
+  TrafficAdder adder;
+  for (int i = 0; i < 500; ++i) {
+    adder.add("node-" + std::to_string(i), *traffic_word(bytes_of(2, "login")));
+  }
+  const std::string sum = to_bytes(adder.sum());
+  // Redis has taken this node's word for the second before its clock's.
+  hear_taken();
+  hear_second(kRedisSecond - 1, {resp_text(""), resp_text(sum)});
+  const auto snapshot = recent_.snapshot();
+  EXPECT_EQ(snapshot->scope, Scope::kFleet);
+  EXPECT_EQ(snapshot->node_count(), 500u);
+  ASSERT_TRUE(snapshot->large);
+  EXPECT_EQ(snapshot->large->first, "node-0");
+  EXPECT_EQ(snapshot->nodes.size(), TrafficSum::kGroups);
+  EXPECT_EQ(snapshot->sum.of(login), (TrafficCounts{1000, 0}));
+  hear_second(kRedisSecond, {resp_text(""), resp_text("rubbish")});
+  hear_second(kRedisSecond, {resp_text(""), resp_text(sum.substr(1))});
+  EXPECT_EQ(recent_.snapshot()->sum.of(login), (TrafficCounts{1000, 0}));
+  EXPECT_EQ(warnings_.said.size(), 1u);
+}
+
+TEST_F(TrafficFieldTest, SumsWithoutThisNodesWordDoNotStandForTheFleet) {
+  TrafficAdder adder;
+  adder.add("other", *traffic_word(bytes_of(2)));
+  hear(resp_list({resp_integer(redis_us()), resp_integer(0), resp_list({}),
+                  resp_integer(kRedisSecond - 2),
+                  resp_list({resp_text(""), resp_text(to_bytes(adder.sum()))})}));
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
 }
 

@@ -1,4 +1,4 @@
-#include "store/redis/fleet/traffic_field.h"
+#include "store/redis/fleet/traffic_word.h"
 
 #include <gtest/gtest.h>
 
@@ -82,6 +82,79 @@ TEST(TrafficWord, OfMoreAlgorithmsIsRead) {
   const auto word = traffic_word(bytes);
   ASSERT_TRUE(word);
   EXPECT_EQ(word->totals.requests(), 3u * kDecidingAlgorithmCount);
+}
+
+std::uint64_t requests_of(const TrafficSum& sum, std::uint64_t hash) {
+  std::uint64_t requests = 0;
+  for (const TrafficWord& group : sum.groups) {
+    for (const TrafficWord::Rule& rule : group.rules) {
+      if (rule.hash == hash) requests += rule.counts.requests;
+    }
+  }
+  return requests;
+}
+
+TEST(TrafficSum, IsOfAllNodesInGroups) {
+  TrafficAdder adder;
+  for (int i = 0; i < 2000; ++i) {
+    TrafficWord word{.all = {3, 1}, .rules = {{.hash = 7, .counts = {2, 1}}}};
+    word.totals.decisions[0] = 10;
+    if (i % 2 == 0) word.rules.push_back({.hash = 8, .counts = {1, 0}});
+    for (int times = 0; times < 2; ++times) adder.add("node-" + std::to_string(i), word);
+  }
+  const auto sum = traffic_sum(to_bytes(adder.sum()));
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->nodes, 2000u);
+  EXPECT_EQ(sum->first, "node-0");
+  ASSERT_EQ(sum->groups.size(), TrafficSum::kGroups);
+  TrafficCounts all;
+  TrafficTotals totals;
+  for (const TrafficWord& group : sum->groups) {
+    EXPECT_GT(group.all.requests, 3u * 2000 / 2 / TrafficSum::kGroups) << "none is near empty";
+    all += group.all;
+    totals += group.totals;
+  }
+  EXPECT_EQ(all, (TrafficCounts{6000, 2000}));
+  EXPECT_EQ(totals.requests(), 20'000u);
+  EXPECT_EQ(requests_of(*sum, 7), 4000u);
+  EXPECT_EQ(requests_of(*sum, 8), 1000u);
+}
+
+TEST(TrafficSum, OfNobodyIsReadAsThat) {
+  const auto sum = traffic_sum(to_bytes(TrafficAdder().sum()));
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->nodes, 0u);
+}
+
+TEST(TrafficSum, HasTheBusiestRulesOfAGroupAndNoMoreThanAWordCanSay) {
+  TrafficAdder adder;
+  for (std::uint64_t from : {0, 150, 300}) {
+    TrafficWord word{.all = {TrafficWord::kSecondMax, TrafficWord::kSecondMax}};
+    word.totals.denied = TrafficWord::kTotalMax;
+    for (std::uint64_t i = from; i < from + 150; ++i) {
+      word.rules.push_back({.hash = i, .counts = {1 + i, 0, 1 + i}});
+    }
+    // One group: names of the same hash.
+    adder.add("{a}" + std::string(1, 'x'), word);
+    adder.add(std::to_string(from), word);
+  }
+  const auto sum = traffic_sum(to_bytes(adder.sum()));
+  ASSERT_TRUE(sum);
+  for (const TrafficWord& group : sum->groups) {
+    EXPECT_LE(group.all.requests, TrafficWord::kSecondMax);
+    EXPECT_LE(group.rules.size(), TrafficWord::kRulesMax);
+  }
+}
+
+TEST(TrafficSum, CutOffOrOfAnotherVersionIsNone) {
+  TrafficAdder adder;
+  adder.add("a", some_word());
+  const std::string bytes = to_bytes(adder.sum());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(traffic_sum(bytes.substr(0, size)));
+  }
+  EXPECT_FALSE(traffic_sum(bytes + "x"));
+  EXPECT_FALSE(traffic_sum("2" + bytes.substr(1)));
 }
 
 }  // namespace
