@@ -115,7 +115,6 @@ class NotifyTest(unittest.TestCase):
         world = self.enterContext(Sentinels())
         fleet = self.fleet_at(world.url, world.url)
         self.reach(fleet.nodes, "strict", "alice")
-        world.master.ask("WAIT", "1", "2000")
         world.master.kill()
         wait_until(lambda: world.replica.ask("ROLE")[0] == b"master", "the replica takes over")
         fleet.wait_until_shared()
