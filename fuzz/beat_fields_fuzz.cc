@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "engine/shared_rules.h"
 #include "engine/switching/rule_switches.h"
+#include "engine/tenants/shared_tenants.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
@@ -50,6 +52,18 @@ class Node {
       WEIR_ASSERT(is_printable(about.title, NodeAbout::kTitleMax));
       WEIR_ASSERT(about.address.empty() || is_console_address(about.address));
     }
+    if (const auto news = tenants_.news()) {
+      const TenantTable none(news->secret);
+      TenantTable::Edits edits;
+      bool is_right = true;
+      for (const auto& [bucket, rows] : news->buckets) {
+        is_right = is_right && none.read_bucket(bucket, rows, edits);
+      }
+      const auto table = is_right ? none.edited(std::move(edits)).table : nullptr;
+      WEIR_ASSERT(!is_right || table != nullptr);
+      tenants_.take(news->head, table);
+      WEIR_ASSERT(tenants_.known().number <= SharedTenants::kNumberMax);
+    }
     WEIR_ASSERT(rules_.current().number <= SharedRules::kNumberMax && !rules_.hold().nodes.empty());
   }
 
@@ -74,9 +88,11 @@ class Node {
   RulesField rules_field_{"weir:rules", "me", rules_, listener_};
   FleetState state_{1, kStart};
   AboutField about_field_{"me", [] { return NodeAbout{.title = "web-1"}; }, state_};
-  std::array<BeatField*, 8> fields_{&blocks_field_, &switches_field_, &traffic_field_,
+  SharedTenants tenants_{[](Instant) {}};
+  TenantsField tenants_field_{"weir:tenants", "me", tenants_, listener_};
+  std::array<BeatField*, 9> fields_{&blocks_field_, &switches_field_, &traffic_field_,
                                     &rules_field_,  &busiest_field_,  &secret_,
-                                    &nodes_,        &about_field_};
+                                    &nodes_,        &about_field_,    &tenants_field_};
 };
 
 }  // namespace

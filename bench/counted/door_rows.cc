@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "counted.h"
 #include "engine/asks/error_bar.h"
 #include "engine/engine.h"
+#include "engine/tenants/tenant_table.h"
 #include "observe/keys/recent_asks.h"
 #include "proto/http2/http2_door.h"
 #include "rls/rate_limit_call.h"
@@ -56,8 +58,10 @@ const char* const kBlocked = "10.30.";
 
 // Everything behind the doors, and the doors.
 struct World : Http2Router {
-  explicit World(const QuotaSpec& quota = {.limit = 1'000'000, .window = 1min})
-      : rules(rule_set(traffic, *Quota::make(quota))) {
+  explicit World(
+      const QuotaSpec& quota = {.limit = 1'000'000, .window = 1min},
+      void (*change)(Rule&) = [](Rule&) {})
+      : rules(rule_set(traffic, *Quota::make(quota), change)) {
     add_check_routes(http.core(), CheckRoutes::kAll);
     add_auth_route(http.core());
     for (const std::string& key : addresses(kBlocked)) {
@@ -65,8 +69,9 @@ struct World : Http2Router {
     }
   }
 
-  static RuleSetPtr rule_set(Traffic& traffic, const Quota& quota) {
+  static RuleSetPtr rule_set(Traffic& traffic, const Quota& quota, void (*change)(Rule&)) {
     auto numbered = the_rule(quota);
+    change(numbered.front());
     number_rules(numbered, traffic.rules());
     return std::make_shared<const RuleSet>(std::move(numbered));
   }
@@ -113,6 +118,22 @@ struct FixedWorld : World {
 };
 struct CalendarWorld : World {
   CalendarWorld() : World({Algorithm::kCalendarWindow, 1'000'000, 24h}) {}
+};
+
+// Each key has a limit in a table of 100,000.
+struct TenantWorld : World {
+  TenantWorld()
+      : World({.limit = 10, .window = 1min}, [](Rule& rule) { rule.has_tenants = true; }) {
+    const TenantTable none{HashSecret{}};
+    TenantTable::Edits edits;
+    const auto add = [&](const std::string& key) {
+      edits.rows.push_back({.key = none.hash(key), .limit = 1'000'000});
+    };
+    for (const std::string& key : addresses(kAllowed)) add(key);
+    for (int i = 0; i < 100'000; ++i) add("tenant" + std::to_string(i));
+    std::ranges::sort(edits.rows, std::less(), &TenantTable::Row::key);
+    engine.tenants = none.edited(std::move(edits)).table;
+  }
 };
 
 // One connection, which gets so many requests in one read.
@@ -357,6 +378,8 @@ std::vector<Row> door_rows() {
       row_of<FixedWorld>("WEIR.HIT x 32, fixed_window", resp_door, kAllowed, 32, ":0", rule_hit),
       row_of<CalendarWorld>("WEIR.HIT x 32, a calendar's day", resp_door, kAllowed, 32, ":0",
                             rule_hit),
+      row_of<TenantWorld>("WEIR.HIT x 32, a tenant's limit", resp_door, kAllowed, 32, ":0",
+                          rule_hit),
       row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
       row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
       row_of("POST /check x 16, remembering few keys", remembering_few<http_door>, kAllowed, 16,

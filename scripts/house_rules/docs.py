@@ -120,16 +120,17 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 620,
+    "CHANGELOG.md": 623,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
     "docs/how-to/": 500,
     "docs/how-to/fleet-sentinel.md": 700,
     "docs/explanation/": 850,
-    "docs/explanation/trust-model.md": 950,
+    "docs/explanation/trust-model.md": 955,
     "docs/reference/": 710,
     "docs/reference/admin-api.md": 1475,
+    "docs/reference/cli.md": 720,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1665,
     "docs/reference/log-messages.md": 730,
@@ -137,8 +138,8 @@ WORDS_MAX = {
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 985,
     "docs/reference/reservations.md": 735,
-    "docs/reference/rules.md": 2896,
-    "docs/reference/settings.md": 2440,
+    "docs/reference/rules.md": 2914,
+    "docs/reference/settings.md": 2445,
 }
 GENERATED = re.compile(
     r"^<!-- (settings|the table of \S+ begins) -->\n.*?^<!-- .*? -->", re.MULTILINE | re.DOTALL)

@@ -31,6 +31,7 @@ void add_busiest_command(CLI::App& app);
 void add_block_commands(CLI::App& app);
 void add_denials_command(CLI::App& app);
 void add_rollout_command(CLI::App& app);
+void add_tenants_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);

@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
             weir::add_busiest_command});
   in_group(app, "Block by hand", {weir::add_block_commands});
   in_group(app, "Enforce by degrees", {weir::add_rollout_command});
+  in_group(app, "Give keys plans and limits", {weir::add_tenants_command});
   in_group(app, "Work on a file of rules",
            {weir::add_validate_command, weir::add_docs_command, add_schema_command,
             weir::add_export_command, weir::add_lab_commands});

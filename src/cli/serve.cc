@@ -77,6 +77,10 @@ class Serve {
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values->state_file, node_->blocks());
     if (const auto error = state_->load(moment())) fail(error->message);
+    const std::string& path = settings_.values->state_file;
+    if (const auto error = node_->tenants().keep_in(path.empty() ? path : path + ".tenants")) {
+      fail(error->message);
+    }
     watch_files();
   }
 
@@ -95,6 +99,7 @@ class Serve {
     }
     node_->rule_changer().stop();
     state_->save(moment());
+    node_->tenants().save();
     say_goodbye();
   }
 
@@ -162,6 +167,7 @@ class Serve {
 
   void look_after_files() {
     state_->save(moment());
+    node_->tenants().save();
     report_full_memory();
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;

@@ -288,9 +288,10 @@ constexpr Field kConfigFields[] = {
     row::section<&ServerSettings::switching>(
         "adaptive", kAdaptive,
         "When rules whose algorithm is adaptive switch. All nodes of a fleet should say the same."),
-    row::text<&ServerSettings::state_file>("state_file", &kPath,
-                                           "File in which blocks are kept over a restart. Keys are "
-                                           "in it in clear. Without it, a restart forgets blocks.")
+    row::text<&ServerSettings::state_file>(
+        "state_file", &kPath,
+        "File in which blocks are kept over a restart, keys in clear; FILE.tenants has the table "
+        "of tenants. Without it, a restart forgets them.")
         .set_by({"--state-file", "File in which blocks are kept over a restart"})
         .needs_restart(),
     row::boolean<&ServerSettings::show_keys>(

@@ -4,8 +4,6 @@
 #include <charconv>
 #include <system_error>
 
-#include "base/duration_text.h"
-
 namespace weir {
 namespace {
 
@@ -38,15 +36,6 @@ bool Ask::is_denied_by_name() const {
 bool Ask::is_allowed_by_name() const {
   const bool names_itself = key_origin == KeyOrigin::kRequest;
   return rule->allow.holds(key, names_itself ? client : address_of(*this, key));
-}
-
-// No longer than the shortest of the windows.
-Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask) {
-  const auto limits = ask.rule->limits_for(ask.key, ask.tier);
-  const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
-  const auto length = parse_duration(text);
-  if (length && *length >= kWindowMin && *length <= most) return *length;
-  return "a duration from 1ms to the rule's window, " + format_duration(most) + ", such as 30s";
 }
 
 std::int64_t cost_in(std::string_view text) {

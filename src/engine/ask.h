@@ -24,6 +24,8 @@
 
 namespace weir {
 
+class TenantTable;
+
 // Gives each rule the number under which its answers count.
 void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
 
@@ -106,8 +108,9 @@ void ask_about(const Rule& rule, const Request& request, std::string& key, PartS
                Ask& ask);
 
 // For how long units are to be held for the ask, as a text says it; else what it might have said.
-// REQUIRES: it has a rule
-Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask);
+// `tenants`: what the engine has. REQUIRES: it has a rule
+Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
+                                          const TenantTable* tenants);
 
 // A number in a text of the request, which only ever makes it dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -36,6 +37,7 @@ class CoreRecentAsks;
 class ErrorBar;
 class HoldingStore;
 class LimitNotices;
+class TenantTable;
 
 // The charges of one request, with room for their decisions. Lives in its session and is reused,
 // so that deciding allocates nothing.
@@ -180,6 +182,9 @@ class Engine {
 
   // Holds units next to the counters in local(), and outlives the engine. Null: rules hold none.
   HoldingStore* holds = nullptr;
+
+  // Plans and limits of single keys. Null: there are none.
+  std::shared_ptr<const TenantTable> tenants;
 
   // Judges requests of some keys, and outlives the engine. Null: nobody does.
   ErrorBar* error_bar = nullptr;

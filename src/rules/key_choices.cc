@@ -101,6 +101,10 @@ std::pair<double, std::int64_t> least_of(std::span<const Quota> limits) {
 
 }  // namespace
 
+bool admits_less(std::span<const Quota> one, std::span<const Quota> other) {
+  return least_of(one) < least_of(other);
+}
+
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request) {
   auto choices = std::make_shared<KeyChoices>();
   std::string counted;
@@ -123,7 +127,7 @@ std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& r
 std::span<const Quota> least_limits(const Rule& rule, const KeyChoices& choices) {
   std::span<const Quota> least;
   const auto take = [&](std::span<const Quota> limits) {
-    if (least.empty() || least_of(limits) < least_of(least)) least = limits;
+    if (least.empty() || admits_less(limits, least)) least = limits;
   };
   bool has_own = false;
   for (const std::string& key : choices.keys) {

@@ -34,6 +34,9 @@ struct KeyChoices {
 
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request);
 
+// Whether the one list of limits admits fewer units a second, or as few and fewer at once.
+bool admits_less(std::span<const Quota> one, std::span<const Quota> other);
+
 // Those limits of these keys and tiers that admit the fewest units a second, and if
 // several admit as few, the fewest at once. REQUIRES: they are not too many
 std::span<const Quota> least_limits(const Rule& rule, const KeyChoices& choices);

@@ -170,6 +170,9 @@ struct Rule {
   // Other limits: for named keys, else for who belongs to a tier.
   LimitsByName overrides{};
   LimitsByName tiers{};
+  // A key without an override may have a tier or a limit in the table of tenants
+  // (engine/tenants/tenant_table.h).
+  bool has_tenants = false;
   CalendarClock calendar{};                 // of all limits that are by the calendar
   std::optional<KeyPart> tier{};            // of a request: says which tier
   KeyList allow{};                          // pass without being counted

@@ -151,7 +151,7 @@ class Page:
                     f'case "$1 $*" in serve*--http*|gateway*--http*|*--server*) ;;\n'
                     f'serve*|gateway*) grep -qs ^listen: $ROOT/etc/weir/weir.yaml ||\n'
                     f'  set -- "$@" --http 127.0.0.1:{self.port(8080)} ;;\n'
-                    f'check*|explain*|busiest*|denials*|block*|unblock*)\n'
+                    f'check*|explain*|busiest*|denials*|block*|unblock*|tenants*)\n'
                     f'  set -- "$@" --server http://127.0.0.1:{self.port(8080)} ;;\nesac\n'
                     f'exec {WEIR} "$@"',
             "nginx": f'exec {nginx} "$@"',

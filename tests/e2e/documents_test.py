@@ -142,7 +142,7 @@ class Shell(unittest.TestCase):
         helps = {}
         for where, text in (*examples("sh"), *examples("console")):
             for line in re.sub(r"#.*", "", text).splitlines():
-                found = re.match(r"(?:\$ )?(?:\S*/)?weir ((?:bench )?[a-z]+)(.*)", line)
+                found = re.match(r"(?:\$ )?(?:\S*/)?weir ((?:(?:bench|tenants) )?[a-z]+)(.*)", line)
                 if not found:
                     continue
                 command = found[1]

@@ -21,7 +21,6 @@ namespace {
 constexpr int kExitError = 2;
 constexpr std::size_t kWholeMax = 60;  // bytes of a key that has not been cut for sure
 constexpr std::size_t kSentenceMax = 4096;
-constexpr Duration kPatience = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -37,9 +36,9 @@ std::string AdminClient::ask(HttpQuestion question) const {
   const char* const token = std::getenv("WEIR_ADMIN_TOKEN");
   question.token = token == nullptr ? "" : token;
   question.url.insert(0, server.ends_with('/') ? server.substr(0, server.size() - 1) : server);
-  auto reply = ask_http(question, kPatience);
+  auto reply = ask_http(question, patience);
   if (!reply) fail("no answer from " + server + ": " + reply.error().message);
-  if (reply->status == 200) return std::move(reply->body);
+  if (reply->status / 100 == 2) return std::move(reply->body);
   fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
 }
 

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "cli/http/http_client.h"
+#include "weir/time.h"
 
 namespace CLI {
 class App;
@@ -21,6 +23,7 @@ struct AdminClient {
   std::string command;                           // its name, for what it has to complain of
   std::string server = "http://127.0.0.1:8080";  // a path may follow, of nginx's weir_admin
   bool json = false;                             // print what the server said
+  Duration patience = std::chrono::seconds(5);   // with each question
 
   // --server and --json.
   void add_options(CLI::App& app);

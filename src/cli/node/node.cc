@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/if_memory.h"
+#include "cli/node/http2_routes.h"
 #include "console/assets.h"
 #include "engine/engine.h"
 #include "gate/header_settings.h"
@@ -103,23 +104,6 @@ Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
   return {.age_max = values->listen.http2_age_max, .seed = seed};
 }
 
-// Sends the HTTP/2 requests of the HTTP door to a core's services.
-class Http2Routes final : public Http2Router {
- public:
-  // Both must outlive the routes.
-  Http2Routes(GrpcDoor& grpc, HttpDoor& http) : grpc_(grpc), http_(http) {}
-
-  Http2Service& route(const Http2Stream& stream) override {
-    const bool is_grpc = stream.field("content-type").starts_with("application/grpc");
-    return is_grpc ? grpc_.route(stream) : http_.http2();
-  }
-  void stamp(Duration elapsed) override { grpc_.stamp(elapsed); }  // of one core, like HTTP's
-
- private:
-  GrpcDoor& grpc_;
-  HttpDoor& http_;
-};
-
 void log_of_fleet(NodeFleet::Severity severity, const std::string& sentence) {
   const bool is_notice = severity == NodeFleet::Severity::kNotice;
   spdlog::log(is_notice ? spdlog::level::info : spdlog::level::warn, "redis: {}", sentence);
@@ -157,6 +141,7 @@ struct Node::CoreParts {
     add_block_page(core, [](const std::string& line) { spdlog::info("{}", line); });
     add_busiest_page(core, node.view_, node.settings_.fleet ? &node.fleet_keys_ : nullptr);
     add_rule_pages(core, node.rule_changer_, &node.switches_);
+    add_tenant_pages(core, node.tenants_);
     add_event_page(core, node.traffic_guard_.events());
     add_denial_page(core, node.traffic_);
     add_openapi_page(core);
@@ -358,6 +343,7 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   parts.wall.emplace(loop, wall_clock_, clock_, [this, &parts](Duration lead) {
     parts.engine.set_wall_lead(lead);
     parts.use_rules(rulebook_.rules());
+    parts.engine.tenants = tenants_.view().table;
   });
   parts.http.core().use_post(
       [&loop](std::function<void()> action) { loop.post(std::move(action)); });
@@ -423,6 +409,7 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                      .switches = switches_,
                      .keys = fleet_keys_,
                      .rules = &shared_rules_,
+                     .tenants = &shared_tenants_,
                      .about = [this] { return about(); },
                      .notices = &notices_},
           .post = [this](std::size_t core,
@@ -473,6 +460,17 @@ void Node::announce_rules() noexcept {
   bool have_all = false;
   has_memory_for([&] { have_all = server_->run_on_all(use_rules, kHandoverMax); });
   if (!have_all) spdlog::warn("a core is late with taking over the new rules; it will follow");
+}
+
+void Node::announce_tenants() noexcept {
+  if (server_ == nullptr) return;
+  bool have_all = false;
+  has_memory_for([&] {
+    const TenantTablePtr table = tenants_.view().table;
+    const auto use = [this, table](std::size_t core) { cores_[core]->engine.tenants = table; };
+    have_all = server_->run_on_all(use, kHandoverMax);
+  });
+  if (!have_all) spdlog::warn("a core is late with taking over the table of tenants");
 }
 
 // Empty if no rule in force has this number.

@@ -21,6 +21,7 @@
 #include "cli/node/rollouts.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/settings.h"
+#include "cli/node/tenant_keeper.h"
 #include "cli/node/traffic_guard.h"
 #include "engine/asks/error_bar.h"
 #include "engine/asks/limit_notices.h"
@@ -29,6 +30,7 @@
 #include "engine/shared_rules.h"
 #include "engine/switching/active_algorithms.h"
 #include "engine/switching/rule_switches.h"
+#include "engine/tenants/shared_tenants.h"
 #include "net/loop/gate.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
@@ -86,6 +88,7 @@ class Node {
   }
   void accepted_reload() { reloads_.succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
+  TenantKeeper& tenants() { return tenants_; }
   Instant now() const { return clock_.now(); }
   // How far the wall clock is ahead of now().
   Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
@@ -100,6 +103,7 @@ class Node {
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void announce_rules() noexcept;
+  void announce_tenants() noexcept;
   std::string id_of(RuleNumber rule) const;
   KeyReport busiest_keys(RuleNumber rule, std::string_view id) const;
   std::optional<Fault> listen();
@@ -146,6 +150,13 @@ class Node {
   SharedRules shared_rules_{name_, [this](Instant now) { rule_changer_.follow_fleet(now); }};
   RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr,
                             title_of(settings_)};
+  SharedTenants shared_tenants_{[this](Instant) { tenants_.follow_fleet(); }};
+  TenantKeeper tenants_{{.changer = rule_changer_,
+                         .rules = [this] { return rulebook_.rules(); },
+                         .apply = [this] { announce_tenants(); },
+                         .now = [this] { return clock_.now(); },
+                         .fleet = settings_.fleet ? &shared_tenants_ : nullptr},
+                        HashSecret::random()};
   TrafficGuard traffic_guard_;
   Rollouts rollouts_{
       {.traffic = traffic_, .desk = rule_changer_, .tell = [this](TrafficEvent event) {

@@ -69,6 +69,7 @@ class GatewayFields {
     refuse("rollout", "raises 'enforce'");
     refuse("max_holds", "holds units for somebody who commits later");
     refuse("notify_at", "tells of keys near their limits");
+    refuse("tenants", "knows the table of tenants");
   }
 
  private:

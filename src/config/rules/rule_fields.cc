@@ -383,6 +383,12 @@ constexpr Field kRuleFields[] = {
         .only_if(kOfRequests),
     row::sections("overrides", kOverride, "Limits of named keys, instead of all others.")
         .only_if(kOfRequests),
+    row::boolean<&Rule::has_tenants>(
+        "tenants",
+        "Whether keys have the plans and limits of the table of tenants, which requests change "
+        "(/admin/tenants): a plan is one of the 'tiers'. Overrides win over it.")
+        .defaults_to("false")
+        .only_if(kOfRequests),
     row::texts("allow", kAnyText,
                "Keys, and networks of clients, that pass without being counted."),
     row::texts(

@@ -7,6 +7,7 @@
 
 #include "engine/asks/error_bar.h"
 #include "engine/asks/settle.h"
+#include "engine/tenants/tenant_table.h"
 #include "observe/keys/recent_asks.h"
 
 namespace weir {
@@ -287,6 +288,10 @@ bool Conclusion::is_for_limits(const Item& item) const {
   if (cause != Answer::Cause::kCounted && !blocks_itself) return false;
   const bool has_own = engine_.fleet() != nullptr && rule.overrides.contains(item.ask.key);
   if (has_own) return false;
+  if (rule.has_tenants && engine_.tenants != nullptr) {
+    const auto terms = engine_.tenants->find(item.ask.key);
+    if (terms && terms->plan.empty()) return false;  // nobody can tell later
+  }
   if (operation_ != Operation::kSpendAll || item.is_apart()) return true;
   return std::ranges::none_of(round_.items(), [&](const auto& other) {
     return other.get() != &item && other->answer.over && !other->is_shadow();

@@ -6,6 +6,8 @@
 #include "algo/quota_share.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
+#include "base/duration_text.h"
+#include "engine/tenants/tenant_table.h"
 #include "rules/time/calendar.h"
 
 namespace weir {
@@ -24,6 +26,21 @@ namespace {
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
   return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
+}
+
+// No longer than the shortest of the windows.
+Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
+                                          const TenantTable* tenants) {
+  const bool may_have = ask.rule->has_tenants && !ask.rule->overrides.contains(ask.key);
+  const auto terms = may_have && tenants != nullptr ? tenants->find(ask.key) : std::nullopt;
+  const bool has_own = terms && terms->plan.empty();
+  const Quota own = has_own ? tenant_quota(ask.rule->quota, *terms) : Quota();
+  const auto limits =
+      has_own ? std::span(&own, 1) : ask.rule->limits_for(ask.key, terms ? terms->plan : ask.tier);
+  const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
+  const auto length = parse_duration(text);
+  if (length && *length >= kWindowMin && *length <= most) return *length;
+  return "a duration from 1ms to the rule's window, " + format_duration(most) + ", such as 30s";
 }
 
 void Round::begin(Operation operation) {
@@ -73,7 +90,7 @@ bool Round::add(const Ask& ask) {
   if (ask.rule != nullptr) {
     const bool is_there = ask.key.data() == item.key.data();
     if (!is_there) item.ask.key = item.key.assign(ask.key);
-    if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
+    if (!item.ask.tier.empty()) item.ask.tier = item.tier.assign(item.ask.tier);
     has_long_texts_ = has_long_texts_ || ask.key.size() + ask.tier.size() > kKeyKeptMax / 2;
   }
   if (engine_.awaits_hasher()) {
@@ -94,7 +111,8 @@ bool Round::add(const Ask& ask) {
 bool Round::has(const Ask& ask) const {
   return std::ranges::any_of(items(), [&](const auto& item) {
     const Ask& other = item->ask;
-    return other.rule == ask.rule && other.key == ask.key && other.tier == ask.tier;
+    return other.rule == ask.rule && other.key == ask.key &&
+           (other.tier == ask.tier || (ask.rule != nullptr && ask.rule->has_tenants));
   });
 }
 
@@ -117,11 +135,52 @@ void Round::take_limits(Item& item) const {
     item.limits = std::span<const Quota>(&item.ask.quota, 1);
     return;
   }
+  if (ask.rule->has_tenants && take_tenants_limit(item)) return;
   const bool has_choice = ask.choices != nullptr && !ask.choices->are_too_many();
   item.limits =
       has_choice ? least_limits(*ask.rule, *ask.choices) : ask.rule->limits_for(ask.key, ask.tier);
   const std::int64_t percent = limit_percent(*ask.rule, engine_);
   if (percent == 100 && ask.patience == Duration{0}) return;
+  change_limits(item, percent);
+}
+
+// True if the key has a limit of its own, which is taken. A plan is the tier from here on. A
+// request that repeats its key has the least of what it may have.
+[[gnu::noinline]] bool Round::take_tenants_limit(Item& item) const {
+  Ask& ask = item.ask;
+  const Rule& rule = *ask.rule;
+  if (engine_.tenants == nullptr) return false;
+  const bool has_choice = ask.choices != nullptr && !ask.choices->are_too_many();
+  const auto own_of = [&](std::string_view key) {
+    const bool may_have = rule.overrides.empty() || !rule.overrides.contains(key);
+    return may_have ? engine_.tenants->find(key) : std::nullopt;
+  };
+  std::optional<Quota> own;
+  if (!has_choice) {
+    const auto terms = own_of(ask.key);
+    if (!terms) return false;
+    if (!terms->plan.empty()) ask.tier = terms->plan;
+    if (terms->plan.empty()) own = tenant_quota(rule.quota, *terms);
+  } else {
+    auto choices = std::make_shared<KeyChoices>(*ask.choices);
+    for (const std::string& key : choices->keys) {
+      const auto terms = own_of(key);
+      if (!terms) continue;
+      if (!terms->plan.empty()) choices->tiers.emplace_back(terms->plan);
+      const Quota limit = tenant_quota(rule.quota, *terms);
+      if (terms->plan.empty() && (!own || admits_less({&limit, 1}, {&*own, 1}))) own = limit;
+    }
+    ask.choices = std::move(choices);
+    if (own && !admits_less({&*own, 1}, least_limits(rule, *ask.choices))) own.reset();
+  }
+  if (!own) return false;
+  item.limits = {&*own, 1};
+  change_limits(item, limit_percent(rule, engine_));
+  return true;
+}
+
+void Round::change_limits(Item& item, std::int64_t percent) const {
+  const Ask& ask = item.ask;
   item.changed.clear();
   for (const Quota& quota : item.limits) {
     const Quota part = percent == 100 ? quota : percent_of(quota, percent);

@@ -120,6 +120,8 @@ class Round {
   void grow();
   HashedName name_of(const Ask& ask) const;
   void take_limits(Item& item) const;
+  bool take_tenants_limit(Item& item) const;
+  void change_limits(Item& item, std::int64_t percent) const;
   void follow(Item& item);
 
   const Engine& engine_;

@@ -55,6 +55,7 @@ void add_routes(TestDoor& door, const TestDoor::Options& options) {
   add_block_page(core, {});
   add_busiest_page(core, door.view, &door.fleet_keys);
   add_rule_pages(core, door.desk, options.switches);
+  add_tenant_pages(core, door.tenants);
   add_event_page(core, door.events);
   add_denial_page(core, door.traffic);
   add_openapi_page(core);

@@ -20,6 +20,7 @@
 #include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
 #include "rulebook/rule_desk.h"
+#include "rulebook/tenants/tenant_desk.h"
 #include "rules/rule_set.h"
 #include "server/http/console/console_routes.h"
 #include "server/http/http_door.h"
@@ -103,6 +104,27 @@ class FakeDesk final : public RuleDesk {
   std::optional<RuleHold> holds;
 };
 
+// Has one tenant, "ann", with a limit of 7, and answers changes as it is told.
+class FakeTenants final : public TenantDesk {
+ public:
+  FakeTenants() {
+    const TenantTable none{HashSecret{}};
+    view_.table = none.edited({.rows = {{.key = none.hash("ann"), .limit = 7}}}).table;
+    outcome.view = view_;
+  }
+  TenantView view() const override { return view_; }
+  void change(TenantChange change, Done done) override {
+    last = std::move(change);
+    done(outcome);
+  }
+
+  TenantChange last;
+  TenantReply outcome;
+
+ private:
+  TenantView view_{.version = 3};
+};
+
 class TestDoor {
  public:
   struct Options {
@@ -137,6 +159,7 @@ class TestDoor {
   BlockList blocks;
   LoginGuard logins{hasher};
   FakeDesk desk;
+  FakeTenants tenants;
   TrafficEvents events;
   UnusualRules unusual;
   Reloads reloads{kStart};

@@ -109,7 +109,7 @@ void handle_reserve(RespCore& core, RespRequest& request) {
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
     return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
   }
-  const auto length = hold_length(words[4], ask);
+  const auto length = hold_length(words[4], ask, core.engine().tenants.get());
   if (!length) return refuse("ERR hold must be " + length.error());
   AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
   asks->add(ask);

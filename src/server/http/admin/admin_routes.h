@@ -12,6 +12,7 @@
 #include "observe/traffic.h"
 #include "observe/unusual/traffic_events.h"
 #include "rulebook/rule_desk.h"
+#include "rulebook/tenants/tenant_desk.h"
 #include "server/http/node_view.h"
 
 namespace weir {
@@ -40,6 +41,9 @@ void add_event_page(HttpCore& core, const TrafficEvents& events);
 
 // /admin/rules and /admin/history. `switches` may be null.
 void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches);
+
+// /admin/tenants.
+void add_tenant_pages(HttpCore& core, TenantDesk& desk);
 
 // /openapi.json.
 void add_openapi_page(HttpCore& core);

@@ -199,6 +199,7 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   const bool lacks = index < with.missing.size() && !with.missing[index].empty();
   if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.field("tier", ask.tier);
+  write_tenant(json, ask, with.engine);
   json.field("cost", ask.cost);
   json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);

@@ -178,6 +178,8 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RulesOfVersion", get("/admin/history/7")},
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks"), {"told"}},
+           Case{"Tenants", get("/admin/tenants"), {"told", "waiting"}},
+           Case{"Tenant", get("/admin/tenants/ann"), {"plan", "window"}},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
        }) {

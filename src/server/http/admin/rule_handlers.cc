@@ -17,14 +17,13 @@
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
-#include "base/late_reply.h"
-#include "base/name_value.h"
 #include "config/rules/rule_words.h"
 #include "proto/json_writer.h"
 #include "rulebook/rule_desk.h"
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
 #include "server/http/admin/admin_routes.h"
+#include "server/http/admin/late_outcome.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/json_body.h"
@@ -34,72 +33,12 @@
 namespace weir {
 namespace {
 
-// A reply to a request that another thread answers: parked until the outcome has come.
-// It shares its Arrival with the message that brings the outcome to this core: either may be gone
-// first.
-template <typename Outcome>
-class LateOutcome final : public LateReply<ReplySink> {
- public:
-  using Write = std::function<void(const Recipient&, const Outcome&)>;
-
-  struct Arrival {
-    std::optional<Outcome> outcome;
-    LateOutcome* waits = nullptr;
-
-    void take(Outcome that) {
-      outcome = std::move(that);
-      if (waits != nullptr) waits->due();
-    }
-  };
-
-  LateOutcome(const Recipient& to, Write write, std::shared_ptr<Arrival> arrival)
-      : to_(to), write_(std::move(write)), arrival_(std::move(arrival)) {
-    arrival_->waits = this;
-  }
-  ~LateOutcome() override { arrival_->waits = nullptr; }
-
- private:
-  bool try_write(ReplySink& out, Instant now) override {
-    write_(to_.at(out, now), *arrival_->outcome);
-    return true;
-  }
-
-  const Recipient to_;
-  const Write write_;
-  const std::shared_ptr<Arrival> arrival_;
-};
-
-// begin(done) passes the work on; done(outcome) is called once, on any thread. `write` writes the
-// outcome, on the core of the request.
-template <typename Outcome, typename Begin>
-void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
-                  typename LateOutcome<Outcome>::Write write) {
-  const auto arrival = std::make_shared<typename LateOutcome<Outcome>::Arrival>();
-  begin([arrival, post = core.post()](Outcome outcome) {
-    post([arrival, outcome = std::move(outcome)] { arrival->take(outcome); });
-  });
-  if (arrival->outcome) return write(exchange, *arrival->outcome);
-  exchange.line.park(std::make_unique<LateOutcome<Outcome>>(exchange, std::move(write), arrival),
-                     exchange.now);
-}
-
 using enum ChangeOutcome;
 
 constexpr Duration kDryRunMin = std::chrono::seconds(1);
 constexpr Duration kDryRunMax = std::chrono::hours(24);
 
 constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
-
-// The fields of a reply that tells the version of the rules.
-class VersionFields {
- public:
-  explicit VersionFields(std::uint64_t version) : etag_("\"" + std::to_string(version) + "\"") {}
-  operator std::span<const NameValue>() const { return fields_; }
-
- private:
-  std::string etag_;
-  std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
-};
 
 std::string_view raw_or_null(std::string_view json) { return json.empty() ? "null" : json; }
 
@@ -177,14 +116,6 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
   core.write_problem(exchange, unknown_rule(id, core.rules()), VersionFields(view->version));
 }
 
-// False if the field is there and no version of ours.
-bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
-  if (field.empty() || field == "*") return true;
-  if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
-  version = read_decimal<std::uint64_t>(field.substr(1, field.size() - 2));
-  return version.has_value();
-}
-
 // What the request wants to change, or why that cannot be known.
 std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
   if (!read_if_match(exchange.field("if-match"), change.if_version)) {
@@ -232,19 +163,6 @@ void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& r
   if (change.kind == kPut || change.kind == kPatch) json.field("warnings", reply.warnings);
   if (reply.hold) write_hold(json.key("fleet"), *reply.hold);
   json.end_object();
-}
-
-int status_of(ChangeOutcome outcome) {
-  switch (outcome) {
-    case kDone: break;
-    case kAdded: return 201;
-    case kMalformed: return 400;
-    case kUnknown: return 404;
-    case kConflict: return 409;
-    case kOutdated: return 412;
-    case kNotNow: return 503;
-  }
-  return 200;
 }
 
 Problem problem_of(const HttpCore& core, const RuleChange& change, const RuleReply& reply) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/ask.h"
 #include "engine/asks/error_bar.h"
 #include "engine/engine.h"
 #include "engine/switching/rule_switches.h"
@@ -56,6 +57,9 @@ void write_window(JsonWriter& json, const Quota& quota);
 
 // The object behind "misjudged": how much of what sliding windows decide is, and how surely.
 void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally);
+
+// What the table of tenants has for the key, if the rule looks there.
+void write_tenant(JsonWriter& json, const Ask& ask, const Engine& engine);
 
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

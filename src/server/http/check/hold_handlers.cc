@@ -66,7 +66,7 @@ std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& a
   if (!make_ask(spec, core.rules(), ask, problem)) return problem;
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr)
     return invalid_field("rule", "a rule with max_holds");
-  const auto read = hold_length(hold, ask);
+  const auto read = hold_length(hold, ask, core.engine().tenants.get());
   if (!read) return invalid_field("hold", read.error());
   length = *read;
   return std::nullopt;

@@ -371,6 +371,89 @@ function fields.limits(...)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
+-- The table of tenants (TenantsField says what the keys hold).
+--
+-- Says   the place up to which it has read, the head that it knows, and then perhaps a step: which
+--        one, the head that it replaces, the new head with what is behind it, this node's name,
+--        how many buckets were put aside, and the buckets, each with its bytes
+-- Hears  the head that there is now; if it is another one than the node knows: what is behind it;
+--        1 if the step was done; 1 if no bucket follows these; and of each bucket that has changed
+--        since that place, as many as fit, its place, number and bytes. In place of all that:
+--        what is wrong.
+local TENANT_BUCKETS = 65536
+local function put_buckets(rows, index, number, from, last)
+  for i = from, last, 2 do
+    redis.call('HSET', rows, ARGV[i], ARGV[i + 1])
+    redis.call('ZADD', index, string.format('%.0f', number * TENANT_BUCKETS + ARGV[i]), ARGV[i])
+  end
+end
+local function step_of_tenants(key, step, first, last)
+  local new, node = ARGV[first], ARGV[first + 1]
+  local number = tonumber(string.match(new, '^%d+'))
+  local aside = key .. ':aside'
+  if step == 'aside' or step == 'switch' then
+    if ARGV[first + 2] == '0' then
+      if (redis.call('GET', aside) or node) ~= node then return false end
+      redis.call('DEL', aside .. ':rows', aside .. ':index')
+    elseif redis.call('GET', aside) ~= node then
+      return false
+    end
+    put_buckets(aside .. ':rows', aside .. ':index', number, first + 3, last)
+    if redis.call('HLEN', aside .. ':rows') < tonumber(ARGV[first + 2]) then return false end
+    redis.call('SET', aside, node, 'EX', 10)
+    for _, part in ipairs({':rows', ':index'}) do redis.call('EXPIRE', aside .. part, 60) end
+    if step == 'aside' then return true end
+    for _, part in ipairs({':rows', ':index'}) do
+      redis.call('DEL', key .. part)
+      if redis.call('EXISTS', aside .. part) == 1 then
+        redis.call('RENAME', aside .. part, key .. part)
+      end
+    end
+    redis.call('DEL', aside)
+  else
+    put_buckets(key .. ':rows', key .. ':index', number, first + 3, last)
+  end
+  redis.call('SET', key, new)
+  -- It outlives a fleet that stands still for long.
+  for _, part in ipairs({'', ':rows', ':index'}) do
+    redis.call('EXPIRE', key .. part, 2 * 366 * 86400)
+  end
+  return true
+end
+local function tenants(key, first, last)
+  local all = redis.call('GET', key) or ''
+  local head = string.match(all, '^(%d+ %d+) ') or ''
+  if #all > 300 or #all > 0 and head == '' then return 'it holds something else' end
+  local done = false
+  if last > first + 1 and (ARGV[first + 3] == head or ARGV[first + 2] == 'aside') then
+    done = step_of_tenants(key, ARGV[first + 2], first + 4, last)
+    all = redis.call('GET', key) or ''
+    head = string.match(all, '^(%d+ %d+) ') or ''
+  end
+  local told = {head, '', done and 1 or 0, 1}
+  if head == ARGV[first + 1] then return told end
+  told[2] = string.sub(all, #head + 2)
+  local found = redis.call('ZRANGEBYSCORE', key .. ':index', '(' .. ARGV[first], '+inf',
+                           'WITHSCORES', 'LIMIT', 0, 512)
+  local size = 0
+  for i = 1, #found, 2 do
+    local bytes = redis.call('HGET', key .. ':rows', found[i]) or ''
+    if #bytes > 16384 then return 'a bucket of it is too long' end
+    size = size + #bytes
+    if size > 262144 or i == 1023 then told[4] = 0 end
+    if size > 262144 then break end
+    told[#told + 1] = string.format('%.0f', found[i + 1])
+    told[#told + 1] = string.sub(found[i], 1, 16)
+    told[#told + 1] = bytes
+  end
+  return told
+end
+function fields.tenants(...)
+  local is_told, told = pcall(tenants, ...)
+  if is_told then return told end
+  return type(told) == 'table' and told.err or tostring(told)
+end
+
 local heard, at = {}, 1
 for _, key in ipairs(KEYS) do
   local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])

@@ -54,6 +54,18 @@ SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
   return {.number = *number, .digest = *digest, .bytes = std::string(bytes)};
 }
 
+// Empty: of none.
+std::string head_text(const SharedTenants::Head& head) {
+  return head.number == 0 ? "" : std::to_string(head.number) + ' ' + std::to_string(head.digest);
+}
+
+SharedTenants::Head tenants_head_in(std::string_view head) {
+  const auto number = read_decimal<std::uint64_t>(take_until(head, ' '));
+  const auto digest = read_decimal<std::uint64_t>(head);
+  if (!number || !digest || *number > SharedTenants::kNumberMax) return {};
+  return {.number = *number, .digest = *digest};
+}
+
 }  // namespace
 
 std::optional<std::int64_t> clock_us(const resp::Reply& told) {
@@ -221,6 +233,59 @@ std::string RulesField::hear(const resp::Reply& told, Instant now) {
   });
   if (!nodes.empty()) nodes_heard_ = nodes.size();
   if (told.size() >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
+  return {};
+}
+
+// ---- tenants ----
+
+void TenantsField::say(std::vector<std::string>& words, Instant now) {
+  SharedTenants::Said said = tenants_.say();
+  due_ = now + kEvery;
+  words.push_back(std::to_string(said.place));
+  words.push_back(head_text(said.known));
+  if (!said.step) return;
+  const SharedTenants::Step& step = *said.step;
+  using enum SharedTenants::Step::Kind;
+  words.emplace_back(step.kind == kChange ? "change" : step.kind == kSwitch ? "switch" : "aside");
+  words.push_back(head_text(step.from));
+  words.push_back(head_text(step.to.head) + ' ' + bytes_of(step.to.table->secret()));
+  words.push_back(node_);
+  words.push_back(std::to_string(step.aside));
+  for (const std::uint16_t bucket : step.buckets) {
+    words.push_back(std::to_string(bucket));
+    words.push_back(step.to.table->bucket_bytes(bucket));
+  }
+}
+
+// The head, what is behind it, whether the step is done and the buckets are all; and the buckets.
+std::string TenantsField::hear(const resp::Reply& told, Instant now) {
+  if (!told.text().empty()) {
+    if (!std::exchange(has_warned_, true)) {
+      listener_.fleet_warned(key_ +
+                             " cannot hold the table of tenants: " + std::string(told.text()));
+    }
+    return {};
+  }
+  if (told.size() < 4) return {};
+  SharedTenants::Heard heard{.head = tenants_head_in(told[0].text()),
+                             .has_done = told[2].integer() == 1,
+                             .is_all = told[3].integer() == 1};
+  const std::string_view secret = told[1].text();
+  if (secret.size() == sizeof(HashSecret::bytes)) {
+    std::memcpy(heard.secret.emplace().bytes.data(), secret.data(), secret.size());
+  }
+  std::size_t at = 0;
+  std::optional<std::uint16_t> bucket;
+  for (const resp::Reply text : told) {
+    if (at++ < 4) continue;
+    switch (at % 3) {
+      case 2: heard.place = read_decimal<std::uint64_t>(text.text()).value_or(0); break;
+      case 0: bucket = read_decimal<std::uint16_t>(text.text()); break;
+      default:
+        if (bucket) heard.buckets.emplace_back(*bucket, text.text());
+    }
+  }
+  tenants_.hear(std::move(heard), now);
   return {};
 }
 

@@ -19,6 +19,7 @@
 
 #include "engine/block_list.h"
 #include "engine/shared_rules.h"
+#include "engine/tenants/shared_tenants.h"
 #include "proto/resp/reply.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "weir/key.h"
@@ -191,6 +192,35 @@ class RulesField final : public BeatField {
   Instant due_{};
   Instant nodes_due_{};
   std::size_t nodes_heard_ = 0;
+  bool has_warned_ = false;
+};
+
+// The table of tenants (engine/tenants/shared_tenants.h).
+//
+//   tenants        ->  "NUMBER DIGEST SECRET", the head
+//   tenants:rows   ->  by the number of a bucket: its rows
+//   tenants:index  ->  the same numbers, by the number of the head that changed the bucket last
+//   tenants:aside  ->  the same two, of a table that comes in parts, and who puts it there
+class TenantsField final : public BeatField {
+ public:
+  static constexpr Duration kEvery = std::chrono::milliseconds(200);
+
+  // As RulesField.
+  TenantsField(std::string key, std::string node, SharedTenants& tenants, FleetListener& listener)
+      : key_(std::move(key)), node_(std::move(node)), tenants_(tenants), listener_(listener) {}
+
+  std::string_view name() const override { return "tenants"; }
+  std::optional<Instant> due() const override { return has_more() ? Instant{} : due_; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+  bool has_more() const override { return tenants_.has_more(); }
+
+ private:
+  const std::string key_;
+  const std::string node_;
+  SharedTenants& tenants_;
+  FleetListener& listener_;
+  Instant due_{};
   bool has_warned_ = false;
 };
 

@@ -35,6 +35,9 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
   if (SharedRules* const rules = world.topics.rules) {
     fields_.push_back(&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener));
   }
+  if (SharedTenants* const tenants = world.topics.tenants) {
+    fields_.push_back(&tenants_.emplace(tag_ + "tenants", options.node, *tenants, world.listener));
+  }
   if (world.topics.about) {
     fields_.push_back(&about_.emplace(options.node, world.topics.about, world.state));
   }

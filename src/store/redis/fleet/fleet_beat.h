@@ -47,6 +47,7 @@ struct FleetTopics {
   RuleSwitches& switches;
   FleetKeys& keys;                     // the others' busiest
   SharedRules* rules = nullptr;        // null: this node takes none of others
+  SharedTenants* tenants = nullptr;    // null: the same
   std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
   LimitNotices* notices = nullptr;     // null: this node tells of no keys near their limits
 };
@@ -116,6 +117,7 @@ class FleetBeat final : ScriptCall {
   SwitchesField switches_;
   BusiestField busiest_;
   std::optional<RulesField> rules_;
+  std::optional<TenantsField> tenants_;
   std::optional<AboutField> about_;
   std::optional<LimitsField> limits_;
   std::vector<BeatField*> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_, &busiest_};

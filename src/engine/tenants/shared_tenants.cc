@@ -1,0 +1,178 @@
+#include "engine/tenants/shared_tenants.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+
+// Redis has a head that this node is to have.
+bool SharedTenants::is_behind() const {
+  if (there_.number == 0 || there_ == known_.head || there_ == unreadable_) return false;
+  return there_.number >= known_.head.number || (is_kept_ && is_strange_);
+}
+
+bool SharedTenants::is_lost() const {
+  return has_heard_ && there_.number < known_.head.number && !is_behind();
+}
+
+// What Redis is to have; null: nothing.
+const SharedTenants::Version* SharedTenants::wanted() const {
+  return pending_ ? &*pending_ : is_lost() ? &known_ : nullptr;
+}
+
+SharedTenants::Outcome SharedTenants::offer(Version version, std::vector<std::uint16_t> changed,
+                                            Duration patience) {
+  std::unique_lock lock(mutex_);
+  if (is_behind()) return Outcome::kOutdated;
+  pending_ = std::move(version);
+  changes_ = std::move(changed);
+  offered_to_ = there_;
+  load_.reset();
+  for (std::uint64_t before = progress_;; before = progress_) {
+    if (changed_.wait_for(lock, patience, [this] { return !pending_; })) return outcome_;
+    if (progress_ == before) break;
+  }
+  known_ = *std::exchange(pending_, std::nullopt);
+  load_.reset();
+  return Outcome::kAway;
+}
+
+std::optional<SharedTenants::News> SharedTenants::news() {
+  const std::scoped_lock lock(mutex_);
+  if (!is_read_) return std::nullopt;
+  return std::move(*reading_);  // but for what take() looks at
+}
+
+void SharedTenants::take(const Head& head, TenantTablePtr table) {
+  const std::scoped_lock lock(mutex_);
+  const bool was_whole = reading_ && reading_->is_whole;
+  reads_whole_ = table == nullptr;
+  if (table != nullptr) {
+    known_ = {.head = head, .table = std::move(table)};
+    is_kept_ = is_strange_ = false;
+  } else if (was_whole) {
+    unreadable_ = head;
+  }
+  start_over();
+}
+
+void SharedTenants::begin(Version kept) {
+  const std::scoped_lock lock(mutex_);
+  known_ = std::move(kept);
+  is_kept_ = true;
+}
+
+SharedTenants::Head SharedTenants::known() const {
+  const std::scoped_lock lock(mutex_);
+  return known_.head;
+}
+
+bool SharedTenants::is_told() const {
+  const std::scoped_lock lock(mutex_);
+  return there_ == known_.head;
+}
+
+bool SharedTenants::has_more() const {
+  const std::scoped_lock lock(mutex_);
+  return (is_behind() && !is_read_) || (load_ && !is_refused_);
+}
+
+void SharedTenants::start_over() {
+  reading_.reset();
+  is_read_ = false;
+  bytes_ = 0;
+}
+
+// The same as what is known, and told to Redis in steps of which each can be said again.
+SharedTenants::Said SharedTenants::say() {
+  const std::scoped_lock lock(mutex_);
+  said_.reset();
+  is_refused_ = false;
+  if (is_read_) return {.known = there_};  // the keeper has enough to do
+  if (!reading_ || reading_->buckets.empty()) {
+    const bool is_whole = reads_whole_ || is_strange_ || known_.head.number == 0;
+    place_ = is_whole ? 0 : known_.head.number * TenantTable::kBuckets + TenantTable::kBuckets - 1;
+    reading_ = News{.is_whole = is_whole};
+  }
+  Said said{.place = place_, .known = known_.head};
+  const Version* const version = has_heard_ && !is_behind() ? wanted() : nullptr;
+  if (version == nullptr) return said;
+  Step step{.from = there_, .to = *version};
+  if (pending_ && there_ == known_.head && changes_.size() <= kChangeMax) {
+    step.buckets = changes_;
+  } else {
+    if (!load_) {
+      load_ = Load{.buckets = {}, .next = 0};
+      for (std::size_t i = 0; i < TenantTable::kBuckets; ++i) {
+        const auto bucket = static_cast<std::uint16_t>(i);
+        if (!version->table->is_empty(bucket)) load_->buckets.push_back(bucket);
+      }
+    }
+    const auto rest = std::span(load_->buckets).subspan(load_->next);
+    const auto page = rest.first(std::min(rest.size(), kPage));
+    step.kind = page.empty() ? Step::Kind::kSwitch : Step::Kind::kPutAside;
+    step.buckets.assign(page.begin(), page.end());
+    step.aside = load_->next;
+  }
+  said_ = step;
+  said.step = std::move(step);
+  return said;
+}
+
+// Redis has taken what is pending, or has another head than the one that it was to replace.
+void SharedTenants::settle_offer() {
+  if (!pending_ || (there_ == offered_to_ && !is_behind())) return;
+  const bool is_taken = there_ == pending_->head;
+  outcome_ = is_taken ? Outcome::kTaken : Outcome::kOutdated;
+  if (is_taken) known_ = std::move(*pending_);
+  if (is_taken) is_kept_ = false;
+  pending_.reset();
+  load_.reset();
+  changed_.notify_all();
+}
+
+void SharedTenants::hear(Heard heard, Instant now) {
+  bool has_news = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (there_ != heard.head) {
+      there_ = heard.head;
+      if (!pending_ || there_ != pending_->head) load_.reset();
+    }
+    if (heard.secret && known_.table != nullptr) {
+      is_strange_ = heard.secret->bytes != known_.table->secret().bytes;
+    }
+    // An offer that came before Redis has said anything replaces what it says first.
+    if (!std::exchange(has_heard_, true)) offered_to_ = there_;
+    if (heard.has_done && said_ && load_ && said_->kind == Step::Kind::kPutAside) {
+      load_->next += said_->buckets.size();
+      ++progress_;
+    } else if (said_ && load_ && !heard.has_done) {
+      load_->next = 0;  // another node puts its own aside, or what was there is gone
+      is_refused_ = true;
+    }
+    settle_offer();
+    if (wanted() == nullptr) load_.reset();
+    said_.reset();
+    if (is_behind() && !is_read_ && reading_) read(heard);
+    has_news = is_read_;
+  }
+  if (has_news) on_news_(now);
+}
+
+void SharedTenants::read(Heard& heard) {
+  for (auto& [bucket, bytes] : heard.buckets) {
+    bytes_ += bytes.size();
+    reading_->buckets[bucket] = std::move(bytes);
+  }
+  if (!heard.buckets.empty()) place_ = heard.place;
+  if (bytes_ > kBytesMax || !heard.secret) {
+    if (bytes_ > kBytesMax) unreadable_ = heard.head;
+    return start_over();
+  }
+  reading_->head = heard.head;
+  reading_->secret = *heard.secret;
+  is_read_ = heard.is_all;
+}
+
+}  // namespace weir

@@ -1,0 +1,151 @@
+// SharedTenants: the table of tenants on its way between the nodes of a fleet.
+//
+//   keeper ── offer() ──►  pending  ── beat: compare and set ──►  known ◄── take() ── keeper
+//                                      Redis: head, buckets  ── news() ──►
+//
+// Redis has one head, a number and a digest, and the buckets, each under the number that changed it
+// last. An offer replaces the head that its node knows; Redis takes it whole, or not if it has
+// another head by then. A small one travels in one beat; of a large one Redis puts the buckets
+// aside, and then switches to all of them at once. A node that finds another head reads the
+// buckets that have changed since its own. If the digest of what it has then is not the head's,
+// its table and that in Redis have parted, and it reads them all.
+//
+// A Redis that has lost the table, or gone back to an earlier one, gets it again from the nodes.
+// While Redis is away a change holds on its node alone. When Redis is back it is told there, unless
+// the fleet has another one by then. What a node had kept over a restart counts where Redis has
+// nothing, or an earlier version of the same table: one of the same secret.
+//
+// Thread rule: any thread; one at a time offers and takes, one says and hears.
+// Tested by shared_tenants_test.cc and tests/e2e/tenants_test.py.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tenants/tenant_table.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class SharedTenants {
+ public:
+  // A bucket's place in Redis is its head's number times the buckets, and a double holds it.
+  static constexpr std::uint64_t kNumberMax = 99'999'999'999;
+  // Buckets that a beat reads or puts aside, and that one changes at once.
+  static constexpr std::size_t kPage = 512;
+  static constexpr std::size_t kChangeMax = 1024;
+  static constexpr std::size_t kBytesMax = std::size_t{192} << 20;  // that a node reads
+
+  struct Head {
+    std::uint64_t number = 0;  // 0: there is none
+    std::uint64_t digest = 0;
+    friend bool operator==(const Head&, const Head&) = default;
+  };
+  struct Version {
+    Head head;
+    TenantTablePtr table;
+  };
+
+  // `on_news` runs on the thread that hears, without the lock, for as long as there is some.
+  explicit SharedTenants(std::function<void(Instant now)> on_news) : on_news_(std::move(on_news)) {}
+
+  // ---- for who keeps the table
+
+  // Waits until Redis has taken it. kOutdated: Redis has another one. kAway: for so long nothing
+  // went on; it holds here alone. REQUIRES: the number after known(), and the buckets that differ
+  enum class Outcome : std::uint8_t { kTaken, kOutdated, kAway };
+  Outcome offer(Version version, std::vector<std::uint16_t> changed, Duration patience);
+
+  // What Redis has, to be put in the place of the table or, if it is whole, of an empty one.
+  struct News {
+    Head head;
+    HashSecret secret;
+    bool is_whole = false;
+    std::map<std::uint16_t, std::string> buckets;
+  };
+  std::optional<News> news();
+  // The table that the news make is in force here; null: they made another one than the head says.
+  void take(const Head& head, TenantTablePtr table);
+  // The table that this node has kept.
+  void begin(Version kept);
+  Head known() const;
+  // Redis has what is in force here.
+  bool is_told() const;
+
+  // ---- for the beat
+
+  struct Step {
+    enum class Kind : std::uint8_t { kChange, kPutAside, kSwitch } kind = Kind::kChange;
+    Head from;  // that it replaces
+    Version to;
+    std::vector<std::uint16_t> buckets{};  // of the switch: none
+    std::size_t aside = 0;                 // that Redis has put aside before
+  };
+  struct Said {
+    std::uint64_t place = 0;  // up to which it has read
+    Head known;               // it wants nothing if this is the head
+    std::optional<Step> step{};
+  };
+  Said say();
+
+  struct Heard {
+    Head head;
+    std::optional<HashSecret> secret{};  // if the head is not the one that was known
+    bool has_done = false;               // what was said
+    bool is_all = true;                  // no more buckets follow
+    std::uint64_t place = 0;             // of the last bucket
+    std::vector<std::pair<std::uint16_t, std::string>> buckets{};
+  };
+  void hear(Heard heard, Instant now);
+  // The next beat is to follow at once.
+  bool has_more() const;
+
+ private:
+  // Of a table that is put aside in Redis.
+  struct Load {
+    std::vector<std::uint16_t> buckets{};
+    std::size_t next = 0;
+  };
+
+  bool is_behind() const;
+  bool is_lost() const;
+  const Version* wanted() const;
+  void settle_offer();
+  void read(Heard& heard);
+  void start_over();
+
+  const std::function<void(Instant now)> on_news_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  Version known_;
+  bool is_kept_ = false;     // known_ comes from before a restart
+  Head there_;               // in Redis, as it said last
+  bool is_strange_ = false;  // the table there has another secret than known_
+  bool has_heard_ = false;
+  std::optional<Version> pending_;
+  std::vector<std::uint16_t> changes_;  // of it
+  Head offered_to_;                     // the head that it replaces
+  Outcome outcome_ = Outcome::kAway;
+  std::uint64_t progress_ = 0;
+  std::optional<Load> load_;
+  bool is_refused_ = false;  // its last step
+  std::optional<Step> said_;
+  std::optional<News> reading_;
+  std::uint64_t place_ = 0;
+  std::size_t bytes_ = 0;
+  bool is_read_ = false;      // reading_ is all of it, and not taken yet
+  bool reads_whole_ = false;  // the next time
+  Head unreadable_;           // which this node could not make
+};
+
+}  // namespace weir

@@ -1,0 +1,185 @@
+#include "engine/tenants/tenant_table.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/packed.h"
+
+namespace weir {
+namespace {
+
+std::uint16_t bucket_of(const KeyHash& key) { return static_cast<std::uint16_t>(key.high >> 48); }
+
+// Calls take(row) with each row that there is after the edits, and change(edit) with each edit that
+// changes something.
+template <typename Take, typename Change>
+void merge(std::span<const TenantTable::Row> rows, std::span<const TenantTable::Row> edits,
+           Take take, Change change) {
+  auto row = rows.begin();
+  for (const TenantTable::Row& edit : edits) {
+    for (; row != rows.end() && row->key < edit.key; ++row) take(*row);
+    const bool was_there = row != rows.end() && row->key == edit.key;
+    const bool is_gone = edit.limit == TenantTable::kGone;
+    if (was_there ? *row != edit : !is_gone) change(edit);
+    if (!is_gone) take(edit);
+    if (was_there) ++row;
+  }
+  for (; row != rows.end(); ++row) take(*row);
+}
+
+}  // namespace
+
+// A bucket keeps its burst's share of the limit.
+Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept {
+  const bool has_burst = own.algorithm() == Algorithm::kTokenBucket && own.limit() > 0;
+  const double share =
+      has_burst ? static_cast<double>(own.capacity()) / static_cast<double>(own.limit()) : 0;
+  QuotaSpec spec{.algorithm = own.algorithm(),
+                 .limit = terms.limit,
+                 .window = terms.window == Duration{0} ? own.window() : terms.window};
+  if (own.is_by_calendar() && spec.window != own.window()) {
+    spec.algorithm = Algorithm::kFixedWindow;
+  }
+  const double burst = static_cast<double>(terms.limit) * share;
+  if (has_burst) {
+    spec.burst = static_cast<std::int64_t>(std::min(burst, static_cast<double>(kLimitMax)));
+  }
+  auto made = Quota::make(spec);
+  spec.burst = 0;  // it would take too long to fill
+  if (!made) made = Quota::make(spec);
+  if (!made) return own;
+  made->share_calendar(own);
+  return *made;
+}
+
+std::optional<TenantTerms> TenantTable::find(const KeyHash& key) const {
+  const auto rows = bucket(bucket_of(key));
+  // Hashes are spread evenly, so that one says about where it is.
+  auto at =
+      rows.begin() + static_cast<std::ptrdiff_t>((key.high >> 32 & 0xffff) * rows.size() >> 16);
+  while (at != rows.begin() && !(std::prev(at)->key < key)) --at;
+  while (at != rows.end() && at->key < key) ++at;
+  if (at == rows.end() || at->key != key) return std::nullopt;
+  if (!at->has_plan()) return TenantTerms{.limit = at->limit, .window = Duration(at->window_us)};
+  return TenantTerms{.plan = plans_[static_cast<std::size_t>(at->window_us)]};
+}
+
+// Their numbers here.
+std::vector<std::int64_t> TenantTable::adopt(const std::vector<std::string>& plans) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& plan : plans) {
+    const auto found = std::ranges::find(plans_, plan);
+    numbers.push_back(found - plans_.begin());
+    if (found == plans_.end()) plans_.push_back(plan);
+  }
+  return numbers;
+}
+
+TenantTable::Edited TenantTable::edited(Edits edits) const {
+  const auto next = std::make_shared<TenantTable>(secret_);
+  next->plans_ = plans_;
+  const auto numbers = next->adopt(edits.plans);
+  if (next->plans_.size() > kPlansMax) return {};
+  const std::vector<Row>& changes = edits.rows;
+  for (Row& row : edits.rows) {
+    if (row.has_plan()) row.window_us = numbers[static_cast<std::size_t>(row.window_us)];
+  }
+  Edited edited;
+  std::size_t size = 0;
+  const auto note = [&edited](const Row& row) {
+    const std::uint16_t bucket = bucket_of(row.key);
+    if (edited.changed.empty() || edited.changed.back() != bucket) edited.changed.push_back(bucket);
+  };
+  merge(
+      rows_, changes, [&size](const Row&) { ++size; }, note);
+  if (size > kRowsMax) return {};
+  next->rows_.reserve(size);
+  next->starts_.assign(kBuckets + 1, 0);
+  const auto take = [&next](const Row& row) {
+    next->rows_.push_back(row);
+    ++next->starts_[bucket_of(row.key) + std::size_t{1}];
+  };
+  merge(rows_, changes, take, [](const Row&) {});
+  if (*std::ranges::max_element(next->starts_) > kBucketRowsMax) return {};
+  for (std::size_t i = 0; i < kBuckets; ++i) next->starts_[i + 1] += next->starts_[i];
+  next->digest_ = digest_;
+  for (const std::uint16_t bucket : edited.changed) {
+    next->digest_ += next->digest_of(bucket) - digest_of(bucket);
+  }
+  edited.table = next;
+  return edited;
+}
+
+std::uint64_t TenantTable::digest_of(std::uint16_t number) const {
+  if (bucket(number).empty()) return 0;
+  const std::string bytes = bucket_bytes(number);
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), number);
+}
+
+std::string TenantTable::bucket_bytes(std::uint16_t number) const {
+  PackedWriter out;
+  for (const Row& row : bucket(number)) {
+    out.hash(row.key.high).hash(row.key.low).number(row.has_plan() ? 0 : 1);
+    if (row.has_plan()) {
+      out.text(plans_[static_cast<std::size_t>(row.window_us)]);
+    } else {
+      out.number(static_cast<std::uint64_t>(row.limit));
+      out.number(static_cast<std::uint64_t>(row.window_us));
+    }
+  }
+  return out.take();
+}
+
+bool TenantTable::read_bucket(std::uint16_t number, std::string_view bytes, Edits& edits) const {
+  std::vector<Row> rows;
+  for (PackedReader in(bytes); in.has_more() || !in.is_right();) {
+    Row row;
+    row.key.high = in.hash();
+    row.key.low = in.hash();
+    if (in.number(1) == 0) {
+      const std::string_view plan = in.text(kPlanMax);
+      const auto found = std::ranges::find(edits.plans, plan);
+      row.window_us = found - edits.plans.begin();
+      if (found == edits.plans.end()) edits.plans.emplace_back(plan);
+      in.require(!plan.empty());
+    } else {
+      row.limit = static_cast<std::int64_t>(in.number(kLimitMax));
+      row.window_us = static_cast<std::int64_t>(in.number(kWindowMax.count()));
+      in.require(row.window_us == 0 || Duration(row.window_us) >= kWindowMin);
+    }
+    in.require(bucket_of(row.key) == number && (rows.empty() || rows.back().key < row.key));
+    if (!in.is_right() || rows.size() == kBucketRowsMax || edits.plans.size() > kPlansMax) {
+      return false;
+    }
+    rows.push_back(row);
+  }
+  const auto is_there = [&rows](const Row& row) {
+    return std::ranges::binary_search(rows, row.key, std::less(), &Row::key);
+  };
+  const std::size_t first = edits.rows.size();
+  edits.rows.insert(edits.rows.end(), rows.begin(), rows.end());
+  for (Row row : bucket(number)) {
+    if (is_there(row)) continue;
+    row.limit = kGone;
+    edits.rows.push_back(row);
+  }
+  std::ranges::sort(std::span(edits.rows).subspan(first), std::less(), &Row::key);
+  return true;
+}
+
+std::vector<TenantTable::Row> TenantTable::all_gone() const {
+  std::vector<Row> rows = rows_;
+  for (Row& row : rows) row.limit = kGone;
+  return rows;
+}
+
+std::size_t TenantTable::bytes() const {
+  std::size_t bytes = sizeof(*this) + rows_.capacity() * sizeof(Row);
+  for (const std::string& plan : plans_) bytes += sizeof(plan) + plan.capacity();
+  return bytes + starts_.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace weir

@@ -1,0 +1,124 @@
+// TenantTable: what single keys have instead of their rules' limits: a plan, which is a tier of the
+// rule, or a limit of their own. A million rows at most, as one immutable value.
+//
+//   key  ── hash under the table's secret, 128 bits ──►  bucket, by the first 16  ──►  row
+//
+// A row is 32 bytes, and its key's text is nowhere. Another key meets one of a million rows with
+// the probability 2^-108; nobody aims at one who does not know the secret. The secret is the
+// table's own, so that the rows outlive every Redis and every process.
+//
+// Nodes tell each other the rows of a bucket as bytes. The digest adds up those of all buckets, so
+// that two nodes know in eight bytes whether they have the same rows.
+//
+// Thread rule: immutable; share it. Cost of a look-up: a hash and about two lines of cache.
+// Tested by tenant_table_test.cc and fuzz/tenant_rows_fuzz.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/key.h"
+#include "weir/quota.h"
+
+namespace weir {
+
+class TenantTable;
+using TenantTablePtr = std::shared_ptr<const TenantTable>;
+
+// What a row says.
+struct TenantTerms {
+  std::string_view plan{};  // empty: the limit
+  std::int64_t limit = 0;
+  Duration window{0};  // zero: that of the rule
+
+  friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
+};
+
+// The limit in place of the rule's own, by the same algorithm.
+Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept;
+
+class TenantTable {
+ public:
+  static constexpr std::size_t kRowsMax = 1'048'576;
+  static constexpr std::size_t kBuckets = 65'536;
+  // Of one bucket: 16 on average, and 48 with a probability of 10^-10.
+  static constexpr std::size_t kBucketRowsMax = 128;
+  static constexpr std::size_t kPlansMax = 1024;
+  static constexpr std::size_t kPlanMax = 64;  // bytes of its name
+  static constexpr std::size_t kKeyMax = 4096;
+  static constexpr std::size_t kBucketBytesMax = kBucketRowsMax * (2 + 16 + kPlanMax);
+
+  struct Row {
+    KeyHash key;
+    std::int64_t limit = kPlan;
+    std::int64_t window_us = 0;  // of a plan: its number
+
+    bool has_plan() const { return limit == kPlan; }
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  static constexpr std::int64_t kPlan = -1;
+  static constexpr std::int64_t kGone = -2;
+
+  // Rows to be put and, with the limit kGone, to be removed. Plans are numbered as in `plans`.
+  struct Edits {
+    std::vector<Row> rows{};  // by their keys, each once
+    std::vector<std::string> plans{};
+  };
+
+  explicit TenantTable(const HashSecret& secret) : secret_(secret), hasher_(secret) {}
+
+  std::optional<TenantTerms> find(std::string_view key) const { return find(hash(key)); }
+  std::optional<TenantTerms> find(const KeyHash& key) const;
+  KeyHash hash(std::string_view key) const {
+    return hasher_.hash_names({.rule = {}, .bucket = {}, .key = key}).key;
+  }
+
+  // The table with these changes, and the buckets that differ. Null: it would be too large.
+  struct Edited {
+    TenantTablePtr table{};
+    std::vector<std::uint16_t> changed{};
+  };
+  Edited edited(Edits edits) const;
+
+  // The edits that make a bucket what the bytes say; false if no table has written them.
+  bool read_bucket(std::uint16_t bucket, std::string_view bytes, Edits& edits) const;
+  std::string bucket_bytes(std::uint16_t bucket) const;
+  // Edits that remove every row.
+  std::vector<Row> all_gone() const;
+
+  std::size_t size() const { return rows_.size(); }
+  bool is_empty(std::uint16_t number) const { return bucket(number).empty(); }
+  std::uint64_t digest() const { return digest_; }
+  const HashSecret& secret() const { return secret_; }
+  const std::vector<std::string>& plans() const { return plans_; }
+  std::size_t bytes() const;
+
+ private:
+  std::span<const Row> bucket(std::size_t number) const {
+    if (starts_.empty()) return {};
+    return std::span(rows_).subspan(starts_[number], starts_[number + 1] - starts_[number]);
+  }
+  std::vector<std::int64_t> adopt(const std::vector<std::string>& plans);
+  std::uint64_t digest_of(std::uint16_t bucket) const;
+
+  HashSecret secret_;
+  KeyHasher hasher_;
+  std::vector<std::string> plans_;
+  std::vector<std::uint32_t> starts_;  // of each bucket, and the end; empty: there are no rows
+  std::vector<Row> rows_;              // by their keys
+  std::uint64_t digest_ = 0;
+};
+
+// In the order of the table.
+inline bool operator<(const KeyHash& one, const KeyHash& other) {
+  return one.high != other.high ? one.high < other.high : one.low < other.low;
+}
+
+}  // namespace weir

@@ -1,0 +1,220 @@
+#include "rulebook/tenants/tenant_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "base/decimal.h"
+#include "base/duration_text.h"
+#include "base/nearest_name.h"
+#include "proto/repeated_name.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::string_view, 4> kNames = {"key", "plan", "limit", "window"};
+constexpr std::uint64_t kLinesMax = UINT32_MAX;
+
+std::string quoted(std::string_view text) { return "'" + std::string(shown_name(text)) + "'"; }
+
+// RFC 4180, of one line. Nothing: its quotes are wrong.
+std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
+  std::vector<std::string> fields(1);
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == ',') {
+      fields.emplace_back();
+    } else if (line[at] != '"') {
+      fields.back() += line[at];
+    } else {
+      if (!fields.back().empty()) return std::nullopt;
+      for (++at;; ++at) {
+        if (at >= line.size()) return std::nullopt;
+        if (line[at] != '"') {
+          fields.back() += line[at];
+        } else if (line.substr(at + 1).starts_with('"')) {
+          fields.back() += line[++at];
+        } else {
+          break;
+        }
+      }
+      if (at + 1 < line.size() && line[at + 1] != ',') return std::nullopt;
+    }
+  }
+  return fields;
+}
+
+}  // namespace
+
+// As they were written; empty: left out.
+struct TenantReader::Fields {
+  std::string_view key;
+  std::string_view plan;
+  std::string_view limit;
+  std::string_view window;
+};
+
+TenantReader::TenantReader(TenantTablePtr table, std::vector<std::string> plans)
+    : table_(std::move(table)), plans_(std::move(plans)) {}
+
+void TenantReader::refuse(std::uint64_t line, const std::string& why) {
+  if (wrong_++ >= kMistakesShown) return;
+  mistakes_ += (line == 0 ? "" : "line " + std::to_string(line) + ": ") + why + "\n";
+}
+
+std::string TenantReader::mistakes() const {
+  if (wrong_ <= kMistakesShown) return mistakes_;
+  return mistakes_ + "and " + std::to_string(wrong_ - kMistakesShown) + " more\n";
+}
+
+void TenantReader::read(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (++line_ > kLinesMax) return refuse(line_, "too many lines");
+    read_line(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+  }
+}
+
+void TenantReader::read_line(std::string_view line) {
+  if (line_ == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  if (line.find_first_not_of(" \t") == line.npos || form_ == Form::kNone) return;
+  if (form_ == Form::kUnknown) form_ = line.starts_with('{') ? Form::kJson : Form::kCsv;
+  if (line.find('\0') != line.npos) return refuse(line_, "it holds a NUL");
+  form_ == Form::kJson ? read_json(line, {}) : read_csv(line);
+}
+
+void TenantReader::read_csv(std::string_view line) {
+  const auto fields = csv_fields(line);
+  if (!fields) return refuse(line_, "its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"");
+  if (columns_.empty()) return read_columns(*fields);
+  if (fields->size() != columns_.size()) {
+    return refuse(line_, "it has " + std::to_string(fields->size()) +
+                             " fields; the first line has " + std::to_string(columns_.size()));
+  }
+  Fields row;
+  for (std::size_t i = 0; i < fields->size(); ++i) {
+    const std::string& name = columns_[i];
+    (name == "key"     ? row.key
+     : name == "plan"  ? row.plan
+     : name == "limit" ? row.limit
+                       : row.window) = (*fields)[i];
+  }
+  add(row);
+}
+
+void TenantReader::read_columns(const std::vector<std::string>& names) {
+  columns_ = names;
+  for (const std::string& name : names) {
+    if (std::ranges::find(kNames, name) == kNames.end()) {
+      refuse(line_, "unknown column " + quoted(name) + "; " + name_hint(shown_name(name), kNames));
+    } else if (std::ranges::count(names, name) > 1) {
+      refuse(line_, "two columns are called " + quoted(name));
+    }
+  }
+  if (std::ranges::count(names, "key") == 0) refuse(line_, "no column is called 'key'");
+  if (wrong_ > 0) form_ = Form::kNone;  // nobody can tell what the rows are
+}
+
+void TenantReader::read_one(std::string_view key, std::string_view json) {
+  rows_.clear();
+  if (json.find('\0') != json.npos) return refuse(0, "it holds a NUL");
+  read_json(json, key);
+}
+
+// `key`: of an object that has none; empty: it has one.
+void TenantReader::read_json(std::string_view line, std::string_view key) {
+  boost::system::error_code error;
+  const json::value value = json::parse({line.data(), line.size()}, error);
+  if (error || !value.is_object()) return refuse(line_, "expected a JSON object");
+  if (const auto name = repeated_name(line))
+    return refuse(line_, quoted(*name) + " is there twice");
+  std::array<std::string, kNames.size()> texts;
+  texts[0] = key;
+  for (const auto& [name, field] : value.get_object()) {
+    const auto found = std::ranges::find(kNames, std::string_view(name));
+    if (found == kNames.end() || (found == kNames.begin() && !key.empty())) {
+      return refuse(line_, "unknown field " + quoted(name) + "; " +
+                               name_hint(shown_name(name), std::span(kNames).subspan(1)));
+    }
+    const bool is_number = *found == "limit";
+    if (field.is_null()) continue;
+    if (is_number ? !field.is_int64() : !field.is_string()) {
+      return refuse(line_, std::string(*found) + ": expected " +
+                               (is_number ? "a whole number from 0 to 10^12" : "a text"));
+    }
+    auto& text = texts[static_cast<std::size_t>(found - kNames.begin())];
+    text = is_number ? json::serialize(field) : std::string(field.get_string());
+    if (text.find('\0') != text.npos)
+      return refuse(line_, std::string(*found) + ": it holds a NUL");
+  }
+  add({texts[0], texts[1], texts[2], texts[3]});
+}
+
+void TenantReader::add(const Fields& fields) {
+  TenantTable::Row row;
+  std::string wrong = wrong_with(fields, row);
+  if (wrong.empty() && rows_.size() == TenantTable::kRowsMax) {
+    wrong = "more than " + std::to_string(TenantTable::kRowsMax) + " rows";
+  }
+  if (!wrong.empty()) return refuse(line_, wrong);
+  row.key = table_->hash(fields.key);
+  rows_.push_back({row, static_cast<std::uint32_t>(line_)});
+}
+
+std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row) const {
+  if (fields.key.empty() || fields.key.size() > TenantTable::kKeyMax) {
+    return "key: expected 1 to " + std::to_string(TenantTable::kKeyMax) + " bytes";
+  }
+  if (fields.plan.empty() == fields.limit.empty()) return "expected a plan, or a limit";
+  if (!fields.plan.empty()) {
+    if (!fields.window.empty()) return "window: only a limit has one; a plan's are in the rules";
+    const auto found = std::ranges::find(plans_, fields.plan);
+    row.window_us = found - plans_.begin();
+    if (found != plans_.end()) return {};
+    const std::vector<std::string_view> names(plans_.begin(), plans_.end());
+    return "plan: no rule with 'tenants: true' has a tier " + quoted(fields.plan) +
+           (names.empty() ? "" : "; " + name_hint(shown_name(fields.plan), names));
+  }
+  row.limit = read_decimal<std::int64_t>(fields.limit).value_or(-1);
+  if (row.limit < 0 || row.limit > kLimitMax) {
+    return "limit: expected a whole number from 0 to 10^12";
+  }
+  if (fields.window.empty()) return {};
+  const auto window = parse_duration(fields.window).value_or(Duration{0});
+  row.window_us = window.count();
+  const bool is_good = window >= kWindowMin && window <= kWindowMax;
+  return is_good ? "" : "window: expected a duration from 1ms to 366d, such as 1m";
+}
+
+void TenantReader::finish() {
+  std::ranges::sort(rows_, [](const Line& one, const Line& other) {
+    return one.row.key == other.row.key ? one.number < other.number : one.row.key < other.row.key;
+  });
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> twice;
+  for (std::size_t i = 1; i < rows_.size(); ++i) {
+    if (rows_[i].row.key == rows_[i - 1].row.key) {
+      twice.emplace_back(rows_[i].number, rows_[i - 1].number);
+    }
+  }
+  std::ranges::sort(twice);
+  for (const auto& [line, first] : twice) {
+    refuse(line, "the key of line " + std::to_string(first) + " once more");
+  }
+}
+
+TenantTable::Edits TenantReader::take() {
+  TenantTable::Edits edits{.plans = plans_};
+  edits.rows.reserve(rows_.size());
+  for (const Line& line : rows_) edits.rows.push_back(line.row);
+  std::vector<Line>().swap(rows_);
+  return edits;
+}
+
+}  // namespace weir

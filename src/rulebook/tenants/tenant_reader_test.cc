@@ -1,0 +1,113 @@
+#include "rulebook/tenants/tenant_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+class TenantReaderTest : public ::testing::Test {
+ protected:
+  // What is wrong with the text; empty: nothing.
+  std::string read(std::string_view text) {
+    TenantReader reader(none_, {"gold", "iron"});
+    reader.read(text);
+    reader.finish();
+    if (reader.mistakes().empty()) table_ = none_->edited(reader.take()).table;
+    return reader.mistakes();
+  }
+  std::optional<TenantTerms> found(std::string_view key) const { return table_->find(key); }
+
+  const TenantTablePtr none_ = std::make_shared<const TenantTable>(HashSecret{});
+  TenantTablePtr table_ = none_;
+};
+
+TEST_F(TenantReaderTest, ReadsLinesOfJson) {
+  EXPECT_EQ(read("{\"key\": \"ann\", \"plan\": \"gold\"}\r\n\n"
+                 "{\"limit\": 5000, \"key\": \"b\\\"ob\"}\n"
+                 "{\"key\": \"eve\", \"limit\": 0, \"window\": \"1h\", \"plan\": null}"),
+            "");
+  EXPECT_EQ(table_->size(), 3u);
+  EXPECT_EQ(found("ann"), (TenantTerms{.plan = "gold"}));
+  EXPECT_EQ(found("b\"ob"), (TenantTerms{.limit = 5000}));
+  EXPECT_EQ(found("eve"), (TenantTerms{.limit = 0, .window = 1h}));
+}
+
+TEST_F(TenantReaderTest, ReadsCsvByTheNamesOfItsColumns) {
+  EXPECT_EQ(read("\xef\xbb\xbflimit,key\n5,\"a, \"\"b\"\"\"\n7,carl\r\n"), "");
+  EXPECT_EQ(found("a, \"b\""), (TenantTerms{.limit = 5}));
+  EXPECT_EQ(found("carl"), (TenantTerms{.limit = 7}));
+  EXPECT_EQ(read("key,plan,limit,window\nann,iron,,\nbob,,5,1m\n"), "");
+  EXPECT_EQ(found("ann"), (TenantTerms{.plan = "iron"}));
+  EXPECT_EQ(found("bob"), (TenantTerms{.limit = 5, .window = 1min}));
+}
+
+TEST_F(TenantReaderTest, GoesOnWhereThePartBeforeHasEnded) {
+  TenantReader reader(none_, {});
+  reader.read("key,limit\nann,1\n");
+  reader.read("bob,2\nann,3\n");
+  reader.finish();
+  EXPECT_EQ(reader.mistakes(), "line 4: the key of line 2 once more\n");
+}
+
+TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
+  using namespace std::string_literals;
+  const std::string head = "key,plan,limit,window\n";
+  const auto row = [&](const std::string& line) { return read(head + line); };
+  EXPECT_EQ(row("ann,gold"), "line 2: it has 2 fields; the first line has 4\n");
+  EXPECT_EQ(row(",gold,,"), "line 2: key: expected 1 to 4096 bytes\n");
+  std::string long_row(4097, 'k');
+  long_row.append(",gold,,");
+  EXPECT_EQ(row(long_row), "line 2: key: expected 1 to 4096 bytes\n");
+  EXPECT_EQ(row("ann,,,"), "line 2: expected a plan, or a limit\n");
+  EXPECT_EQ(row("ann,gold,5,"), "line 2: expected a plan, or a limit\n");
+  EXPECT_EQ(row("ann,,-5,"), "line 2: limit: expected a whole number from 0 to 10^12\n");
+  EXPECT_EQ(row("ann,,1000000000001,"), "line 2: limit: expected a whole number from 0 to 10^12\n");
+  EXPECT_EQ(row("ann,,5,1x"), "line 2: window: expected a duration from 1ms to 366d, such as 1m\n");
+  EXPECT_EQ(row("ann,gold,,1m"),
+            "line 2: window: only a limit has one; a plan's are in the rules\n");
+  EXPECT_EQ(row("ann,golf,,"),
+            "line 2: plan: no rule with 'tenants: true' has a tier 'golf'; did you mean 'gold'?\n");
+  EXPECT_EQ(row("a\0b,gold,,"s), "line 2: it holds a NUL\n");
+  EXPECT_EQ(row("\"ann,gold,,"), "line 2: its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"\n");
+  EXPECT_EQ(read("key,plam\nann,gold"), "line 1: unknown column 'plam'; did you mean 'plan'?\n");
+  EXPECT_EQ(read("plan\ngold").substr(0, 34), "line 1: no column is called 'key'\n");
+  EXPECT_EQ(read("{\"key\": \"ann\"\n"), "line 1: expected a JSON object\n");
+  EXPECT_EQ(read("{\"key\": \"a\\u0000\", \"limit\": 1}"), "line 1: key: it holds a NUL\n");
+  EXPECT_EQ(read("{\"key\": \"a\", \"limit\": 1.5}"),
+            "line 1: limit: expected a whole number from 0 to 10^12\n");
+  EXPECT_EQ(read("{\"key\": \"a\", \"limit\": 1, \"limit\": 2}"),
+            "line 1: 'limit' is there twice\n");
+}
+
+TEST_F(TenantReaderTest, NamesTheFirstTenOfAMillionBadRows) {
+  std::string text = "key,limit\n";
+  for (int i = 0; i < 1'000'000; ++i) text += "a,-1\n";
+  const std::string mistakes = read(text);
+  EXPECT_TRUE(mistakes.starts_with("line 2: limit"));
+  EXPECT_TRUE(mistakes.ends_with("and 999990 more\n"));
+  EXPECT_EQ(std::ranges::count(mistakes, '\n'), 11);
+}
+
+TEST_F(TenantReaderTest, RefusesMoreRowsThanATableHas) {
+  std::string text = "key,limit\n";
+  for (std::size_t i = 0; i <= TenantTable::kRowsMax; ++i) text += std::to_string(i) + ",1\n";
+  EXPECT_EQ(read(text), "line 1048578: more than 1048576 rows\n");
+}
+
+TEST_F(TenantReaderTest, ReadsTheRowOfOneKey) {
+  TenantReader reader(none_, {"gold"});
+  reader.read_one("ann", "{\"plan\": \"gold\"}");
+  EXPECT_EQ(reader.mistakes(), "");
+  EXPECT_EQ(none_->edited(reader.take()).table->find("ann"), (TenantTerms{.plan = "gold"}));
+  TenantReader other(none_, {"gold"});
+  other.read_one("ann", "{\"key\": \"bob\", \"plan\": \"gold\"}");
+  EXPECT_EQ(other.mistakes(), "unknown field 'key'; expected one of plan, limit, window\n");
+}
+
+}  // namespace
+}  // namespace weir

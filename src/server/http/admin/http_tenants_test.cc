@@ -1,0 +1,74 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+using Kind = TenantChange::Kind;
+
+TEST(HttpTenants, AreShownOneByOneWithTheirVersion) {
+  TestDoor door;
+  TestReply one = door.ask(get("/admin/tenants/a%6en"));
+  EXPECT_EQ(one.body, R"({"key":"ann","limit":7,"version":3})");
+  EXPECT_EQ(one.fields["etag"], "\"3\"");
+  EXPECT_EQ(door.ask(get("/admin/tenants/bob")).status, 404);
+  EXPECT_EQ(door.ask(get("/admin/tenants")).body.substr(0, 34),
+            R"({"version":3,"rows":1,"plans":[],")");
+}
+
+TEST(HttpTenants, AreChangedByMethod) {
+  TestDoor door;
+  door.tenants.outcome.outcome = ChangeOutcome::kAdded;
+  const TestReply reply =
+      door.ask(request("PUT", "/admin/tenants/a%2Fb", R"({"limit":1})", "If-Match: \"3\"\r\n"));
+  EXPECT_EQ(reply.status, 201);
+  EXPECT_EQ(reply.body, R"({"version":3,"rows":1})");
+  EXPECT_EQ(door.tenants.last.kind, Kind::kPut);
+  EXPECT_EQ(door.tenants.last.key, "a/b");
+  EXPECT_EQ(door.tenants.last.text, R"({"limit":1})");
+  EXPECT_EQ(door.tenants.last.if_version, 3u);
+  door.tenants.outcome = {
+      .outcome = ChangeOutcome::kConflict, .detail = "no", .view = door.tenants.view()};
+  EXPECT_EQ(door.ask(request("DELETE", "/admin/tenants/ann", "")).status, 409);
+  EXPECT_EQ(door.tenants.last.kind, Kind::kRemove);
+  door.tenants.outcome = {.view = door.tenants.view(), .waiting = 5};
+  EXPECT_EQ(door.ask(request("PUT", "/admin/tenants?load=x-1&part=2&of=3", "key,limit")).body,
+            R"({"version":3,"rows":1,"waiting":5})");
+  EXPECT_EQ(door.tenants.last.kind, Kind::kReplace);
+  EXPECT_EQ(door.tenants.last.part->load, "x-1");
+  EXPECT_EQ(door.tenants.last.part->number, 2u);
+  EXPECT_EQ(door.tenants.last.part->of, 3u);
+  door.ask(request("PATCH", "/admin/tenants", "key,limit"));
+  EXPECT_EQ(door.tenants.last.kind, Kind::kMerge);
+  EXPECT_FALSE(door.tenants.last.part.has_value());
+}
+
+TEST(HttpTenants, TakeNoPartThatIsNone) {
+  TestDoor door;
+  for (const char* query :
+       {"load=&part=1&of=1", "load=x%20y&part=1&of=1", "load=x&part=0&of=1", "load=x&part=2&of=1",
+        "load=x&part=1&of=1025", "load=x", "part=1&of=1", "load=x&part=1&of=1&other=1"}) {
+    EXPECT_EQ(door.ask(request("PUT", std::string("/admin/tenants?") + query, "")).status, 400)
+        << query;
+  }
+  EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/ann", "{}", "If-Match: 3\r\n")).status, 412);
+}
+
+TEST(HttpTenants, AreInWhatIsExplained) {
+  const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
+  TestDoor door({.rules = {{.id = "api", .quota = quota, .has_tenants = true}}});
+  const auto explained = [&](const std::string& key) {
+    return door.ask(get("/v1/explain?rule=api&key=" + key)).body;
+  };
+  EXPECT_EQ(explained("ann").find("tenant"), std::string::npos);
+  door.engine.tenants = door.tenants.view().table;
+  EXPECT_NE(explained("ann").find(R"("tenant":{"limit":7})"), std::string::npos);
+  EXPECT_NE(explained("ann").find(R"("limit":7,)"), std::string::npos);
+  EXPECT_EQ(explained("bob").find("tenant"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,152 @@
+// The handlers of /admin/tenants: what one key has instead of its rules' limits, changing that, and
+// loading many rows.
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/decimal.h"
+#include "engine/tenants/tenant_table.h"
+#include "proto/json_writer.h"
+#include "rulebook/tenants/tenant_desk.h"
+#include "server/http/admin/admin_routes.h"
+#include "server/http/admin/late_outcome.h"
+#include "server/http/admin/shared_json.h"
+#include "server/http/http_core.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+using Kind = TenantChange::Kind;
+
+void write_terms(JsonWriter& json, const TenantTerms& terms) {
+  if (!terms.plan.empty()) {
+    json.field("plan", terms.plan);
+    return;
+  }
+  json.field("limit", terms.limit);
+  if (terms.window > Duration{0}) json.field("window", terms.window);
+}
+
+// Without the brace at its end.
+JsonWriter begun(const TenantView& view) {
+  JsonWriter json;
+  json.begin_object().field("version", view.version).field("rows", view.table->size());
+  if (view.is_told) json.field("told", *view.is_told);
+  return json;
+}
+
+void show_table(HttpCore& core, const TenantDesk& desk, const Exchange& exchange) {
+  const TenantView view = desk.view();
+  JsonWriter json = begun(view);
+  json.field("plans", view.table->plans()).field("bytes", view.table->bytes()).end_object();
+  core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
+}
+
+void show_tenant(HttpCore& core, const TenantDesk& desk, const Exchange& exchange) {
+  const TenantView view = desk.view();
+  const std::string key = percent_decoded(exchange.id);
+  const auto terms = view.table->find(key);
+  const VersionFields fields(view.version);
+  if (!terms) {
+    return core.reply_problem(
+        exchange, http_problem(404, "This key is not in the table of tenants."), fields);
+  }
+  JsonWriter json;
+  json.begin_object().field("key", as_utf8(key));
+  write_terms(json, *terms);
+  json.field("version", view.version).end_object();
+  core.reply(exchange, {.fields = fields, .body = json.text()});
+}
+
+// "3" of "of": which part of a load; nothing is wrong with none of the three.
+std::optional<Problem> read_part(std::string_view query, TenantChange& change) {
+  const auto load = query_value(query, "load");
+  const auto part = query_value(query, "part");
+  const auto of = query_value(query, "of");
+  if (!load && !part && !of) return std::nullopt;
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
+  if (!load || load->empty() || load->size() > 64 || !std::ranges::all_of(*load, is_plain)) {
+    return invalid_field("load", "a name of up to 64 letters, digits and hyphens");
+  }
+  const auto number_in = [](const std::optional<std::string>& text) {
+    return read_decimal<std::size_t>(text.value_or("")).value_or(0);
+  };
+  change.part = {.load = *load, .number = number_in(part), .of = number_in(of)};
+  if (change.part->of == 0 || change.part->of > TenantChange::kPartsMax) {
+    return invalid_field("of", "how many parts there are, from 1 to 1024");
+  }
+  if (change.part->number == 0 || change.part->number > change.part->of) {
+    return invalid_field("part", "which part this is, from 1 to 'of'");
+  }
+  return std::nullopt;
+}
+
+void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply) {
+  const VersionFields fields(reply.view.version);
+  if (is_refusal(reply.outcome)) {
+    return core.write_problem(to, http_problem(status_of(reply.outcome), as_utf8(reply.detail)),
+                              fields);
+  }
+  JsonWriter json = begun(reply.view);
+  if (reply.waiting > 0) json.field("waiting", reply.waiting);
+  json.end_object();
+  core.write(to, {.status = status_of(reply.outcome), .fields = fields, .body = json.text()});
+}
+
+void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, TenantChange change) {
+  if (!read_if_match(exchange.field("if-match"), change.if_version)) {
+    return core.reply_problem(
+        exchange, http_problem(412, "If-Match must be what ETag was, such as \"7\" in quotes."));
+  }
+  if (const auto problem = read_part(exchange.query, change)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  change.who = exchange.peer ? exchange.peer->to_string() : "a Unix socket";
+  change.text = exchange.body.view();
+  answer_later<TenantReply>(
+      core, exchange,
+      [&](TenantDesk::Done done) { desk.change(std::move(change), std::move(done)); },
+      [&core](const Recipient& to, const TenantReply& reply) { write_outcome(core, to, reply); });
+}
+
+}  // namespace
+
+void write_tenant(JsonWriter& json, const Ask& ask, const Engine& engine) {
+  if (!ask.rule->has_tenants || engine.tenants == nullptr) return;
+  const auto terms = engine.tenants->find(ask.key);
+  if (!terms || ask.rule->overrides.contains(ask.key)) return;
+  write_terms(json.key("tenant").begin_object(), *terms);
+  json.end_object();
+}
+
+void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
+  using enum http1::Method;
+  core.routes().add({{kGet, kPut, kPatch},
+                     "/admin/tenants",
+                     RouteAccess::kAdmin,
+                     [&core, &desk](const Exchange& exchange) {
+                       if (exchange.only_reads()) return show_table(core, desk, exchange);
+                       const bool is_all = exchange.head.method == kPut;
+                       make_change(core, desk, exchange,
+                                   {.kind = is_all ? Kind::kReplace : Kind::kMerge});
+                     },
+                     {.of_others = "load part of"}});
+  core.routes().add({{kGet, kPut, kDelete},
+                     "/admin/tenants/{key}",
+                     RouteAccess::kAdmin,
+                     [&core, &desk](const Exchange& exchange) {
+                       if (exchange.only_reads()) return show_tenant(core, desk, exchange);
+                       const bool is_put = exchange.head.method == kPut;
+                       make_change(core, desk, exchange,
+                                   {.kind = is_put ? Kind::kPut : Kind::kRemove,
+                                    .key = percent_decoded(exchange.id)});
+                     }});
+}
+
+}  // namespace weir

@@ -1,0 +1,260 @@
+"""The table of tenants: on one node, over a restart, on three nodes with a Redis, and loads."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import stat
+import tempfile
+import unittest
+
+import weir_server
+from fleet import Fleet
+from redis_world import Redis
+from rules_test import ask, request
+from weir_server import Weir, get, post, run_weir, wait_until
+
+CONFIG = """
+rules:
+  - id: api
+    limit: 10
+    window: 365d
+    tenants: true
+    tiers: [{name: gold, limit: 1000, window: 365d}]
+"""
+ROWS = 20_000
+KEY = "weir:{fleet}:tenants"
+
+
+def put(node, key, row, fields=""):
+    return ask(node, request("PUT", f"/admin/tenants/{key}", row, fields))
+
+
+def load(node, text, query="", method="PUT"):
+    data = post("/admin/tenants" + query, text.encode())
+    return ask(node, data.replace(b"POST", method.encode(), 1))
+
+
+def limit(node, key):
+    return node.check(rule="api", key=key, cost=0)["limit"]
+
+
+def own(node, key):
+    """The limit in the table. Without Redis a node decides by its share of it."""
+    return ask(node, get(f"/admin/tenants/{key}")).json()["limit"]
+
+
+def version(node):
+    return ask(node, get("/admin/tenants")).json()["version"]
+
+
+def rows(node):
+    return ask(node, get("/admin/tenants")).json()["rows"]
+
+
+def wait_for(nodes, key, expected):
+    wait_until(lambda: [limit(node, key) for node in nodes] == [expected] * len(nodes),
+               f"{key} has the limit {expected} on all nodes")
+
+
+def csv(number, row_limit):
+    return "key,limit\n" + "".join(f"t{i},{row_limit}\n" for i in range(number))
+
+
+class OneNode(unittest.TestCase):
+    def test_a_key_has_a_plan_a_limit_or_nothing(self):
+        with Weir(config=CONFIG) as weir:
+            self.assertEqual(limit(weir, "ann"), 10)
+            reply = put(weir, "ann", {"plan": "gold"})
+            self.assertEqual((reply.status, reply.json()), (201, {"version": 1, "rows": 1}))
+            self.assertEqual(limit(weir, "ann"), 1000)
+            self.assertEqual(put(weir, "ann", {"limit": 50}).status, 200)
+            self.assertEqual(limit(weir, "ann"), 50)
+            explained = ask(weir, post("/v1/explain", b'{"rule": "api", "key": "ann"}')).json()
+            self.assertEqual(explained["applies"][0]["tenant"], {"limit": 50})
+            self.assertEqual(ask(weir, request("DELETE", "/admin/tenants/ann")).status, 200)
+            self.assertEqual(ask(weir, request("DELETE", "/admin/tenants/ann")).status, 404)
+            self.assertEqual(limit(weir, "ann"), 10)
+            refused = put(weir, "ann", {"plan": "golf"})
+            self.assertEqual((refused.status, refused.json()["detail"]),
+                             (400, "plan: no rule with 'tenants: true' has a tier 'golf'; "
+                                   "did you mean 'gold'?"))
+            self.assertEqual(put(weir, "ann", {"limit": 1}, 'If-Match: "7"\r\n').status, 412)
+            self.assertEqual(version(weir), 3)
+
+    def test_a_load_is_all_or_nothing(self):
+        with Weir(config=CONFIG) as weir:
+            self.assertEqual(load(weir, csv(100, 5)).json(), {"version": 1, "rows": 100})
+            bad = load(weir, "key,limit\n" + "t1,-1\n" * 20)
+            self.assertEqual(bad.status, 400)
+            self.assertEqual(bad.json()["detail"].splitlines()[0],
+                             "line 2: limit: expected a whole number from 0 to 10^12")
+            self.assertEqual(bad.json()["detail"].splitlines()[-1], "and 10 more")
+            self.assertEqual((version(weir), rows(weir), limit(weir, "t1")), (1, 100, 5))
+            self.assertEqual(load(weir, '{"key": "t1", "limit": 6}', method="PATCH").json(),
+                             {"version": 2, "rows": 100})
+            self.assertEqual((limit(weir, "t1"), limit(weir, "t2")), (6, 5))
+            self.assertEqual(load(weir, '{"key": "t1", "limit": 7}').json()["rows"], 1)
+            self.assertEqual((limit(weir, "t1"), limit(weir, "t2")), (7, 10))
+
+    def test_a_load_in_parts_waits_for_the_last(self):
+        with Weir(config=CONFIG) as weir:
+            waits = load(weir, "key,limit\na,1\n", "?load=x&part=1&of=2")
+            self.assertEqual(waits.json(), {"version": 0, "rows": 0, "waiting": 1})
+            self.assertEqual(load(weir, "a,1\n", "?load=y&part=1&of=2").status, 409)
+            self.assertEqual(load(weir, "a,1\n", "?load=x&part=3&of=3").status, 409)
+            again = load(weir, "a,2\n", "?load=x&part=2&of=2")
+            self.assertEqual((again.status, again.json()["detail"]),
+                             (400, "line 3: the key of line 2 once more"))
+            self.assertEqual(load(weir, "b,2\n", "?load=x&part=2&of=2").status, 409)
+
+    def test_it_is_kept_over_a_restart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            state = pathlib.Path(folder, "blocks")
+            kept = pathlib.Path(folder, "blocks.tenants")
+            with Weir("--state-file", str(state), config=CONFIG) as weir:
+                put(weir, "secret-of-ann", {"plan": "gold"})
+                self.assertEqual(weir.stop(), 0)
+            self.assertEqual(stat.S_IMODE(os.stat(kept).st_mode), 0o600)
+            self.assertNotIn(b"secret-of-ann", kept.read_bytes())
+            with Weir("--state-file", str(state), config=CONFIG) as weir:
+                self.assertEqual(limit(weir, "secret-of-ann"), 1000)
+                self.assertEqual(version(weir), 1)
+                self.assertEqual(weir.stop(), 0)
+            kept.write_bytes(kept.read_bytes()[:-1])
+            with Weir("--state-file", str(state), config=CONFIG) as weir:
+                self.assertEqual(limit(weir, "secret-of-ann"), 10)
+                weir.wait_for_log("starting without its tenants")
+            self.assertTrue(pathlib.Path(folder, "blocks.tenants.broken").exists())
+
+    def test_the_command_line_shows_and_changes_it(self):
+        with Weir(config=CONFIG) as weir, tempfile.TemporaryDirectory() as folder:
+            def command(*words):
+                code, out, err = run_weir("tenants", *words, "--server", weir.url_of("http"))
+                return code, out + err
+            self.assertEqual(command("set", "ann", "--plan", "gold"), (0, "1 rows, version 1\n"))
+            self.assertEqual(command("get", "ann"), (0, "ann has the plan gold\n"))
+            command("set", "ann", "--limit", "5", "--window", "1m")
+            self.assertEqual(command("get", "ann"), (0, "ann has the limit 5 per 60 s\n"))
+            self.assertEqual(command("remove", "ann"), (0, "0 rows, version 3\n"))
+            self.assertEqual(command("get", "ann")[0], 2)
+            path = pathlib.Path(folder, "rows.csv")
+            path.write_text(csv(100_000, 5), "ascii")
+            self.assertEqual(command("import", str(path)), (0, "100000 rows, version 4\n"))
+            path.write_text("key,limit\nann,6\n", "ascii")
+            self.assertEqual(command("import", "--keep", str(path)),
+                             (0, "100001 rows, version 5\n"))
+            path.write_text("key,limit\nann,x\n", "ascii")
+            self.assertEqual(command("import", str(path)),
+                             (2, "weir tenants: line 2: limit: expected a whole number from 0 to "
+                                 "10^12\n"))
+            self.assertEqual(command(), (0, "100001 rows, version 5\n"))
+
+
+class Shared(unittest.TestCase):
+    def setUp(self):
+        self.redis = self.enterContext(Redis())
+
+    def enterContext(self, context):
+        entered = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return entered
+
+    def fleet(self, nodes=3):
+        fleet = self.enterContext(Fleet([self.redis.url] * nodes, config=CONFIG))
+        fleet.wait_until_shared()
+        return fleet.nodes
+
+    def node(self, *arguments):
+        return self.enterContext(Weir("--redis", self.redis.url, *arguments, config=CONFIG))
+
+    def test_a_change_on_one_node_holds_on_the_others(self):
+        first, second, third = self.fleet()
+        reply = put(first, "ann", {"plan": "gold"})
+        self.assertEqual(reply.json(), {"version": 1, "rows": 1, "told": True})
+        wait_for([second, third], "ann", 1000)
+        self.assertEqual(load(third, csv(1000, 7), method="PATCH").status, 200)
+        wait_for([first, second], "t999", 7)
+        self.assertEqual(ask(second, request("DELETE", "/admin/tenants/ann")).status, 200)
+        wait_for([first, third], "ann", 10)
+        wait_for([self.node()], "t0", 7)
+
+    def test_a_large_load_is_in_force_as_a_whole(self):
+        first, second, third = self.fleet()
+        put(first, "ann", {"limit": 1})
+        wait_for([second], "ann", 1)
+        text = csv(ROWS, 8)
+        seen = set()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            reply = pool.submit(load, first, text)
+            while not reply.done():
+                seen.add(rows(second))
+        self.assertEqual(reply.result().json(), {"version": 2, "rows": ROWS, "told": True})
+        wait_for([second, third], f"t{ROWS - 1}", 8)
+        self.assertLessEqual(seen, {1, ROWS}, "nothing in between")
+        self.assertEqual(limit(second, "ann"), 10)
+
+    def test_of_two_admins_at_once_the_second_is_told(self):
+        nodes = self.fleet(2)
+        put(nodes[0], "ann", {"limit": 1})
+        wait_for(nodes, "ann", 1)
+        self.redis.pause()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            replies = [pool.submit(put, node, "ann", {"limit": 50 + i}, 'If-Match: "1"\r\n')
+                       for i, node in enumerate(nodes)]
+            self.redis.resume()
+            replies = [reply.result() for reply in replies]
+        statuses = [reply.status for reply in replies]
+        self.assertIn(sorted(statuses), ([200, 409], [200, 412]))
+        wait_for(nodes, "ann", 50 + statuses.index(200))
+        # Without a version each is made on top of the other.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            replies = [pool.submit(put, node, f"new{i}", {"limit": 3})
+                       for i, node in enumerate(nodes)]
+        self.assertEqual([reply.result().status for reply in replies], [201, 201])
+        for i in range(2):
+            wait_for(nodes, f"new{i}", 3)
+
+    def test_without_redis_the_last_copy_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = self.node("--state-file", folder + "/a")
+            second = self.node("--state-file", folder + "/b")
+            put(first, "ann", {"limit": 5})
+            wait_for([second], "ann", 5)
+            self.redis.kill()
+            self.assertEqual(own(second, "ann"), 5)
+            said = put(first, "ann", {"limit": 6}).json()
+            self.assertEqual((said["version"], said["told"]), (2, False))
+            self.assertEqual([first.stop(), second.stop()], [0, 0])
+            first = self.node("--state-file", folder + "/a")
+            second = self.node("--state-file", folder + "/b")
+            self.assertEqual((own(first, "ann"), own(second, "ann")), (6, 5))
+            self.redis.start()
+            wait_for([first, second], "ann", 6)
+
+    def test_a_redis_that_has_lost_it_gets_it_again(self):
+        first, second = self.fleet(2)
+        load(first, csv(ROWS, 8))
+        wait_for([second], "t7", 8)
+        self.redis.ask("FLUSHALL")
+        wait_until(lambda: self.redis.ask("EXISTS", KEY), "Redis has it again")
+        wait_for([self.node()], f"t{ROWS - 1}", 8)
+
+    def test_what_others_have_written_there_does_no_harm(self):
+        first, second = self.fleet(2)
+        put(first, "ann", {"limit": 5})
+        wait_for([second], "ann", 5)
+        bucket = self.redis.ask("ZRANGE", KEY + ":index", "0", "0")
+        self.redis.ask("HSET", KEY + ":rows", bucket, "nonsense")
+        self.redis.ask("SET", KEY, "9 9 " + "s" * 192)
+        first.wait_for_log("the table of tenants there cannot be read")
+        self.assertEqual((limit(first, "ann"), limit(second, "ann")), (5, 5))
+        self.redis.ask("DEL", KEY)
+        self.redis.ask("LPUSH", KEY, "x")
+        first.wait_for_log("cannot hold the table of tenants")
+        self.assertEqual(limit(first, "ann"), 5)
+        self.assertEqual(json.loads(ask(first, get("/health")).text)["status"], "ok")
+
+
+if __name__ == "__main__":
+    weir_server.main()
