@@ -5,10 +5,10 @@
 // prints as JSON how many milliseconds it took until half and until all of the nodes knew a block:
 // the medians of all blocks. Also the fewest nodes that any of them counts.
 //
-// A node here is what beats, and no more: FleetBeat itself with all of its fields and a connection
-// of its own, a word about itself, 20 rules that count. All count in the same counters, which take
-// megabytes. No doors and no stores. One thread runs them all. bench/suites/scale.py starts it, and
-// asks Redis what it cost.
+// A node here is what beats, and no more: FleetBeat itself with its fields (but for keys near their
+// limits) and a connection of its own, a word about itself, 20 rules that count. All count in the
+// same counters, which take megabytes. No doors and no stores. One thread runs them all.
+// bench/suites/scale.py starts it, and asks Redis what it cost.
 
 #include <algorithm>
 #include <chrono>
@@ -71,8 +71,13 @@ class Member final : FleetListener, RedisListener {
       beat_.emplace(FleetBeat::Options{.prefix = "weir:", .interval = 100ms, .node = name_},
                     FleetBeat::World{*client_,
                                      loop_,
-                                     {blocks_, recent_, switches_, keys_, &rules_,
-                                      [this] { return NodeAbout{.title = name_}; }},
+                                     {.blocks = blocks_,
+                                      .traffic = recent_,
+                                      .switches = switches_,
+                                      .keys = keys_,
+                                      .rules = &rules_,
+                                      .tenants = &tenants_,
+                                      .about = [this] { return NodeAbout{.title = name_}; }},
                                      state_,
                                      listener},
                     now);
@@ -94,6 +99,7 @@ class Member final : FleetListener, RedisListener {
   RuleSwitches switches_{SwitchThresholds(), active_, [](const RuleSwitches::Change&) {}};
   FleetKeys keys_{KeyTexts::kHidden};
   SharedRules rules_{name_, [](Instant) {}};
+  SharedTenants tenants_{[](Instant) {}};
   FleetState state_{1, loop_.now()};
   std::unique_ptr<RedisClient> client_;
   std::optional<FleetBeat> beat_;

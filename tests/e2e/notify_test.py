@@ -116,7 +116,7 @@ class NotifyTest(unittest.TestCase):
         fleet = self.fleet_at(world.url, world.url)
         self.reach(fleet.nodes, "strict", "alice")
         world.master.kill()
-        wait_until(lambda: world.replica.ask("ROLE")[0] == b"master", "the replica takes over")
+        wait_until(world.replica.is_master, "the replica takes over")
         fleet.wait_until_shared()
         self.reach(fleet.nodes, "strict", "bob")
         self.assertEqual(self.receiver.posted("strict", "bob"), [80])

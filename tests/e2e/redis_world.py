@@ -104,6 +104,12 @@ class Redis:
         with RespConnection(self.port) as connection:
             return connection.ask(*words)
 
+    def is_master(self):
+        """False, too, while it becomes one: then it drops its connections."""
+        with contextlib.suppress(OSError, ConnectionClosed):
+            return self.ask("ROLE")[0] == b"master"
+        return False
+
     def info(self, field):
         for line in self.ask("INFO", "everything").decode().splitlines():
             if line.startswith(field + ":"):
