@@ -5,9 +5,9 @@
 // prints as JSON how many milliseconds it took until half and until all of the nodes knew a block:
 // the medians of all blocks. Also the fewest nodes that any of them counts.
 //
-// A node here is what beats, and no more: FleetBeat itself with its fields (but for keys near their
-// limits) and a connection of its own, a word about itself, 20 rules that count. All count in the
-// same counters, which take megabytes. No doors and no stores. One thread runs them all.
+// A node here is what beats, and no more: FleetBeat itself, without keys near their limits, and a
+// connection of its own, a word about itself, 20 rules that count. All count in the same counters,
+// which take megabytes. No doors and no stores. One thread runs them all.
 // bench/suites/scale.py starts it, and asks Redis what it cost.
 
 #include <algorithm>

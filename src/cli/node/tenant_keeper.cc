@@ -167,6 +167,10 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   const Instant now = world_.now();
   if (change.part) {
     const bool is_same = load_ && load_->name == part.load;
+    if (is_same && part.number > 1 && (load_->kind != change.kind || load_->of != part.of)) {
+      return refusal(ChangeOutcome::kConflict,
+                     "The parts of a load have one method and one 'of'. Begin again, with part 1.");
+    }
     if (load_ && !is_same && now - load_->last < kPartMax) {
       return refusal(ChangeOutcome::kConflict, "Another load is under way on this node.");
     }
@@ -179,6 +183,8 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   }
   load.name = part.load;
   load.parts = part.number;
+  load.of = part.of;
+  load.kind = change.kind;
   load.last = now;
   load.reader->read(change.text);
   const bool waits = part.number < part.of && load.reader->mistakes().empty();
@@ -249,7 +255,7 @@ void TenantKeeper::follow() {
   const auto base =
       news->is_whole ? std::make_shared<const TenantTable>(news->secret) : current().table;
   TenantTable::Edits edits;
-  bool is_right = true;
+  bool is_right = base->secret().bytes == news->secret.bytes;
   for (const auto& [bucket, bytes] : news->buckets) {
     is_right = is_right && base->read_bucket(bucket, bytes, edits);
   }

@@ -65,6 +65,8 @@ class TenantKeeper final : public TenantDesk {
   struct Load {
     std::string name;
     std::size_t parts = 0;  // that have come
+    std::size_t of = 0;     // how many are to come
+    TenantChange::Kind kind{};
     Instant last{};
     std::unique_ptr<TenantReader> reader;
   };

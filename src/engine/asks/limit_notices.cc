@@ -14,6 +14,10 @@ namespace {
 
 // Of those that nobody has taken.
 constexpr std::size_t kWaitingMax = 10 * LimitNotices::kNoticesMax;
+// Of a place's word: milliseconds, 34 years of them.
+constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << 40) - 1;
+
+std::uint64_t mixed(std::uint64_t name) { return name * 0x9E3779B97F4A7C15; }
 
 // Of the limit. A key that has to wait has used what there is, whatever its cost leaves of it.
 std::int64_t percent_used(const Decision& decision) {
@@ -49,69 +53,84 @@ void LimitNotices::look_at(const Round::Item& item, std::size_t limit, Instant n
   for (const std::uint8_t percent : item.ask.rule->notify_at) {
     if (percent == 0 || percent > used) return;
     const Instant until = window_end(quota, decision, now);
-    const Claim claimed = claim(item.hashes[limit].low + percent, until, now);
+    const std::uint64_t name = item.hashes[limit].low + percent;
+    const auto [claimed, place] = claim(name, until, now);
     if (claimed == Claim::kIsKnown) continue;
-    const bool is_kept = claimed == Claim::kIsNew && has_memory_for([&] {
-                           const bool is_shown = texts_ == KeyTexts::kShown;
-                           add({.rule = item.ask.rule->id,
-                                .key_hash = item.hashes.front().low,
-                                .key = std::string(is_shown ? CoreDenials::kept(item.ask.key) : ""),
-                                .percent = percent,
-                                .used = decision.limit - decision.remaining,
-                                .limit = decision.limit,
-                                .quota = quota,
-                                .at = now,
-                                .until = until,
-                                .counter = item.hashes[limit]},
-                               item.mode, now);
-                         });
+    bool is_kept = false;
+    if (claimed == Claim::kIsNew) {
+      const bool is_shown = texts_ == KeyTexts::kShown;
+      has_memory_for([&] {
+        is_kept = add({.rule = item.ask.rule->id,
+                       .key_hash = item.hashes.front().low,
+                       .key = std::string(is_shown ? CoreDenials::kept(item.ask.key) : ""),
+                       .percent = percent,
+                       .used = decision.limit - decision.remaining,
+                       .limit = decision.limit,
+                       .quota = quota,
+                       .at = now,
+                       .until = until,
+                       .counter = item.hashes[limit]},
+                      item.mode, now);
+      });
+      // It may come again in the next span.
+      if (!is_kept) place->store(word_of(name, std::min(until, now + kSpan), now));
+    }
     if (!is_kept) left_out_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
+// 24 bits of the name, and the millisecond since the start in which its place is free again: not
+// before the instant.
+std::uint64_t LimitNotices::word_of(std::uint64_t name, Instant until, Instant now) const {
+  const std::int64_t free_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(until - started_).count();
+  const auto kept_ms = std::clamp<std::int64_t>(free_ms, milliseconds(now) + 1, kUntilMask);
+  return (mixed(name) & ~kUntilMask) | static_cast<std::uint64_t>(kept_ms);
+}
+
+// That have passed since the start.
+std::int64_t LimitNotices::milliseconds(Instant now) const {
+  const auto passed = std::chrono::floor<std::chrono::milliseconds>(now - started_).count();
+  return std::clamp<std::int64_t>(passed, 0, kUntilMask - 1);
+}
+
 // A name has the first free place among a few, so cores that see the same at once want the same
 // place, and one gets it.
-LimitNotices::Claim LimitNotices::claim(std::uint64_t name, Instant until, Instant now) {
-  constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << kUntilBits) - 1;
-  const auto since_start = [this](Instant then) {
-    const auto elapsed = std::chrono::ceil<std::chrono::milliseconds>(then - started_).count();
-    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(elapsed, 0, kUntilMask));
-  };
-  const std::uint64_t mixed = name * 0x9E3779B97F4A7C15;
-  const std::uint64_t word =
-      (mixed & ~kUntilMask) | std::max(since_start(until), since_start(now) + 1);
-  const std::span ways(&places_[mixed % (kPlaces / kWays) * kWays], kWays);
+LimitNotices::Claimed LimitNotices::claim(std::uint64_t name, Instant until, Instant now) {
+  const std::uint64_t word = word_of(name, until, now);
+  const auto passed = static_cast<std::uint64_t>(milliseconds(now));
+  const std::span ways(&places_[mixed(name) % (kPlaces / kWays) * kWays], kWays);
   for (std::size_t attempt = 0; attempt < kWays; ++attempt) {
-    std::atomic<std::uint64_t>* free = nullptr;
+    Place* free = nullptr;
     std::uint64_t was = 0;
-    for (auto& way : ways) {
+    for (Place& way : ways) {
       const std::uint64_t there = way.load(std::memory_order_relaxed);
-      if ((there & kUntilMask) <= since_start(now)) {
+      if ((there & kUntilMask) <= passed) {
         if (free == nullptr) was = there;
         if (free == nullptr) free = &way;
-      } else if ((there & ~kUntilMask) == (mixed & ~kUntilMask)) {
-        return Claim::kIsKnown;
+      } else if ((there & ~kUntilMask) == (word & ~kUntilMask)) {
+        return {Claim::kIsKnown};
       }
     }
     if (free == nullptr) break;
-    if (free->compare_exchange_strong(was, word, std::memory_order_relaxed)) return Claim::kIsNew;
+    if (free->compare_exchange_strong(was, word, std::memory_order_relaxed)) {
+      return {Claim::kIsNew, free};
+    }
   }
-  return Claim::kNoRoom;
+  return {Claim::kNoRoom};
 }
 
-void LimitNotices::add(LimitNotice notice, Mode mode, Instant now) {
+bool LimitNotices::add(LimitNotice notice, Mode mode, Instant now) {
   const std::scoped_lock lock(mutex_);
   if (now >= span_end_) {
     span_end_ = now + kSpan;
     in_span_ = 0;
   }
   const bool has_room = in_span_ < kNoticesMax && own_.size() + shared_.size() < kWaitingMax;
-  if (!has_room) {
-    left_out_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+  if (!has_room) return false;
   (mode == Mode::kLocal ? own_ : shared_).push_back(std::move(notice));
   in_span_ += 1;
+  return true;
 }
 
 LimitNotices::Told LimitNotices::take(Instant now) {

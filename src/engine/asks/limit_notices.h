@@ -8,7 +8,7 @@
 //
 // A place is kept until the window ends: that of a fixed window, else a window's length. While more
 // keys have places than there is room for, or more come in a span than people read, the others are
-// left out, and counted.
+// left out, and counted. A key that was left out may be told of a span later.
 //
 // A node that decides alone, without its Redis, sees its share of a limit only, and says nothing.
 //
@@ -72,17 +72,23 @@ class LimitNotices {
 
  private:
   static constexpr std::size_t kWays = 8;  // places in which a key may be
-  static constexpr int kUntilBits = 40;    // of milliseconds: 34 years
+  using Place = std::atomic<std::uint64_t>;
   enum class Claim : std::uint8_t { kIsNew, kIsKnown, kNoRoom };
+  struct Claimed {
+    Claim claim;
+    Place* place = nullptr;  // of a new one
+  };
 
   void look_at(const Round::Item& item, std::size_t limit, Instant now);
-  Claim claim(std::uint64_t name, Instant until, Instant now);
-  void add(LimitNotice notice, Mode mode, Instant now);
+  std::uint64_t word_of(std::uint64_t name, Instant until, Instant now) const;
+  std::int64_t milliseconds(Instant now) const;
+  Claimed claim(std::uint64_t name, Instant until, Instant now);
+  bool add(LimitNotice notice, Mode mode, Instant now);
 
   const KeyTexts texts_;
   const Instant started_;
   // 24 bits of a name, and in which millisecond since the start its place is free again.
-  HugeArray<std::atomic<std::uint64_t>> places_{kPlaces};
+  HugeArray<Place> places_{kPlaces};
   std::atomic<std::uint64_t> left_out_{0};
 
   mutable std::mutex mutex_;  // guards what follows

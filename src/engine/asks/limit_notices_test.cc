@@ -54,6 +54,15 @@ TEST_F(LimitNoticesTest, OnceAKeyPartAndWindow) {
   EXPECT_EQ(told(), "a 80% 9/10 ") << "the next window has begun";
 }
 
+// A place counts in milliseconds.
+TEST_F(LimitNoticesTest, NotAgainInTheLastMomentOfAWindow) {
+  hit(rule_, "a", 8);
+  EXPECT_EQ(told(), "a 80% 8/10 ");
+  now_ += 1min - 1us;
+  hit(rule_, "a");
+  EXPECT_EQ(told(), "");
+}
+
 TEST_F(LimitNoticesTest, AWindowThatSlidesLastsFromTheNoticeOn) {
   rule_.quota = quota(10, 1min, Algorithm::kSlidingLog);
   now_ += 59s;

@@ -23,7 +23,8 @@ const SharedTenants::Version* SharedTenants::wanted() const {
 SharedTenants::Outcome SharedTenants::offer(Version version, std::vector<std::uint16_t> changed,
                                             Duration patience) {
   std::unique_lock lock(mutex_);
-  if (is_behind()) return Outcome::kOutdated;
+  const bool is_apart = there_.number > 0 && there_ == unreadable_;
+  if (is_behind() || is_apart) return Outcome::kOutdated;
   pending_ = std::move(version);
   changes_ = std::move(changed);
   offered_to_ = there_;
@@ -50,7 +51,7 @@ void SharedTenants::take(const Head& head, TenantTablePtr table) {
   if (table != nullptr) {
     known_ = {.head = head, .table = std::move(table)};
     is_kept_ = is_strange_ = false;
-  } else if (was_whole) {
+  } else if (was_whole && !is_mixed_) {
     unreadable_ = head;
   }
   start_over();
@@ -79,7 +80,7 @@ bool SharedTenants::has_more() const {
 
 void SharedTenants::start_over() {
   reading_.reset();
-  is_read_ = false;
+  is_read_ = is_mixed_ = false;
   bytes_ = 0;
 }
 
@@ -170,6 +171,7 @@ void SharedTenants::read(Heard& heard) {
     if (bytes_ > kBytesMax) unreadable_ = heard.head;
     return start_over();
   }
+  is_mixed_ = is_mixed_ || (reading_->head.number > 0 && reading_->head != heard.head);
   reading_->head = heard.head;
   reading_->secret = *heard.secret;
   is_read_ = heard.is_all;

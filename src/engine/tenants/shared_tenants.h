@@ -143,7 +143,8 @@ class SharedTenants {
   std::optional<News> reading_;
   std::uint64_t place_ = 0;
   std::size_t bytes_ = 0;
-  bool is_read_ = false;      // reading_ is all of it, and not taken yet
+  bool is_mixed_ = false;  // the head has changed since its first page: it may miss rows that went
+  bool is_read_ = false;   // reading_ is all of it, and not taken yet
   bool reads_whole_ = false;  // the next time
   Head unreadable_;           // which this node could not make
 };

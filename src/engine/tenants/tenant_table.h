@@ -8,7 +8,7 @@
 // table's own, so that the rows outlive every Redis and every process.
 //
 // Nodes tell each other the rows of a bucket as bytes. The digest adds up those of all buckets, so
-// that two nodes know in eight bytes whether they have the same rows.
+// that two nodes know in eight bytes whether they have the same rows under the same secret.
 //
 // Thread rule: immutable; share it. Cost of a look-up: a hash and about two lines of cache.
 // Tested by tenant_table_test.cc and fuzz/tenant_rows_fuzz.cc.
@@ -72,7 +72,8 @@ class TenantTable {
     std::vector<std::string> plans{};
   };
 
-  explicit TenantTable(const HashSecret& secret) : secret_(secret), hasher_(secret) {}
+  explicit TenantTable(const HashSecret& secret)
+      : secret_(secret), hasher_(secret), digest_(hash({}).low) {}
 
   std::optional<TenantTerms> find(std::string_view key) const { return find(hash(key)); }
   std::optional<TenantTerms> find(const KeyHash& key) const;
@@ -113,7 +114,7 @@ class TenantTable {
   std::vector<std::string> plans_;
   std::vector<std::uint32_t> starts_;  // of each bucket, and the end; empty: there are no rows
   std::vector<Row> rows_;              // by their keys
-  std::uint64_t digest_ = 0;
+  std::uint64_t digest_;               // of no rows: the secret's
 };
 
 // In the order of the table.

@@ -172,6 +172,7 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
   if (fields.key.empty() || fields.key.size() > TenantTable::kKeyMax) {
     return "key: expected 1 to " + std::to_string(TenantTable::kKeyMax) + " bytes";
   }
+  if (fields.key.find('\0') != std::string_view::npos) return "key: it has a NUL";
   if (fields.plan.empty() == fields.limit.empty()) return "expected a plan, or a limit";
   if (!fields.plan.empty()) {
     if (!fields.window.empty()) return "window: only a limit has one; a plan's are in the rules";
