@@ -232,7 +232,7 @@ class CountsExactly final : public Check {
       Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = answered.asked.at_node;
       const std::int64_t length = rule.quota.window().count();
-      // What waits for other parts may be counted, or not yet.
+      // An ask that waits for its other parts may be counted already, or not yet.
       const bool is_open = --key.open > 0 || answered.at != answered.asked.at;
       if (is_open || part.verb == Verb::kRefund || part.verb == Verb::kCharge) {
         const Instant heard = world_.machine(answered.asked.node).clock.at(answered.at);

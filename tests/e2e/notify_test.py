@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 """Keys near their limits (notify_at): one event over all nodes, in a log, a list and a webhook."""
 
-import http.server
 import json
-import threading
 import unittest
 
 from fleet import Fleet
 from redis_world import Redis, Sentinels
-from weir_server import DEADLINE_S, Weir, get, main, wait_until
+from webhook_receiver import WebhookReceiver
+from weir_server import Weir, get, main, wait_until
 
 # Nothing is earned back while a test runs.
 CONFIG = """
@@ -22,35 +21,16 @@ rules:
 """
 
 
-class Receiver:
-    """A webhook that keeps what it gets. A context manager."""
+class Receiver(WebhookReceiver):
+    """A webhook that keeps what it gets."""
 
     def __init__(self):
+        super().__init__()
         self.events = []
-        receiver = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.events.append(json.loads(body))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._thread.join(timeout=DEADLINE_S)
-        self._server.server_close()
+    def take(self, path, headers, event):
+        self.events.append(event)
+        return 204
 
     def posted(self, rule, key):
         """The parts of which it was told."""

@@ -1,17 +1,15 @@
 """Unusual traffic of a running node: the log, /admin/events, on_surge and the webhook."""
 
-import http.server
-import json
 import os
 import pathlib
 import queue
 import ssl
 import tempfile
-import threading
 import unittest
 
 from certificates import Authority
 from fleet import http_load, metrics
+from webhook_receiver import WebhookReceiver
 from weir_server import DEADLINE_S, Weir, get, main, wait_until
 
 TOKEN = "0123456789abcdef"
@@ -23,41 +21,21 @@ rules:
 """
 
 
-class Receiver:
-    """A webhook under TLS that says 500 to its first request. A context manager."""
+class Receiver(WebhookReceiver):
+    """A webhook under TLS that says 500 to its first request."""
 
     def __init__(self, certificate, key):
-        self.requests = queue.Queue()
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            asked = 0
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                Handler.asked += 1
-                self.send_response(500 if Handler.asked == 1 else 204)
-                self.end_headers()
-                receiver.requests.put((self.path, self.headers["Authorization"], json.loads(body)))
-
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        super().__init__(context)
+        self.requests = queue.Queue()
+        self._asked = 0
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._thread.join(timeout=DEADLINE_S)
-        self._server.server_close()
+    def take(self, path, headers, event):
+        self._asked += 1
+        status = 500 if self._asked == 1 else 204
+        self.requests.put((path, headers["Authorization"], event))
+        return status
 
 
 class UnusualTraffic(unittest.TestCase):

@@ -12,14 +12,15 @@
 namespace weir {
 namespace {
 
-// Of those that nobody has taken.
+// So many notices wait at most until somebody takes them.
 constexpr std::size_t kWaitingMax = 10 * LimitNotices::kNoticesMax;
-// Of a place's word: milliseconds, 34 years of them.
+// The part of a place's word that holds milliseconds: 34 years of them.
 constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << 40) - 1;
 
 std::uint64_t mixed(std::uint64_t name) { return name * 0x9E3779B97F4A7C15; }
 
-// Of the limit. A key that has to wait has used what there is, whatever its cost leaves of it.
+// How much of the limit the key has used. A key that has to wait has used all, whatever its cost
+// leaves of it.
 std::int64_t percent_used(const Decision& decision) {
   if (decision.is_store_full || decision.limit <= 0) return 0;
   if (decision.verdict == Verdict::kDenied) return 100;

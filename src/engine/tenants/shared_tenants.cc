@@ -15,7 +15,7 @@ bool SharedTenants::is_lost() const {
   return has_heard_ && there_.number < known_.head.number && !is_behind();
 }
 
-// What Redis is to have; null: nothing.
+// The version that this node wants Redis to take; null: none.
 const SharedTenants::Version* SharedTenants::wanted() const {
   return pending_ ? &*pending_ : is_lost() ? &known_ : nullptr;
 }

@@ -97,7 +97,7 @@ HashSecret secret_of(int number) {
   return secret;
 }
 
-// What cli/node/tenant_keeper.h does.
+// Keeps its table as cli/node/tenant_keeper.h does.
 class Node {
  public:
   Node(ModelRedis& redis, int number)
