@@ -1,0 +1,77 @@
+// JsonNumbers: the whole numbers of a JSON text that comes in pieces, each with its path.
+//
+//   {"id":"a", "usage":{"total_tokens":30, "list":[1]}}  ->  number("usage.total_tokens", 30)
+//
+// Nothing of the text is held but the names of the open objects. So a text may be of any size,
+// which no parser of whole texts allows. A number in an array has no path, unless the array is the
+// text itself: a stream of objects, which a client may read one by one. The same holds for a
+// number below more than kNamesMax objects, or of a path beyond kPathMax. Numbers that are negative
+// or not written as digits alone say nothing; those beyond kCostMax are that.
+//
+// Brackets that do not match end the reading: what follows says nothing, up to end(). The rest of
+// the grammar is not checked.
+//
+// Thread rule: one thread. Tested by json_numbers_test.cc and fuzz/usage_fuzz.cc.
+
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+class JsonNumbers {
+ public:
+  class Sink {
+   public:
+    virtual void number(std::string_view path, std::int64_t value) = 0;
+
+   protected:
+    ~Sink() = default;
+  };
+
+  static constexpr std::size_t kDepthMax = 256;
+  static constexpr std::size_t kNamesMax = 8;
+  static constexpr std::size_t kPathMax = 128;
+
+  // `sink` outlives this.
+  explicit JsonNumbers(Sink& sink) : sink_(sink) {}
+
+  void feed(std::string_view piece);
+  // The text is over; another one may follow.
+  void end();
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  const char* read_string(const char* at, const char* end);
+  void read(char c);
+  bool goes_on_number(char c);
+  void end_number();
+  void begin_name();
+  void add_to_name(std::string_view text);
+  void open(char bracket);
+  void close(char bracket);
+  bool is_in_object() const { return depth_ > 0 && !is_array_[depth_ - 1]; }
+
+  Sink& sink_;
+  std::string path_{};
+  std::array<std::size_t, kNamesMax> outer_sizes_{};  // of the path around each open bracket
+  std::bitset<kDepthMax> is_array_{};
+  std::size_t depth_ = 0;
+  std::size_t lost_at_ =
+      0;  // what is below this depth, or of the name there, has no path; 0: all has
+  std::int64_t number_ = 0;
+  bool in_number_ = false;
+  bool is_whole_ = false;
+  bool in_string_ = false;
+  bool is_escaped_ = false;
+  bool in_name_ = false;  // which is part of the path
+  bool expects_name_ = false;
+  bool has_failed_ = false;
+};
+
+}  // namespace weir

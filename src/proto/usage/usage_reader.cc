@@ -1,0 +1,122 @@
+#include "proto/usage/usage_reader.h"
+
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "base/byte_search.h"
+#include "weir/quota.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kData = "data:";
+
+struct Name {
+  std::string_view text;
+  std::size_t part;
+};
+constexpr std::size_t kTotal = 0;  // the parts from 1 on make it up
+constexpr Name kNames[] = {
+    {"total_tokens", kTotal},
+    {"totalTokenCount", kTotal},
+    {"prompt_tokens", 1},
+    {"input_tokens", 1},
+    {"promptTokenCount", 1},
+    {"completion_tokens", 2},
+    {"output_tokens", 2},
+    {"candidatesTokenCount", 2},
+    {"cache_creation_input_tokens", 3},
+    {"cache_read_input_tokens", 4},
+    {"thoughtsTokenCount", 5},
+    {"toolUsePromptTokenCount", 6},
+};
+
+bool take(std::string_view& text, std::string_view prefix) {
+  const bool begins_so = text.starts_with(prefix);
+  if (begins_so) text.remove_prefix(prefix.size());
+  return begins_so;
+}
+
+// Of a number that vendors report; none: of another.
+std::optional<std::size_t> part_at(std::string_view path) {
+  if (!take(path, "message.")) take(path, "response.");
+  if (!take(path, "usage.") && !take(path, "usageMetadata.")) return std::nullopt;
+  const auto* const name = std::ranges::find(kNames, path, &Name::text);
+  if (name == std::end(kNames)) return std::nullopt;
+  return name->part;
+}
+
+}  // namespace
+
+std::optional<UsageReader::Form> UsageReader::form_of(std::string_view content_type) {
+  const std::string_view type = trim_blanks(content_type.substr(0, content_type.find(';')));
+  const auto is = [type](std::string_view other) { return equal_ignoring_case(type, other); };
+  if (is("text/event-stream")) return Form::kEvents;
+  const std::string_view end = type.substr(type.size() - std::min<std::size_t>(5, type.size()));
+  if (is("application/json") || is("application/x-ndjson") || equal_ignoring_case(end, "+json")) {
+    return Form::kJson;
+  }
+  return std::nullopt;
+}
+
+void UsageReader::feed(std::string_view piece) {
+  if (form_ == Form::kEvents) {
+    read_events(piece);
+  } else {
+    numbers_.feed(piece);
+  }
+}
+
+std::optional<std::int64_t> UsageReader::units() const {
+  if (seen_[kTotal] >= 0) return seen_[kTotal];
+  std::optional<std::int64_t> sum;
+  for (const std::int64_t part : seen_) {
+    if (part >= 0) sum = std::min(sum.value_or(0) + part, kCostMax);
+  }
+  return sum;
+}
+
+void UsageReader::number(std::string_view path, std::int64_t value) {
+  std::optional<std::size_t> part;
+  if (path_.empty()) {
+    part = part_at(path);
+  } else if (path == path_) {
+    part = kTotal;
+  }
+  if (part) seen_[*part] = std::max(seen_[*part], value);
+}
+
+void UsageReader::read_events(std::string_view piece) {
+  const char* const end = piece.data() + piece.size();
+  for (const char* at = piece.data(); at != end;) {
+    const char* const stop =
+        find_byte(at, end, [](ByteGroup bytes) { return (bytes == '\n') | (bytes == '\r'); });
+    if (stop != at) read_line({at, stop});
+    if (stop == end) return;
+    end_line(*stop);
+    at = stop + 1;
+  }
+}
+
+void UsageReader::read_line(std::string_view part) {
+  is_blank_ = was_return_ = false;
+  for (; is_of_data_ && matched_ < kData.size() && !part.empty(); part.remove_prefix(1)) {
+    is_of_data_ = part.front() == kData[matched_++];
+  }
+  if (is_of_data_) numbers_.feed(part);
+}
+
+void UsageReader::end_line(char by) {
+  const bool is_of_line_before = by == '\n' && was_return_;
+  was_return_ = by == '\r';
+  if (is_of_line_before) return;
+  if (is_blank_) {
+    numbers_.end();  // and the event
+  } else if (is_of_data_) {
+    numbers_.feed("\n");
+  }
+  matched_ = 0;
+  is_of_data_ = is_blank_ = true;
+}
+
+}  // namespace weir
