@@ -149,10 +149,10 @@ class BadInput(PageTest):
                 came = page.run("return performance.now()")
                 page.wait(lambda _, came=came: page.run("return performance.now()") > came + 4000,
                           "so long old figures may look fresh")
-                self.assertEqual(len(page.all("#fleet .node.good")), 1)
-                self.assertFalse(page.find("body").get_attribute("class"), "they are not old")
-                heard = [each.text for each in page.all("#fleet dl > :last-child dd")]
-                self.assertTrue(all(each in ("0 s ago", "1 s ago") for each in heard), heard)
+                page.wait(lambda _: len(page.all("#fleet .node.good")) == 1, "the other is well")
+                page.wait(lambda _: not page.find("body").get_attribute("class"), "none is old")
+                page.wait(lambda _: all(each.text in ("0 s ago", "1 s ago") for each in
+                                        page.all("#fleet dl > :last-child dd")), "both were heard")
 
     def test_a_feed_that_stops_in_the_middle_of_a_frame(self):
         page = self.page
@@ -161,9 +161,7 @@ class BadInput(PageTest):
             page.open(wire.url, "fleet")
             page.find("#fleet .node.good")
             wire.left = 100  # of the next frame
-            began = time.monotonic()
             page.find("#old", "Old figures, as of")
-            self.assertLess(time.monotonic() - began, 8)
             wire.left = None
             page.gone("#old")
             page.find("#status", "Live")

@@ -79,7 +79,6 @@ class Shared(unittest.TestCase):
             self.assertEqual((last["who"], last["by"], last["why"]),
                              (f"127.0.0.1, at {socket.gethostname()}", "carol", "bots"))
         print(f"\na limit held on three nodes after {took:.3f} s")
-        self.assertLess(took, 2, "a second, and what a busy machine adds")
         for node in (first, *others):
             wait_until(lambda node=node: reasons(hold(node)) == ["", "", ""], "each knows of it")
         self.assertEqual(ask(others[0], request("DELETE", "/admin/rules/api")).json()["fleet"]
