@@ -16,12 +16,13 @@
 
 #include "engine/ask.h"
 #include "simulate/scenario.h"
+#include "weir/holding_store.h"
 
 namespace weir::sim {
 
 class World;
 
-enum class Verb : std::uint8_t { kHit, kLook, kCharge, kRefund };
+enum class Verb : std::uint8_t { kHit, kLook, kCharge, kRefund, kReserve, kCommit };
 
 // One rule and key of a request.
 struct Part {
@@ -29,6 +30,13 @@ struct Part {
   std::uint32_t key = 0;
   std::int64_t cost = 1;
   Verb verb = Verb::kHit;
+};
+
+// Of a reservation, how long it holds. Of a commit, what was reserved.
+struct Work {
+  Duration hold{0};
+  std::string token{};
+  std::uint64_t number = 0;  // Asked::number of the reservation
 };
 
 // A request, all its parts or none. Times are true.
@@ -41,6 +49,7 @@ struct Asked {
   Instant at_node{};   // on the node's clock
   Instant at_redis{};  // on that of Redis
   std::uint64_t number = 0;
+  Work work{};
 
   static constexpr std::size_t kNoSource = SIZE_MAX;
 };
@@ -49,7 +58,9 @@ struct Answered {
   const Asked& asked;
   Instant at{};
   bool is_unavailable = false;
-  const std::vector<Answer>& answers;  // parallel to the parts
+  const std::vector<Answer>& answers;  // parallel to the parts; of a commit it says nothing
+  std::string_view token{};            // of a reservation that holds
+  HoldingStore::Commit committed{};
 
   bool is_allowed() const {
     for (const Answer& answer : answers) {

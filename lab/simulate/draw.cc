@@ -45,6 +45,7 @@ class Draw {
     if (is_shared_ && has_faults_ && one_in(5)) add_block_story(drawn);
     if (is_shared_ && one_in(8)) add_bucket_story(drawn);
     if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn);
+    if (one_in(4)) add_work_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -196,6 +197,26 @@ class Draw {
                              .rate = static_cast<double>(limit),
                              .keys = 1,
                              .from = busy_ / 2,
+                             .until = busy_});
+  }
+
+  // Units that are held for work under way.
+  void add_work_story(Scenario& drawn) {
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    const std::int64_t limit = size(200);
+    const std::int64_t window = any_of(std::array<std::int64_t, 4>{1, 2, 5, 10});
+    std::string rule = "{\"id\":\"" + id + R"(","algorithm":"fixed_window","limit":)" +
+                       std::to_string(limit) + ",\"window\":\"" + std::to_string(window) +
+                       "s\",\"max_holds\":" + std::to_string(between(1, 60));
+    if (one_in(3)) rule += R"(,"lapse":"refund")";
+    if (is_shared_) rule += one_in(4) ? R"(,"mode":"local")" : R"(,"mode":"strict")";
+    drawn.rules.push_back(rule + "}");
+    drawn.traffic.push_back({.kind = TrafficSource::Kind::kWork,
+                             .rules = {id},
+                             .rate = static_cast<double>(size(60)),
+                             .keys = size(4),
+                             .cost = size(limit),
+                             .hold = milliseconds(between(100, 1000 * window)),
                              .until = busy_});
   }
 

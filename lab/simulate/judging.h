@@ -55,7 +55,7 @@ inline bool is_charged(const Answered& answered, std::size_t index) {
   if (answered.is_unavailable || answer.is_alone) return false;
   if (answer.cause != Answer::Cause::kCounted) return false;
   const Verb verb = answered.asked.parts[index].verb;
-  if (verb == Verb::kLook) return false;
+  if (verb == Verb::kLook || verb >= Verb::kReserve) return false;
   return verb == Verb::kCharge || answered.is_allowed();
 }
 
@@ -72,7 +72,7 @@ inline std::int64_t units_of(const Part& part) {
 inline bool is_plain(const Rule& rule) {
   return rule.limits.empty() && rule.overrides.empty() && !rule.is_proportional && !rule.shadow &&
          rule.enforced_percent == 100 && rule.overdraft == Rule::Overdraft::kNone &&
-         rule.surge_percent == 100 && rule.denial.delay_max == Duration(0);
+         rule.surge_percent == 100 && rule.denial.delay_max == Duration(0) && rule.holds_max == 0;
 }
 
 }  // namespace weir::sim

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/prng.h"
-
 namespace weir::sim {
 namespace {
 
 constexpr std::size_t kSharedKeysMax = 16'384;
 constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
 
-HashSecret secret_of(std::uint64_t seed) {
+HashSecret secret_of(Prng& chance) {
   HashSecret secret;
-  Prng chance(seed);
   for (std::byte& byte : secret.bytes) byte = static_cast<std::byte>(chance.next() >> 56);
   return secret;
 }
@@ -26,9 +23,11 @@ MemoryStoreOptions memory_of(const ServerSettings& settings) {
 
 SimNode::SimNode(Place place)
     : place_(std::move(place)),
-      secret_(secret_of(place_.seed)),
+      tokens_(place_.seed),
+      secret_(secret_of(tokens_)),
       name_("node" + std::to_string(place_.number) + "-" + std::to_string(place_.life)),
       memory_(make_memory_store(memory_of(*place_.means.settings), now())),
+      holds_(*memory_, [this] { return secret_of(tokens_); }),
       hasher_(secret_),
       blocks_(hasher_),
       recent_(traffic_, now()),
@@ -41,6 +40,7 @@ SimNode::SimNode(Place place)
         for (auto& action : std::exchange(posted_, {})) action();
       })),
       seconds_(reactor_.make_alarm([this](Instant at) { follow_seconds(at); })) {
+  engine_.holds = &holds_;
   engine_.follow(active_);
   seconds_->set(recent_.next_tick());
   join();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/prng.h"
 #include "engine/asks/asks_pool.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
@@ -25,6 +26,7 @@
 #include "simulate/network.h"
 #include "simulate/scenario.h"
 #include "store/redis/fleet/node_fleet.h"
+#include "weir/holding_store.h"
 #include "weir/memory_store.h"
 
 namespace weir::sim {
@@ -70,9 +72,11 @@ class SimNode {
   void follow_seconds(Instant now);
 
   const Place place_;
+  Prng tokens_;  // of the node's secret, and of those that its holds are named by
   const HashSecret secret_;
   const std::string name_;
   std::unique_ptr<MemoryStore> memory_;
+  HoldingStore holds_;
   KeyHasher hasher_;
   BlockList blocks_;
   ActiveAlgorithms active_;

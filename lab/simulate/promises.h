@@ -32,6 +32,12 @@ std::unique_ptr<Check> make_what_fits_is_admitted(World& world);
 // Counts the answers that an exact count of all nodes would have given otherwise. It never fails.
 std::unique_ptr<Check> make_misjudged(World& world);
 
+// ---- hold_checks.cc
+
+// Of fixed windows that hold units: what is admitted fits next to what was spent and what is held,
+// nothing else is denied, and a hold ends once, in time.
+std::unique_ptr<Check> make_holds_count(World& world);
+
 // ---- fleet_checks.cc
 
 // Every request is answered by its deadline.

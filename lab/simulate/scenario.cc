@@ -15,8 +15,8 @@ constexpr FieldRange kTime = {0, 86'400'000'000};
 constexpr FieldRange kNodeRange = {0, 1'999};
 constexpr FieldRange kPercent = {0, 100};
 
-constexpr std::string_view kTrafficKinds[] = {"steady", "bursts",  "cron",
-                                              "attack", "patient", "hasty"};
+constexpr std::string_view kTrafficKinds[] = {"steady",  "bursts", "cron", "attack",
+                                              "patient", "hasty",  "work"};
 constexpr std::string_view kFaultKinds[] = {
     "cut",    "half_cut", "slow_path", "pause",  "slow_redis", "restart", "failover",
     "forget", "evict",    "read_only", "full",   "half_open",  "clock",   "clock_back",
@@ -33,6 +33,8 @@ constexpr Field kTrafficFields[] = {
     row::integer("looks", kPercent, "So many of a hundred only look.").defaults_to("0"),
     row::integer("refunds", kPercent, "So many of a hundred give back.").defaults_to("0"),
     row::integer("charges", kPercent, "So many of a hundred count always.").defaults_to("0"),
+    row::duration("hold", {1'000, 86'400'000'000}, "For so long work holds units, at most.")
+        .defaults_to("1s"),
     row::duration("from", kTime, "When it begins.").defaults_to("0s"),
     row::duration("until", kTime, "When it ends. Without, at the end."),
 };
@@ -102,6 +104,7 @@ TrafficSource read_source(const SectionReader& reader) {
   fill(reader, "looks", source.looks);
   fill(reader, "refunds", source.refunds);
   fill(reader, "charges", source.charges);
+  fill(reader, "hold", source.hold);
   fill(reader, "from", source.from);
   if (source.looks + source.refunds + source.charges > 100) {
     reader.mistake(reader.place(),
@@ -150,6 +153,20 @@ void read_step(const SectionReader& reader, Duration& at, Scenario& scenario) {
   if (ways != 1) reader.mistake(reader.place(), "a step has one of fault, hit, look and charge");
 }
 
+// Work needs one rule that holds units, for a window at most.
+void check_work(const SectionReader& reader, const std::vector<Rule>& rules) {
+  const TrafficSource source = read_source(reader);
+  if (source.kind != TrafficSource::Kind::kWork || rules.empty()) return;
+  const auto named =
+      std::ranges::find(rules, source.rules.empty() ? "" : source.rules[0], &Rule::id);
+  const Rule& rule = named == rules.end() ? rules.front() : *named;
+  if (source.rules.size() > 1 || rule.holds_max == 0) {
+    reader.mistake(reader.place(), "work needs one rule, with 'max_holds'");
+  } else if (source.hold > rule.quota.window()) {
+    reader.mistake("hold", "it is longer than the rule's window");
+  }
+}
+
 // Checks that need the rules and settings.
 void check_together(const SectionReader& reader, const Scenario& scenario) {
   const auto means = means_of(scenario);
@@ -174,6 +191,7 @@ void check_together(const SectionReader& reader, const Scenario& scenario) {
     }
     const auto node = source.get<std::int64_t>("node");
     if (node && *node >= scenario.nodes) source.mistake("node", "the scenario has no such node");
+    check_work(source, means->rules);
   });
   reader.for_each("steps", [&](const SectionReader& step) {
     const std::string rule = text_of(step, "rule");
@@ -326,6 +344,9 @@ std::string to_yaml(const Scenario& scenario) {
     if (source.looks > 0) text += ", looks: " + std::to_string(source.looks);
     if (source.refunds > 0) text += ", refunds: " + std::to_string(source.refunds);
     if (source.charges > 0) text += ", charges: " + std::to_string(source.charges);
+    if (source.kind == TrafficSource::Kind::kWork) {
+      text += ", hold: " + format_duration(source.hold);
+    }
     if (source.from > Duration(0)) text += ", from: " + format_duration(source.from);
     if (source.until) text += ", until: " + format_duration(*source.until);
     line(text + " }");

@@ -31,6 +31,7 @@ struct TrafficSource {
     kAttack,   // a flood of keys that nobody has seen
     kPatient,  // a client a key, that comes back when it was told to
     kHasty,    // a client a key, that comes back at once, and sooner after each denial
+    kWork,     // reserves units, and mostly commits others while they are held
   };
 
   Kind kind = Kind::kSteady;
@@ -43,6 +44,7 @@ struct TrafficSource {
   std::int64_t looks = 0;
   std::int64_t refunds = 0;
   std::int64_t charges = 0;
+  Duration hold = std::chrono::seconds(1);  // of work: for so long at most
   Duration from{0};
   std::optional<Duration> until{};
 };

@@ -83,6 +83,23 @@ TEST(Simulate, LocalCountsAreOfOneNode) {
   EXPECT_FALSE(run(scenario, 3, nullptr).violation);
 }
 
+// Work is held, committed by any node, once, or lapses; some comes too late.
+TEST(Simulate, WorkHoldsUnitsAndCommitsThem) {
+  const Scenario scenario = scenario_of(R"(
+length: 8s
+nodes: 3
+settings: { store: { redis: "redis://redis", mode: strict } }
+rules: [{ id: r, algorithm: fixed_window, limit: 60, window: 2s, max_holds: 20 }]
+traffic: [{ kind: work, rate: 40, keys: 3, cost: 9, hold: 500ms }]
+)");
+  const std::string text = played(scenario, 5);
+  for (const char* const what :
+       {"allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "}) {
+    EXPECT_NE(text.find(what), std::string::npos) << what;
+  }
+  EXPECT_EQ(text.find("BROKEN"), std::string::npos);
+}
+
 // What simulations have found, and what was fixed; with the seed in the name, if there is one.
 TEST(Simulate, FoundScenariosHold) {
   int played = 0;
@@ -169,6 +186,11 @@ TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
             "s.yaml:3:28: the scenario has no rule 'x'");
   EXPECT_EQ(mistake(rules + "steps:\n  - { at: 9s, fault: kill, for: 2s }"),
             "s.yaml:3:5: the fault lasts longer than the scenario");
+  EXPECT_EQ(mistake(rules + "traffic:\n  - { kind: work }"),
+            "s.yaml:3:5: work needs one rule, with 'max_holds'");
+  EXPECT_EQ(mistake("rules: [{ id: r, limit: 1, window: 1s, max_holds: 1 }]\n"
+                    "traffic:\n  - { kind: work, hold: 2s }"),
+            "s.yaml:3:25: it is longer than the rule's window");
   EXPECT_NE(mistake(rules + "nodes: 2").find("several nodes need a 'store'"), std::string::npos);
   EXPECT_NE(mistake("rules: [{ id: r, limit: -1, window: 1s }]").find("s.yaml:1:"),
             std::string::npos);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace weir::sim {
 namespace {
@@ -12,10 +13,73 @@ constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kCronEvery = std::chrono::seconds(2);
 constexpr Duration kAnswered = std::chrono::milliseconds(50);  // with two trips, past its deadline
 constexpr Duration kBackoffMin = std::chrono::milliseconds(10);
+constexpr std::int64_t kHitsOfWork = 20;  // of a hundred requests: they spend, as any do
 
 Duration seconds(double number) { return Duration(static_cast<std::int64_t>(number * 1e6)); }
 
 }  // namespace
+
+// Work under way: commits what it reserved, maybe late, twice, or not at all.
+class Traffic::Works {
+ public:
+  Works(World& world, const TrafficSource& spec, std::size_t number, Prng& chance)
+      : world_(world),
+        spec_(spec),
+        number_(number),
+        chance_(chance),
+        next_(world.queue(), [this](Instant now) { commit_due(now); }) {}
+
+  void reserve(std::size_t node, const Part& part) {
+    const auto begin = [this](const Answered& answered) {
+      if (!answered.token.empty()) plan(answered);
+    };
+    world_.ask(node, number_, {part}, begin, {.hold = spec_.hold});
+  }
+
+ private:
+  void plan(const Answered& answered) {
+    const Asked& asked = answered.asked;
+    const auto fate = chance_.below(10);
+    if (fate < 2) return;  // its caller has died
+    Commit commit{.node = asked.node, .part = asked.parts.front(), .work = asked.work};
+    commit.part.verb = Verb::kCommit;
+    commit.part.cost = chance_.below(static_cast<std::uint32_t>(2 * spec_.cost + 1));
+    commit.work.token = answered.token;
+    commit.work.number = asked.number;
+    const double lasts = fate == 2 ? 1.0 + chance_.unit() / 4 : chance_.unit();
+    const Instant ends = world_.now() + seconds(lasts * to_seconds(spec_.hold));
+    due_.emplace(ends, commit);
+    if (fate == 3) due_.emplace(ends + Duration(chance_.below(kTwiceWithin)), commit);
+    next_.set(due_.begin()->first);
+  }
+  void commit_due(Instant now) {
+    while (!due_.empty() && due_.begin()->first <= now) {
+      Commit commit = std::move(due_.begin()->second);
+      due_.erase(due_.begin());
+      // Of a fleet's hold any node takes it.
+      if (chance_.below(2) == 0) {
+        commit.node = chance_.below(static_cast<std::uint32_t>(world_.nodes()));
+      }
+      world_.ask(commit.node, number_, {commit.part}, {}, commit.work);
+    }
+    next_.set(due_.empty() ? Instant::max() : due_.begin()->first);
+  }
+  static double to_seconds(Duration time) { return static_cast<double>(time.count()) / 1e6; }
+
+  struct Commit {
+    std::size_t node = 0;
+    Part part;
+    Work work;
+  };
+  static constexpr std::uint32_t kTwiceWithin = 20'000;  // microseconds
+
+  World& world_;
+  const TrafficSource& spec_;
+  const std::size_t number_;
+  Prng& chance_;
+  std::multimap<Instant, Commit> due_;
+  Task next_;
+};
 
 // One source. Of the patient and the hasty each key is a client of its own.
 class Traffic::Source {
@@ -26,6 +90,7 @@ class Traffic::Source {
         number_(number),
         first_key_(first_key),
         chance_(world.chance().next()),
+        works_(world, spec, number, chance_),
         until_(world.now() + spec.until.value_or(world.scenario().length)),
         next_(world.queue(), [this](Instant now) { go_on(now); }) {
     for (const std::string& id : spec.rules) rules_.push_back(place_of(id));
@@ -86,7 +151,9 @@ class Traffic::Source {
     parts_.clear();
     Part part{.key = key};
     const auto chance = static_cast<std::int64_t>(chance_.below(100));
-    if (chance < spec_.looks) {
+    if (spec_.kind == Kind::kWork && chance >= kHitsOfWork) {
+      part.verb = Verb::kReserve;
+    } else if (chance < spec_.looks) {
       part.verb = Verb::kLook;
     } else if (chance < spec_.looks + spec_.refunds) {
       part.verb = Verb::kRefund;
@@ -104,7 +171,11 @@ class Traffic::Source {
     if (spec_.node) return static_cast<std::size_t>(*spec_.node);
     return chance_.below(static_cast<std::uint32_t>(world_.nodes()));
   }
-  void ask(std::uint32_t key) { world_.ask(node(), number_, parts(key)); }
+  void ask(std::uint32_t key) {
+    const std::vector<Part>& asked = parts(key);
+    if (asked.front().verb == Verb::kReserve) return works_.reserve(node(), asked.front());
+    world_.ask(node(), number_, asked);
+  }
 
   void ask_as(std::size_t client) {
     if (world_.now() >= until_) return;
@@ -134,6 +205,7 @@ class Traffic::Source {
   const std::size_t number_;
   const std::uint32_t first_key_;
   Prng chance_;
+  Works works_;
   const Instant until_;
   std::vector<std::uint32_t> rules_;
   std::vector<Part> parts_;

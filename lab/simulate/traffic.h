@@ -17,6 +17,7 @@ class Traffic {
   ~Traffic();
 
  private:
+  class Works;
   class Source;
   class Steps;
   std::vector<std::unique_ptr<Source>> sources_;

@@ -32,12 +32,14 @@ class World::Request final : Asks::Listener {
  public:
   explicit Request(World& world) : world_(world) {}
 
-  void begin(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then) {
+  void begin(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then,
+             const Work& work) {
     SimNode& at = *world_.node(node);
     asked_.node = node;
     asked_.life = world_.life(node);
     asked_.source = source;
     asked_.parts.assign(parts.begin(), parts.end());
+    asked_.work = work;
     asked_.at = world_.now();
     asked_.at_node = at.now();
     if (world_.redis_) asked_.at_redis = world_.redis_->now();
@@ -46,6 +48,7 @@ class World::Request final : Asks::Listener {
     asks_ = at.pool().take(operation());
     const RuleSet& rules = at.rules();
     for (const Part& part : parts) {
+      if (part.verb == Verb::kCommit) continue;
       asks_->add({.rule = &rules.rules()[part.rule],
                   .key = world_.keys_[part.key],
                   .cost = part.verb == Verb::kRefund ? -part.cost : part.cost,
@@ -54,7 +57,7 @@ class World::Request final : Asks::Listener {
     }
     for (const auto& check : world_.checks_) check->asked(asked_);
     is_done_ = false;
-    if (asks_->decide(at.now()) != Asks::Progress::kWaits) return world_.finished(*this);
+    if (decide(at.now()) != Asks::Progress::kWaits) return world_.finished(*this);
     asks_->listen(*this);
   }
 
@@ -73,10 +76,14 @@ class World::Request final : Asks::Listener {
     is_done_ = true;
     answers.clear();
     for (std::size_t i = 0; i < asks_->size(); ++i) answers.push_back(asks_->answer(i));
+    answers.resize(asked_.parts.size());
+    const std::string token = held();
     const Answered answered{.asked = asked_,
                             .at = world_.now(),
                             .is_unavailable = asks_->progress() == Asks::Progress::kUnavailable,
-                            .answers = answers};
+                            .answers = answers,
+                            .token = token,
+                            .committed = asks_->committed()};
     asks_.reset();
     if (world_.is_noting()) world_.note(text_of(answered));
     world_.count(answered);
@@ -85,8 +92,20 @@ class World::Request final : Asks::Listener {
   }
 
  private:
+  Asks::Progress decide(Instant now) {
+    const Part& part = asked_.parts.front();
+    if (part.verb == Verb::kReserve) return asks_->reserve(asked_.work.hold, now);
+    if (part.verb != Verb::kCommit) return asks_->decide(now);
+    return asks_->commit(asked_.work.token, part.cost, HoldingStore::Work::kIsDone, now);
+  }
+  // The token of a reservation that has passed.
+  std::string held() const {
+    const bool passed = asks_->progress() != Asks::Progress::kUnavailable &&
+                        asked_.parts.front().verb == Verb::kReserve && asks_->answer(0).allowed();
+    return passed ? asks_->hold(asked_.work.hold, world_.node(asked_.node)->now()).token : "";
+  }
   std::string text_of(const Answered& answered) const {
-    constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "refund"};
+    constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "refund", "reserve", "commit"};
     std::string text = "node " + std::to_string(asked_.node) + ":";
     for (std::size_t i = 0; i < answered.answers.size(); ++i) {
       const Part& part = asked_.parts[i];
@@ -98,14 +117,25 @@ class World::Request final : Asks::Listener {
                : answer.allowed()      ? " allowed"
                                        : " denied");
       if (answer.is_alone) text += " alone";
+      if (part.verb >= Verb::kReserve) text += text_of_work(answered);
       if (answer.cause == Answer::Cause::kBlocked) text += " blocked";
       text += ", left " + std::to_string(answer.decision.remaining);
       if (!answer.allowed()) text += ", retry " + format_duration(answer.decision.retry_after);
     }
     return text + " (asked " + format_duration(asked_.at - world_.start_) + ")";
   }
+  std::string text_of_work(const Answered& answered) const {
+    constexpr std::string_view kCommits[] = {"charged", "noted", "unknown"};
+    if (asked_.parts.front().verb == Verb::kReserve) {
+      return (answered.token.empty() ? ", holds nothing" : ", holds") + std::string(" as #") +
+             std::to_string(asked_.number);
+    }
+    return " #" + std::to_string(asked_.work.number) + " " +
+           std::string(kCommits[static_cast<std::size_t>(answered.committed)]);
+  }
   Operation operation() const {
-    if (asked_.parts.front().verb == Verb::kLook) return Operation::kLook;
+    const Verb verb = asked_.parts.front().verb;
+    if (verb == Verb::kLook || verb == Verb::kCommit) return Operation::kLook;
     return asked_.parts.size() > 1 ? Operation::kSpendAll : Operation::kSpendEach;
   }
   void decided() noexcept override {
@@ -287,7 +317,8 @@ World::Request& World::free_request() {
   return request;
 }
 
-void World::ask(std::size_t number, std::size_t source, const std::vector<Part>& parts, Then then) {
+void World::ask(std::size_t number, std::size_t source, const std::vector<Part>& parts, Then then,
+                const Work& work) {
   if (node(number) == nullptr || places_[number]->is_leaving) return;
   if (machine(number).stands_still()) return;
   for (const Part& part : parts) {
@@ -295,7 +326,7 @@ void World::ask(std::size_t number, std::size_t source, const std::vector<Part>&
     if (mode_of(part.rule) != Mode::kLocal) remember_shared(part);
   }
   ++tally_.requests;
-  free_request().begin(number, source, parts, std::move(then));
+  free_request().begin(number, source, parts, std::move(then), work);
 }
 
 void World::remember_shared(const Part& part) {
@@ -323,6 +354,7 @@ void World::count(const Answered& answered) {
     ++tally_.late;
     tally_.latency.add(answered.at - answered.asked.at);
   }
+  if (answered.asked.parts.front().verb == Verb::kCommit) return;
   for (std::size_t i = 0; i < answered.answers.size(); ++i) {
     RuleFigures& figures = tally_.rules[answered.asked.parts[i].rule];
     const Answer& answer = answered.answers[i];

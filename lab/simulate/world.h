@@ -88,7 +88,8 @@ class World {
 
   // The node decides; `then` hears the answer, maybe later. Nothing happens at a node that is down.
   using Then = std::function<void(const Answered&)>;
-  void ask(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then = {});
+  void ask(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then = {},
+           const Work& work = {});
 
   // The path to Redis, the Redis and the nodes are all right, for as long.
   bool is_whole_for(Duration time) const { return !is_broken() && now() - whole_since_ >= time; }

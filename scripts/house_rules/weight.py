@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 57_734),
-    ("laboratory", ("lab/", "bench/"), 14_842),
+    ("laboratory", ("lab/", "bench/"), 15_231),
     ("console", ("console/",), 5_539),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_511),
 ]
 LUA_MAX = 1_921
-TESTS_MAX = 66_647
+TESTS_MAX = 66_670
 
 
 def weigh(tree):
