@@ -40,9 +40,11 @@ std::string lacking(const Rule& rule, const RequestSources& sources, const LogKn
   if (rule.tier) look_at(*rule.tier);
   if (rule.cost_from) look_at(*rule.cost_from);
   if (rule.response) {
-    const std::string& cost_header = rule.response->cost_header;
+    using enum ResponseCount::CostFrom;
     need(rule.response->statuses.empty() || knows.status, "the status");
-    need(cost_header.empty(), "the header " + cost_header + " of responses");
+    need(rule.response->cost_from != kHeader,
+         "the header " + rule.response->cost_name + " of responses");
+    need(rule.response->cost_from != kBody, "the bodies of responses");
   }
   return first;
 }

@@ -64,7 +64,9 @@ void print_lapse(const Rule& rule) {
 
 // What passes before anybody knows what it costs, of the key that may do most.
 void print_bound(const Rule& rule) {
-  if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved < 1) return;
+  const bool is_unknown =
+      rule.response && rule.response->cost_from != ResponseCount::CostFrom::kNowhere;
+  if (!is_unknown || rule.response->reserved < 1) return;
   std::int64_t most = 0;
   for_each_limits(rule, [&](std::span<const Quota> limits) {
     most = std::max(most, std::ranges::min(limits, {}, &Quota::capacity).capacity());

@@ -187,7 +187,9 @@ class Warnings {
 
   // Nobody knows what the requests under way will have cost.
   void warn_of_unknown_cost(const Rule& rule, const RulePlaces& places) {
-    if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved > 1) return;
+    const bool is_unknown =
+        rule.response && rule.response->cost_from != ResponseCount::CostFrom::kNowhere;
+    if (!is_unknown || rule.response->reserved > 1) return;
     const std::string at_once =
         rule.response->reserved == 0
             ? "any number of requests"

@@ -149,10 +149,18 @@ Judgement Pending::judgement() {
 std::unique_ptr<Stay> Pending::take_stay() { return take_unless_empty(stay_); }
 
 void Judge::charge(Stay& stay, const ResponseHead& response) {
+  charge(stay, [&](const RuleSet& rules, Asks& asks) { stay.pay(response, rules, asks); });
+}
+
+void Judge::charge_for_body(Stay& stay) {
+  charge(stay, [&](const RuleSet& rules, Asks& asks) { stay.pay_for_body(rules, asks); });
+}
+
+void Judge::charge(Stay& stay, const std::function<void(const RuleSet&, Asks&)>& pay) {
   const Instant now = clock_.now();
   AsksPool& pool = *pools_[stay.rules()];
   const AsksPtr asks = pool.take(Operation::kCharge);
-  stay.pay(response, *pool.rules(), *asks);
+  pay(*pool.rules(), *asks);
   if (!asks->empty()) {
     asks->decide(now);
     blocks_.tell(now);

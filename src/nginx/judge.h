@@ -113,8 +113,10 @@ class Judge {
   Judgement judge(const Question& question, Instant now);
   // What the request that was judged last owes when it passes, until its end; null: nothing.
   std::unique_ptr<Stay> take_stay();
-  // Charges what the response makes due. Nobody waits for it.
+  // Charges what the response makes due, by its head or by as much of its body as has been read.
+  // Nobody waits for it.
   void charge(Stay& stay, const ResponseHead& response);
+  void charge_for_body(Stay& stay);
 
   // Before a request is read: other workers may have changed the rules, and so what they look at.
   // Returns the time at which it is to be judged.
@@ -158,6 +160,7 @@ class Judge {
   Judgement read(const Asks& asks, Stay& stay, Instant now);
   Judgement decided(const Asks& asks, Stay& stay, Instant now);
   void follow_wall_clock(Instant now);
+  void charge(Stay& stay, const std::function<void(const RuleSet&, Asks&)>& pay);
 
   const Clock& clock_;
   const WallClock wall_clock_;

@@ -1,6 +1,7 @@
 #include "nginx/stay.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/decimal.h"
@@ -22,6 +23,8 @@ bool has_entered(const Concurrency::Entrance& entrance) {
   return entrance.kind == Concurrency::Entrance::Kind::kEntered;
 }
 
+bool is_error(int status) { return status >= 400; }
+
 // How many requests are under way, with this one, that a limit is compared with; 0: nobody knows.
 std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, const Rule& rule) {
   if (has_entered(entrance)) return entrance.under_way;
@@ -29,11 +32,18 @@ std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, 
   return is_over || rule.on_full == OnFull::kDeny ? limit + 1 : 0;
 }
 
-// Work that nobody waited for costs what was reserved for it.
-std::int64_t cost_of(const ResponseHead& response, const ResponseCount& count) {
-  const std::string_view text = response.field(count.cost_header);
+static_assert(ResponseCount::kPathMax <= JsonNumbers::kPathMax);
+static_assert(ResponseCount::kPathNamesMax <= JsonNumbers::kNamesMax);
+
+// Work that nobody waited for costs what was reserved for it. Nothing: the request says the cost.
+std::optional<std::int64_t> cost_of(const ResponseHead& response, const ResponseCount& count) {
+  if (count.cost_from == ResponseCount::CostFrom::kNowhere) return std::nullopt;
+  if (count.is_of_body()) {
+    return response.is_known && is_error(response.status) ? 0 : count.estimate();
+  }
+  const std::string_view text = response.field(count.cost_name);
   const bool is_known = response.is_known || !text.empty();
-  return is_known ? cost_by(text) : std::max<std::int64_t>(1, count.reserved);
+  return is_known ? cost_by(text) : count.estimate();
 }
 
 }  // namespace
@@ -96,7 +106,8 @@ void Stay::owe(const Ask& ask, std::size_t look) {
                       .look = look,
                       .rule = ask.rule->id,
                       .key = std::string(ask.key),
-                      .tier = std::string(ask.tier)});
+                      .tier = std::string(ask.tier),
+                      .wants_body = ask.rule->response->is_of_body()});
   charges_.back().ask.choices = nullptr;  // the request's, like the texts
 }
 
@@ -107,7 +118,8 @@ void Stay::go_on() {
 
 void Stay::let_all_go() {
   go_on();
-  let_go();
+  for (const Charge& charge : charges_) leave(charge);
+  charges_.clear();
   for (const KeyHash& key : held_) under_way_.leave(key);
   held_.clear();
   is_empty_ = true;
@@ -131,23 +143,61 @@ bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {
   return count.counts(response.status) || (!response.is_known && count.counts(kUnknownStatus));
 }
 
+bool Stay::owes() const { return !std::ranges::all_of(charges_, &Charge::is_paid); }
+
+bool Stay::wants_body() const { return std::ranges::any_of(charges_, &Charge::wants_body); }
+
+bool Stay::reads_body() const {
+  return std::ranges::any_of(charges_, [](const Charge& charge) { return charge.body != nullptr; });
+}
+
+void Stay::add_due(Charge& charge, const Rule& rule, std::optional<std::int64_t> cost, Asks& asks) {
+  Ask due = charge.ask;
+  due.rule = &rule;
+  due.key = charge.key;
+  due.tier = charge.tier;
+  due.cost = cost.value_or(due.cost);
+  if (due.cost > 0) WEIR_ASSERT(asks.add(due));
+}
+
 void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
-  is_paid_ = true;
-  for (const Charge& charge : charges_) {
+  is_error_ = is_error(response.status);
+  for (Charge& charge : charges_) {
+    charge.is_paid = true;
     const Rule* const rule = rules.find(charge.rule);
     if (rule == nullptr || !rule->response || !counts(*rule->response, response)) continue;
-    Ask due = charge.ask;
-    due.rule = rule;
-    due.key = charge.key;
-    due.tier = charge.tier;
-    if (!rule->response->cost_header.empty()) due.cost = cost_of(response, *rule->response);
-    if (due.cost > 0) WEIR_ASSERT(asks.add(due));
+    const ResponseCount& count = *rule->response;
+    if (count.is_of_body() && response.is_known && response.body) {
+      charge.is_paid = false;
+      charge.body = std::make_unique<UsageReader>(*response.body, count.cost_name);
+    } else {
+      add_due(charge, *rule, cost_of(response, count), asks);
+    }
+  }
+}
+
+void Stay::read(std::string_view piece) {
+  for (const Charge& charge : charges_) {
+    if (charge.body != nullptr) charge.body->feed(piece);
+  }
+}
+
+void Stay::pay_for_body(const RuleSet& rules, Asks& asks) {
+  for (Charge& charge : charges_) {
+    charge.is_paid = true;
+    const auto body = std::exchange(charge.body, nullptr);
+    const Rule* const rule = rules.find(charge.rule);
+    if (body == nullptr || rule == nullptr || !rule->response) continue;
+    const std::int64_t unsaid = is_error_ ? 0 : rule->response->estimate();
+    add_due(charge, *rule, body->units().value_or(unsaid), asks);
   }
 }
 
 void Stay::let_go() {
-  for (const Charge& charge : charges_) leave(charge);
-  charges_.clear();
+  std::erase_if(charges_, [&](const Charge& charge) {
+    if (charge.is_paid) leave(charge);
+    return charge.is_paid;
+  });
 }
 
 }  // namespace weir::nginx

@@ -1,8 +1,8 @@
 // Stay: what a request that passes holds and owes on its way through nginx.
 //
 //   decided ────── passed on ────── head of the response ────── body ────── end
-//   looked at, counted              charged                                 counted no more
-//   as under way,
+//   looked at, counted              charged, unless the body    charged     counted no more
+//   as under way,                   says the cost
 //   waits for its turn
 //
 // Requests under way are counted until their memory is given back, however they end.
@@ -12,6 +12,10 @@
 // is sent: a client that reads slowly delays nothing. A request that ends without a response is
 // charged at its end: nobody knows what it would have been, so it counts.
 //
+// Where the body says the cost, it is read on its way, and charged when its end is there. If the
+// client leaves before, it pays what was said so far. A body that says nothing, or cannot be read,
+// costs the rule's estimate; that of an error, nothing.
+//
 // Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
 
 #pragma once
@@ -19,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +31,7 @@
 
 #include "engine/asks/asks.h"
 #include "nginx/zone/concurrency.h"
+#include "proto/usage/usage_reader.h"
 
 namespace weir::nginx {
 
@@ -36,6 +42,8 @@ struct ResponseHead {
   int status = kNoResponse;
   // Else nobody has seen one: the client has left, or nginx says that the origin has not answered.
   bool is_known = true;
+  // How the body can be read; none: it cannot, as it is compressed or of another type.
+  std::optional<UsageReader::Form> body{};
   // The value of the field, the first if there are several; empty if there is none.
   std::function<std::string_view(std::string_view name)> field = [](std::string_view) {
     return std::string_view();
@@ -58,7 +66,9 @@ class Stay {
   // Of a request that is judged by this set of the gateway. REQUIRES: it is empty
   void begin(std::size_t rules) { rules_ = rules; }
   std::size_t rules() const { return rules_; }
-  bool owes() const { return !charges_.empty() && !is_paid_; }
+  bool owes() const;
+  // A rule by which it is counted reads the body.
+  bool wants_body() const;
   bool is_empty() const { return is_empty_; }
 
   // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
@@ -70,9 +80,14 @@ class Stay {
   // It waits no more.
   void go_on();
 
-  // Asks for what the response makes due by the rules of today, and owes nothing from then on.
+  // Asks for what the response makes due by the rules of today. From then on it owes only what the
+  // body will say.
   void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
-  // Gives the shares back, when that is charged.
+  bool reads_body() const;
+  void read(std::string_view piece);
+  // Asks for what the body has said, as far as it came, and owes nothing from then on.
+  void pay_for_body(const RuleSet& rules, Asks& asks);
+  // Gives the shares of what it has paid back, when that is charged.
   void let_go();
   // Lets go of all.
   void end() {
@@ -87,6 +102,9 @@ class Stay {
     std::string key;
     std::string tier;
     std::optional<KeyHash> share{};
+    bool wants_body = false;
+    std::unique_ptr<UsageReader> body{};  // while that passes by
+    bool is_paid = false;
   };
   void let_all_go();
   std::int64_t enter(const Ask& ask);
@@ -95,13 +113,15 @@ class Stay {
   Duration patience(const Ask& ask);
   void leave(const Charge& charge);
   static bool counts(const ResponseCount& count, const ResponseHead& response);
+  static void add_due(Charge& charge, const Rule& rule, std::optional<std::int64_t> cost,
+                      Asks& asks);
 
   Concurrency& under_way_;
   const KeyHasher& hasher_;
   std::size_t rules_ = 0;
   bool is_empty_ = true;  // as most are: then nothing else is looked at
   std::vector<Charge> charges_;
-  bool is_paid_ = false;
+  bool is_error_ = false;  // says the status of the response whose body is read
   std::vector<KeyHash> held_;
   std::vector<KeyHash> waiting_;
 };

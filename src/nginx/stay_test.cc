@@ -40,6 +40,20 @@ constexpr std::string_view kResponseRules = R"(rules:
     window: 1m
     cost: response:X-Cost
     reserve: 30
+  - id: usage
+    match: {path: /usage}
+    limit: 100
+    window: 1m
+    cost: usage
+    reserve: 30
+  - id: own-path
+    group: all
+    match: {path: /usage}
+    limit: 1000
+    window: 1m
+    cost: response:json:meta.units
+    reserve: false
+    count_if: {status: 2xx}
   - id: watched
     match: {path: /watched}
     limit: 1
@@ -245,6 +259,78 @@ TEST_F(Stays, WhoGoesWithoutAResponsePaysWhatWasReserved) {
   EXPECT_EQ(left("/tokens"), 69);
   EXPECT_TRUE(pass("/tokens", {.status = ResponseHead::kNoResponse, .field = priced("5").field}));
   EXPECT_EQ(left("/tokens"), 64);
+}
+
+// A request whose body comes so far.
+class Bodies : public Stays {
+ protected:
+  using Form = UsageReader::Form;
+
+  std::unique_ptr<Stay> answered(const ResponseHead& head) {
+    EXPECT_FALSE(ask(*judge_, "/usage").is_denied());
+    auto stay = judge_->take_stay();
+    EXPECT_TRUE(stay->wants_body());
+    judge_->charge(*stay, head);
+    return stay;
+  }
+  void read(const ResponseHead& head, std::string_view body) {
+    const auto stay = answered(head);
+    ASSERT_TRUE(stay->reads_body());
+    for (const char& byte : body) stay->read({&byte, 1});
+    judge_->charge_for_body(*stay);
+    EXPECT_FALSE(stay->owes());
+  }
+  // Of both rules.
+  std::vector<std::int64_t> left() {
+    const auto items = ask(*judge_, "/usage").said->limit.items;
+    std::vector<std::int64_t> remaining;
+    for (const auto& item : items) remaining.push_back(item.decision.remaining);
+    return remaining;
+  }
+  using Left = std::vector<std::int64_t>;
+
+  const ResponseHead json_{.status = 200, .body = Form::kJson};
+};
+
+TEST_F(Bodies, SayWhatTheirWorkHasCost) {
+  EXPECT_EQ(left(), (Left{100, 1000}));
+  read(json_, R"({"usage":{"total_tokens":12},"meta":{"units":7}})");
+  EXPECT_EQ(left(), (Left{88, 993}));
+  read({.status = 200, .body = Form::kEvents}, "data: {\"usage\":{\"total_tokens\":3}}\n\n");
+  EXPECT_EQ(left(), (Left{85, 992})) << "where a body says nothing, the estimate";
+  read(json_, R"({"usage":{"total_tokens":0},"meta":{"units":0}})");
+  EXPECT_EQ(left(), (Left{85, 992})) << "it says so";
+  read(json_, R"({"usage":{"total_tokens":200},"meta":{"units":0}})");
+  EXPECT_TRUE(ask(*judge_, "/usage").is_denied()) << "it owes";
+}
+
+TEST_F(Bodies, ThatSayNothingOrCannotBeReadCostTheEstimate) {
+  read(json_, R"({"choices":[]})");
+  EXPECT_EQ(left(), (Left{70, 999}));
+  EXPECT_FALSE(answered({.status = 200})->owes()) << "compressed, or of another type";
+  EXPECT_EQ(left(), (Left{40, 998}));
+  EXPECT_FALSE(answered({.status = 504, .is_known = false, .body = Form::kJson})->owes());
+  EXPECT_EQ(left(), (Left{0, 997})) << "of the 10 that are left nobody can reserve 30";
+}
+
+TEST_F(Bodies, OfErrorsCostNothingUnlessTheySaySo) {
+  const ResponseHead error{.status = 529, .body = Form::kJson};
+  EXPECT_FALSE(answered({.status = 400})->owes());
+  read(error, R"({"error":{"type":"overloaded_error"}})");
+  EXPECT_EQ(left(), (Left{100, 1000}));
+  read(error, R"({"usage":{"input_tokens":9}})");
+  EXPECT_EQ(left(), (Left{91, 1000}));
+}
+
+TEST_F(Bodies, HoldTheirSharesUntilTheirEnd) {
+  std::vector<std::unique_ptr<Stay>> stays;
+  for (int i = 0; i < 3; ++i) stays.push_back(answered(json_));
+  EXPECT_EQ(ask(*judge_, "/usage").said->answer->cause, Answer::Cause::kUnderWay);
+  stays[0]->read(R"({"usage":{"input_tokens":5},)");
+  judge_->charge_for_body(*stays[0]);
+  EXPECT_FALSE(ask(*judge_, "/usage").is_denied()) << "95 are left, and two are under way";
+  stays.clear();
+  EXPECT_EQ(left(), (Left{95, 999}));
 }
 
 TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {

@@ -46,7 +46,8 @@ namespace weir {
 // ResponseCount: what a rule counts when a response is known, and not before.
 //
 // Only who passes requests on to an origin sees the response (src/nginx). There a key is looked at
-// before its request passes, and charged when the head of the response is there.
+// before its request passes, and charged when the head of the response is there; when its body has
+// passed, if that says the cost.
 //
 // Thread rule: values. Tested by response_count_test.cc.
 
@@ -70,9 +71,21 @@ inline std::optional<StatusRange> parse_statuses(std::string_view text) {
 }
 
 struct ResponseCount {
+  // Where the response says its cost; else the rule or the request does.
+  enum class CostFrom : std::uint8_t { kNowhere, kHeader, kBody };
+  static constexpr std::size_t kPathMax = 128;
+  static constexpr std::size_t kPathNamesMax = 8;
+
   std::vector<StatusRange> statuses{};  // that count; none: all
-  std::string cost_header{};            // of the response; empty: the rule or the request says it
-  std::int64_t reserved = 1;            // units for each request under way; 0: none
+  CostFrom cost_from = CostFrom::kNowhere;
+  // The header's, or the path to a number of the body's JSON; empty: to what vendors of language
+  // models report there.
+  std::string cost_name{};
+  std::int64_t reserved = 1;  // units for each request under way; 0: none
+
+  bool is_of_body() const { return cost_from == CostFrom::kBody; }
+  // What work has cost of which nobody says it.
+  std::int64_t estimate() const { return std::max<std::int64_t>(1, reserved); }
 
   bool counts(int status) const {
     return statuses.empty() || std::ranges::any_of(statuses, [status](const StatusRange& range) {

@@ -49,6 +49,7 @@ NOT_HERE = re.compile(r"(apt |docker |kubectl |\./dev |npm |npx |journalctl |"
 NEEDS = {
     "express.md": [PACKAGE, PEERS / "node_modules" / "express"],
     "nginx.md": [MODULE], "nginx-responses.md": [MODULE], "from-limit-req.md": [MODULE],
+    "llm-gateway.md": [MODULE],
 }
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,6 +70,7 @@ class Origin(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(401 if b"wrong" in body else 200)
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(json.dumps({"usage": {"total_tokens": 400}}).encode())
 

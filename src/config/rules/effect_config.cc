@@ -160,7 +160,7 @@ KeyList read_key_list(const SectionReader& reader, std::string_view field) {
 
 void read_cost(const SectionReader& reader, Rule& rule) {
   const auto text = reader.get<std::string>("cost");
-  if (!text || text->starts_with(kOfResponse)) return;
+  if (!text || is_of_response(*text)) return;
   rule.cost_from = parse_key_part(*text);
   if (rule.cost_from) return;
   const auto cost = read_decimal<std::int64_t>(*text);

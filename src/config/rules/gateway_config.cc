@@ -31,9 +31,9 @@ class GatewayFields {
 
   void read_response_count(Rule& rule) const {
     const auto cost = reader_.get<std::string>("cost");
-    const bool is_response_cost = cost && cost->starts_with(kOfResponse);
+    const bool is_response_cost = cost && is_of_response(*cost);
     const auto count_if = reader_.section("count_if");
-    if (is_response_cost) rule.response = {.cost_header = header_in(*cost)};
+    if (is_response_cost) read_cost(*cost, rule.response.emplace());
     if (count_if)
       read_count_if(*count_if, rule.response ? *rule.response : rule.response.emplace());
     if (count_if) needs_gateway_for("count_if", "sees the response");
@@ -104,12 +104,34 @@ class GatewayFields {
     if (served_by_ == ServedBy::kServer) needs_gateway(reader_, field, what);
   }
 
-  std::string header_in(std::string_view cost) const {
-    std::string name(cost.substr(kOfResponse.size()));
+  void read_cost(std::string_view cost, ResponseCount& count) const {
+    constexpr std::string_view kJson = "json:";
+    count.cost_from = ResponseCount::CostFrom::kBody;
+    if (cost == kUsage) return;
+    cost.remove_prefix(kOfResponse.size());
+    if (cost.starts_with(kJson)) {
+      count.cost_name = cost.substr(kJson.size());
+      return check_path(count.cost_name);
+    }
+    count.cost_from = ResponseCount::CostFrom::kHeader;
+    count.cost_name = cost;
     const auto& form = kHeaderNameForm.pattern;
-    if (re2::RE2::FullMatch(name, re2::StringPiece(form.data(), form.size()))) return name;
-    reader_.mistake("cost", "'cost' must name a header of the response, such as response:X-Cost");
-    return {};
+    if (re2::RE2::FullMatch(count.cost_name, re2::StringPiece(form.data(), form.size()))) return;
+    reader_.mistake("cost",
+                    "'cost' must name a header of the response, such as response:X-Cost, or a "
+                    "number of its JSON, such as response:json:usage.total_tokens");
+  }
+
+  void check_path(const std::string& path) const {
+    static const re2::RE2 names(R"([^.\s\\"[:cntrl:]]+(\.[^.\s\\"[:cntrl:]]+)*)");
+    const auto dots = static_cast<std::size_t>(std::ranges::count(path, '.'));
+    const bool fits = path.size() <= ResponseCount::kPathMax && dots < ResponseCount::kPathNamesMax;
+    if (fits && re2::RE2::FullMatch(path, names)) return;
+    reader_.mistake("cost",
+                    "'json:' is followed by the names of objects, and at last a number, with dots "
+                    "between, such as response:json:usage.total_tokens: at most " +
+                        std::to_string(ResponseCount::kPathNamesMax) + " names and " +
+                        std::to_string(ResponseCount::kPathMax) + " characters");
   }
 
   static void read_count_if(const SectionReader& count_if, ResponseCount& count) {

@@ -69,8 +69,13 @@ void for_each_limits(const Rule& rule, Look look) {
 // or the origin has not answered.
 inline constexpr int kUnknownStatus = 0;
 
-// "response:X-Cost" is a cost that only a response says.
+// Whether only a response says such a cost: "response:X-Cost", "response:json:usage.total_tokens",
+// or "usage", what vendors of language models report.
 inline constexpr std::string_view kOfResponse = "response:";
+inline constexpr std::string_view kUsage = "usage";
+inline bool is_of_response(std::string_view cost) {
+  return cost == kUsage || cost.starts_with(kOfResponse);
+}
 
 // Reports a mistake at `place` if the file does not say where that property comes from.
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,

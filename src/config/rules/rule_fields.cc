@@ -397,7 +397,8 @@ constexpr Field kRuleFields[] = {
     row::text("cost", kAnyText,
               "The units that a matched request spends: a number, or a property that holds one, "
               "such as header:X-Cost; 1 where it holds none. For nginx with Weir in it also "
-              "response:NAME, a header of the response.")
+              "response:NAME, a header of the response, response:json:PATH, a number of its JSON, "
+              "and usage, the tokens that language models report.")
         .defaults_to("1")
         .only_if(kOfRequests),
     row::section("count_if", kCountIf,

@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "nginx/module/settings.h"
 
 namespace weir::nginx {
 namespace {
 
 ngx_http_output_header_filter_pt next_filter = nullptr;
+ngx_http_output_body_filter_pt next_body_filter = nullptr;
 
 std::string_view find_field(ngx_list_t& list, std::string_view name) {
   for (const ngx_list_part_t* part = &list.part; part != nullptr; part = part->next) {
@@ -49,11 +51,47 @@ bool is_unanswered(const ngx_http_request_t* request) {
 void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
   if (deciders.judge == nullptr) return;
   try {
-    deciders.judge->charge(stay, response);
+    if (stay.reads_body()) {
+      deciders.judge->charge_for_body(stay);
+    } else {
+      deciders.judge->charge(stay, response);
+    }
     if (deciders.loop != nullptr) deciders.loop->has_asked();
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_ERR, log, 0, "weir: a response is not counted: %s", error.what());
   }
+}
+
+// What nobody can read has no form.
+std::optional<UsageReader::Form> form_of(const ngx_http_request_t* request) {
+  const auto& head = request->headers_out;
+  const bool is_coded = head.content_encoding != nullptr && head.content_encoding->hash != 0 &&
+                        !equal_ignoring_case(view_of(head.content_encoding->value), "identity");
+  return is_coded ? std::nullopt : UsageReader::form_of(view_of(head.content_type));
+}
+
+// nginx shall hand on what comes at once, and show what it has on disk.
+void watch_body(ngx_http_request_t* request, const ResponseHead& head, Decided& decided) {
+  ngx_http_set_ctx(request, &decided, ngx_http_weir_module);
+  request->filter_need_in_memory = 1;
+  ngx_http_upstream_t* const upstream = request->upstream;
+  if (head.body != UsageReader::Form::kEvents || upstream == nullptr) return;
+  if (upstream->conf->change_buffering != 0 && upstream->cacheable == 0 && upstream->store == 0) {
+    upstream->buffering = 0;
+  }
+}
+
+void read_pieces(Stay& stay, const ngx_chain_t* pieces, ngx_log_t* log) {
+  bool is_last = false;
+  for (; pieces != nullptr; pieces = pieces->next) {
+    const ngx_buf_t& piece = *pieces->buf;
+    if (ngx_buf_in_memory(&piece)) {
+      stay.read({reinterpret_cast<const char*>(piece.pos),
+                 static_cast<std::size_t>(piece.last - piece.pos)});
+    }
+    is_last = is_last || piece.last_buf != 0;
+  }
+  if (is_last) charge(stay, {}, log);
 }
 
 // With a request that goes away while it waits goes what it has asked.
@@ -107,18 +145,30 @@ Decided* keep_decided(ngx_http_request_t* request) {
 }
 
 ngx_int_t count_response(ngx_http_request_t* request) noexcept {
-  const Decided* const decided = request == request->main ? find_decided(request) : nullptr;
+  Decided* const decided = request == request->main ? find_decided(request) : nullptr;
   if (decided != nullptr && decided->stay != nullptr && decided->stay->owes()) {
     const ResponseHead head{
         .status = static_cast<int>(request->headers_out.status),
         .is_known = !is_unanswered(request),
+        .body = form_of(request),
         .field = [request](std::string_view name) { return field_of(request, name); }};
     charge(*decided->stay, head, request->connection->log);
+    if (decided->stay->reads_body()) watch_body(request, head, *decided);
   }
   return next_filter(request);
 }
 
+ngx_int_t read_response(ngx_http_request_t* request, ngx_chain_t* pieces) noexcept {
+  const auto* const decided =
+      static_cast<Decided*>(ngx_http_get_module_ctx(request, ngx_http_weir_module));
+  if (decided != nullptr && decided->stay != nullptr && decided->stay->reads_body()) {
+    read_pieces(*decided->stay, pieces, request->connection->log);
+  }
+  return next_body_filter(request, pieces);
+}
+
 void count_responses_before(ngx_http_output_header_filter_pt next) { next_filter = next; }
+void read_responses_before(ngx_http_output_body_filter_pt next) { next_body_filter = next; }
 
 ClientWatch::ClientWatch(WorkerLoop& loop, ngx_http_request_t* request) : loop_(loop) {
   loop_.begin_waiting();

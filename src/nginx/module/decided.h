@@ -79,8 +79,13 @@ Decided* keep_decided(ngx_http_request_t* request);
 // Part of the chain of filters that send it.
 ngx_int_t count_response(ngx_http_request_t* request) noexcept;
 
-// From now on count_response() hands on to this filter.
+// Reads the body where it says what is due, and charges that at its end. Bytes pass as they come.
+// Part of the chain of filters that send it.
+ngx_int_t read_response(ngx_http_request_t* request, ngx_chain_t* pieces) noexcept;
+
+// From now on count_response() and read_response() hand on to these filters.
 void count_responses_before(ngx_http_output_header_filter_pt next);
+void read_responses_before(ngx_http_output_body_filter_pt next);
 
 // Lets a request wait for its turn, as limit_req does: a timer lets its phases go on. A worker that
 // is to quit waits for it. Returns what a handler of a phase does then; the handler runs again.

@@ -61,8 +61,8 @@ ngx_int_t add_handlers_of_requests(ngx_conf_t* conf) {
   return NGX_OK;
 }
 
-// The last module's filter is the first that a response passes: it sees the status before others
-// make 304 or 206 of 200. A request may give a worker rules that need it.
+// The last module's filter is the first that a head passes: it sees the status before others make
+// 304 or 206 of 200. A request may give a worker rules that need it.
 void add_filter() {
   count_responses_before(ngx_http_top_header_filter);
   ngx_http_top_header_filter = count_response;
@@ -71,6 +71,13 @@ void add_filter() {
 ngx_int_t add_handlers(ngx_conf_t* conf) noexcept {
   add_filter();
   return add_handlers_of_requests(conf);
+}
+
+// Its module comes before the one that reads bodies from disk into memory, and so sees them later.
+ngx_int_t add_body_filter(ngx_conf_t*) noexcept {
+  read_responses_before(ngx_http_top_body_filter);
+  ngx_http_top_body_filter = read_response;
+  return NGX_OK;
 }
 
 const MainSettings* main_settings(ngx_cycle_t* cycle) {
@@ -164,6 +171,10 @@ ngx_http_module_t hooks = {
     merge_place_settings,  //
 };
 
+ngx_http_module_t body_hooks = {
+    nullptr, add_body_filter, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+};
+
 }  // namespace
 }  // namespace weir::nginx
 
@@ -184,9 +195,21 @@ ngx_module_t ngx_http_weir_module = {
     NGX_MODULE_V1_PADDING,
 };
 
-// What nginx looks for in a dynamic module; exports.map exports nothing else.
-ngx_module_t* ngx_modules[] = {&ngx_http_weir_module, nullptr};
-char* ngx_module_names[] = {const_cast<char*>("ngx_http_weir_module"), nullptr};
+ngx_module_t ngx_http_weir_body_filter_module = {
+    NGX_MODULE_V1, &weir::nginx::body_hooks,
+    nullptr,       NGX_HTTP_MODULE,
+    nullptr,       nullptr,
+    nullptr,       nullptr,
+    nullptr,       nullptr,
+    nullptr,       NGX_MODULE_V1_PADDING,
+};
+
+// What nginx looks for in a dynamic module; exports.map exports nothing else. A module in the order
+// goes before those that follow it there, the other one behind all.
+ngx_module_t* ngx_modules[] = {&ngx_http_weir_module, &ngx_http_weir_body_filter_module, nullptr};
+char* ngx_module_names[] = {const_cast<char*>("ngx_http_weir_module"),
+                            const_cast<char*>("ngx_http_weir_body_filter_module"), nullptr};
 extern char* ngx_module_order[];
-char* ngx_module_order[] = {nullptr};
+char* ngx_module_order[] = {const_cast<char*>("ngx_http_weir_body_filter_module"),
+                            const_cast<char*>("ngx_http_copy_filter_module"), nullptr};
 }

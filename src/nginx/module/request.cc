@@ -179,8 +179,18 @@ void log_refusal(const ngx_http_request_t* request, const GateRefusal& refusal) 
   }
 }
 
+// The origin shall not compress an answer that is to be read.
+void want_plain_answer(const ngx_http_request_t* request) {
+  for_each_header(request, [](ngx_table_elt_t& header) {
+    if (equal_ignoring_case(view_of(header.key), "Accept-Encoding")) {
+      header.value = str_of("identity");
+    }
+  });
+}
+
 ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided,
                  const Judgement& judgement, const Request& described) {
+  if (decided.stay != nullptr && decided.stay->wants_body()) want_plain_answer(request);
   switch (judgement.kind) {
     case Judgement::Kind::kNothing: return NGX_DECLINED;
     case Judgement::Kind::kRefused:
