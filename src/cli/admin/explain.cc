@@ -29,6 +29,7 @@ struct ExplainOptions {
   std::string key;
   std::string rule;
   std::string since = "10m";
+  std::int64_t cost = 1;
   AdminClient client;
 };
 
@@ -64,7 +65,8 @@ std::vector<std::string> rules_to_ask(const ExplainOptions& options) {
 
 Explanation explanation(const ExplainOptions& options, std::string_view rule) {
   const auto query = "rule=" + escaped(rule) + "&key=" + escaped(options.key);
-  const auto counter = ask(options.client, "/v1/explain?" + query);
+  const auto cost = "&cost=" + std::to_string(options.cost);
+  const auto counter = ask(options.client, "/v1/explain?" + query + cost);
   const auto denials =
       ask(options.client, "/admin/denials?by=cause&since=" + options.since + "&" + query);
   return {.counter = counter.at("applies").at(0).as_object(), .denials = denials.as_object()};
@@ -223,6 +225,9 @@ void add_explain_command(CLI::App& app) {
   const auto options = std::make_shared<ExplainOptions>();
   command->add_option("KEY", options->key, "The key, such as the address of a client")->required();
   command->add_option("--rule", options->rule, "This rule alone");
+  command->add_option("--cost", options->cost, "Units that a request would spend; 0 looks")
+      ->check(CLI::Range(std::int64_t{0}, kCostMax))
+      ->capture_default_str();
   command->add_option("--since", options->since, "How far back to look for denials")
       ->check(mistake_in_duration)
       ->capture_default_str();

@@ -72,6 +72,7 @@ struct Section;
 struct Condition {
   std::string_view field;  // a kChoice; empty: there is no condition
   std::string_view value;
+  std::string_view unless{};  // a kDuration: who reads a word there says more
 };
 
 // How `weir serve` takes a setting in addition to the file.

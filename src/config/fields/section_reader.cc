@@ -148,6 +148,8 @@ void SectionReader::check_conditions() {
     const Field& field = section_.fields[i];
     if (slots_[i].key == nullptr || applies(field) != false) continue;
     const Condition& condition = field.condition;
+    const std::string_view unless = condition.unless;
+    if (!unless.empty() && std::holds_alternative<std::string>(slot(unless).value)) continue;
     const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
     refuse(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
                                      "', but the " + std::string(condition.field) + " is " +

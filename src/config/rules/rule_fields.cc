@@ -289,7 +289,7 @@ constexpr Field kRuleFields[] = {
         "burst", {1, kLimitMax},
         "Only for token_bucket: the most a key can spend at once. Without it, the limit. At most "
         "what is refilled in 4 times 366 days.")
-        .only_if({"algorithm", "token_bucket"}),
+        .only_if({"algorithm", "token_bucket", "window"}),
     row::boolean<&Rule::enabled>(
         "enabled",
         "A disabled rule is checked like any other, but allows everything and counts nothing.")

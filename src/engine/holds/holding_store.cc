@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algo/epoch_window.h"
+#include "algo/wide_math.h"
 #include "base/if_memory.h"
 #include "base/node_memory.h"
 
@@ -20,6 +22,24 @@ Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
   decision.remaining = std::max<std::int64_t>(0, left);
   decision.retry_after = decision.more_after = std::max(wait, Duration(1));
   return decision;
+}
+
+// When a key that has used so much at `at` has surely got back so much of it. As holds.lua says it.
+Instant refilled(const Quota& quota, std::int64_t units, std::int64_t used, Instant at) {
+  const Duration window = quota.window();
+  if (quota.is_by_calendar()) {
+    const WindowEnds ends = quota.window_ends();
+    return at < ends.current ? ends.current : at < ends.next ? ends.next : at + window;
+  }
+  if (quota.algorithm() == Algorithm::kSlidingLog) return at + window;
+  if (quota.algorithm() == Algorithm::kTokenBucket) {
+    const std::int64_t ticks = quota.ticks_per_unit();
+    return at + Duration(algo::mul_div_ceil(units, ticks, quota.ticks_per_us()));
+  }
+  const std::int64_t start_us = algo::window_start(window.count(), epoch_us(at));
+  const Instant end = instant_from_epoch_us(start_us) + window;
+  if (quota.is_fixed()) return end;
+  return end + Duration(algo::mul_div_ceil(units, window.count(), used));
 }
 
 }  // namespace
@@ -191,16 +211,38 @@ void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept 
   charge_inner(Operation::kSpendEach, charge, -charge.cost, now);
 }
 
-// Until the charge may fit, which is not in the counter. If somebody commits, it may fit sooner.
+// Until the charge, which is not in the counter, fits if all holds lapse; a commit may make room
+// sooner. Never too early: what the counter has used by now counts as if a lapse charged it, too.
 Duration HoldingStore::State::wait_of(const Charge& charge, const OfKey& of_key,
                                       Instant now) noexcept {
-  const std::int64_t wanted = charge.cost + of_key.units;
+  constexpr int kLapsesMax = 8;  // the rest at once, when the last has lapsed
   const std::int64_t most = charge.quota->capacity();
-  const Decision counter = charge_inner(Operation::kLook, charge, std::min(wanted, most), now);
-  const Duration lapse = of_key.first(now);
-  const bool frees = holds.find(of_key.ends.begin()->second)->second.due == 0;
-  if (wanted > most) return frees ? lapse : std::max(lapse, counter.retry_after);
-  return frees ? std::min(lapse, counter.retry_after) : counter.retry_after;
+  const auto look = [&](std::int64_t cost) {
+    return charge_inner(Operation::kLook, charge, cost, now);
+  };
+  const auto fits_at = [&](std::int64_t wanted, std::int64_t due, Instant from) {
+    if (wanted + due <= most) return std::max(from, now + look(wanted + due).retry_after);
+    const std::int64_t used = std::min(most, most - look(0).remaining + due);
+    return refilled(*charge.quota, used + wanted - most, used, from);
+  };
+  std::int64_t held = of_key.units;
+  std::int64_t due = 0;  // of the holds that have lapsed by `from`
+  Instant from = now;
+  Instant best = Instant::max();
+  auto next = of_key.ends.begin();
+  for (int lapses = 0;; ++lapses) {
+    const std::int64_t wanted = charge.cost + held;
+    if (wanted <= most) best = std::min(best, fits_at(wanted, due, from));
+    if (next == of_key.ends.end() || best <= next->first) break;
+    if (lapses == kLapsesMax) {
+      return std::min(best, fits_at(charge.cost, most, of_key.ends.rbegin()->first)) - now;
+    }
+    const Hold& hold = holds.find(next->second)->second;
+    held -= hold.units;
+    due += hold.due;
+    from = next++->first;
+  }
+  return best - now;
 }
 
 // Takes what is left next to what is held, if the cost does not fit.
@@ -237,6 +279,9 @@ void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) n
     const bool fits = left >= missing && (at_hand.allowed() || !is_charged);
     decision.reset_after = std::max(decision.reset_after, end);
     if (!may_deny || !decision.allowed() || charge.cost <= 0 || fits) {
+      if (may_deny && of_key != nullptr && decision.verdict == Verdict::kDenied) {
+        decision.retry_after = std::max(decision.retry_after, wait_of(charge, *of_key, now));
+      }
       decision.remaining = std::clamp<std::int64_t>(left, 0, decision.remaining);
       continue;
     }

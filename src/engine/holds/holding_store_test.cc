@@ -129,7 +129,8 @@ TEST_F(HoldingStoreTest, LeavesRoomForOthersWhereTheTermsSaySo) {
   EXPECT_EQ(held.lapses_after, 19s);
 }
 
-TEST_F(HoldingStoreTest, SaysWhenTheFirstHoldEnds) {
+TEST_F(HoldingStoreTest, SaysWhenAHoldEndsThatFreesItsUnits) {
+  terms_.is_free = true;
   ASSERT_TRUE(reserve(50, 30s));
   ASSERT_TRUE(reserve(40, 20s));
   const Decision denied = ask(Operation::kSpendEach, 20, kNow + 5s);
@@ -138,6 +139,21 @@ TEST_F(HoldingStoreTest, SaysWhenTheFirstHoldEnds) {
   EXPECT_EQ(denied.remaining, 10);
   EXPECT_EQ(ask(Operation::kLook, 20, kNow + 5s).retry_after, 15s);
   EXPECT_EQ(ask(Operation::kSpendEach, 101, kNow).verdict, Verdict::kNever);
+}
+
+TEST_F(HoldingStoreTest, SaysWhenTheUnitsComeBackThatALapseCharges) {
+  ASSERT_TRUE(reserve(50, 30s));
+  ASSERT_TRUE(reserve(40, 20s));
+  EXPECT_EQ(ask(Operation::kSpendEach, 20, kNow + 5s).retry_after, 55s);
+  EXPECT_EQ(ask(Operation::kSpendEach, 20, kNow + 25s).retry_after, 35s);
+}
+
+TEST_F(HoldingStoreTest, SaysWhenADenialByTheCounterFitsNextToWhatIsHeld) {
+  ASSERT_TRUE(reserve(60, 58s, kNow + 5s));
+  ASSERT_TRUE(hit(30, kNow + 5s));
+  terms_.is_free = true;
+  ASSERT_TRUE(reserve(10, 58s, kNow + 6s));
+  EXPECT_EQ(ask(Operation::kSpendEach, 71, kNow + 10s).retry_after, 110s);
 }
 
 TEST_F(HoldingStoreTest, HoldsNoMoreThanARuleAllowsOfAKey) {
@@ -198,6 +214,69 @@ TEST_F(HoldingStoreTest, AReservationEndsWithWhatWasReported) {
   EXPECT_EQ(left(), 85);
   limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 30s})->report(7);
   EXPECT_EQ(left(), 78);
+}
+
+// Hits and holds by chance, again for each of its steps.
+struct ByChance {
+  ByChance(Algorithm algorithm, std::uint64_t seed, int steps)
+      : quota(*Quota::make({algorithm, 20, 1min})), random(seed), all_free(seed % 2 == 0) {
+    for (int i = 0; i < steps; ++i) act();
+  }
+  std::int64_t below(std::uint64_t most) { return static_cast<std::int64_t>(random() % most); }
+  Decision ask(Operation operation, std::int64_t cost, Instant at) {
+    return store.decide_one(operation, {.key = kKey, .quota = &quota, .cost = cost}, at);
+  }
+  void act() {
+    now += Duration(below(9'000'000));
+    const std::int64_t cost = 1 + below(9);
+    if (below(2) == 0 || !ask(Operation::kLook, cost, now).allowed()) {
+      ask(Operation::kSpendEach, cost, now);
+      return;
+    }
+    const Charge charge{.key = kKey, .quota = &quota, .cost = cost};
+    const bool is_free = below(3) == 0 || all_free;
+    const HoldTerms terms{.length = Duration(1 + below(59'000'000)),
+                          .estimate = cost,
+                          .holds_max = 100,
+                          .is_charged = false,
+                          .is_free = is_free};
+    const auto token = store.hold({&charge, 1}, terms, now);
+    const std::int64_t reported = below(10);
+    if (token && !is_free && below(3) == 0) store.commit(*token, reported, Work::kGoesOn, now);
+  }
+
+  Quota quota;
+  std::mt19937_64 random;
+  bool all_free;
+  std::unique_ptr<MemoryStore> memory = make_memory_store({.max_keys = 1024}, kNow);
+  HoldingStore store{*memory};
+  Instant now = kNow;
+};
+
+TEST(Waits, EndWhenTheChargeFits) {
+  int denials = 0;
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                    Algorithm::kTokenBucket, Algorithm::kSlidingLog}) {
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+      for (int steps = 1; steps < 20; ++steps) {
+        ByChance world(algorithm, seed, steps);
+        const std::int64_t cost = 1 + world.below(20);
+        const Decision denied = world.ask(Operation::kLook, cost, world.now);
+        if (denied.verdict != Verdict::kDenied) continue;
+        ++denials;
+        const auto step = std::string(algorithm_name(algorithm)) + ", seed " +
+                          std::to_string(seed) + ", step " + std::to_string(steps);
+        ASSERT_LE(denied.retry_after, 3min) << step;
+        ByChance then(algorithm, seed, steps);
+        const Instant end = then.now + denied.retry_after;
+        if (world.all_free) {
+          ASSERT_FALSE(then.ask(Operation::kLook, cost, end - 1us).allowed()) << step;
+        }
+        ASSERT_TRUE(then.ask(Operation::kLook, cost, end).allowed()) << step;
+      }
+    }
+  }
+  EXPECT_GT(denials, 500);
 }
 
 TEST(HoldToken, ReadsWhatItWrites) {

@@ -126,6 +126,12 @@ void HttpCore::write_problem(const Recipient& to, const Problem& problem,
              .body = to_json(problem)});
 }
 
+// A second is what a denial by a failed store says, too.
+void HttpCore::write_unavailable(const Recipient& to) {
+  constexpr std::array<NameValue, 1> kSoon = {{{"Retry-After", "1"}}};
+  write_problem(to, store_unavailable(), kSoon);
+}
+
 void HttpCore::queue(const Exchange& exchange, const Ask& ask, AnswerWriter& writer) {
   if (!queue_.keeps_order(ask)) flush(exchange.line, exchange.now);
   queue_.add(ask, {.writer = &writer, .route = exchange.route, .after = exchange.after});
@@ -141,7 +147,7 @@ void HttpCore::flush(ReplyLine& line, Instant now) {
       if (is_answered(asks, i)) {
         notes[i].writer->write_answer(to, asks, i);
       } else {
-        write_problem(to, store_unavailable());
+        write_unavailable(to);
       }
     }
   };

@@ -91,6 +91,9 @@ class HttpCore {
   // The decisions since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
+  // The store has not answered.
+  void write_unavailable(const Recipient& to);
+
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const Exchange& exchange, Operation operation);
 
@@ -102,7 +105,7 @@ class HttpCore {
     decide_any(std::move(asks), exchange,
                [this, write = std::move(write)](const Recipient& to, const Asks& decided) {
                  if (decided.progress() == Asks::Progress::kAnswered) return write(to, decided);
-                 write_problem(to, store_unavailable());
+                 write_unavailable(to);
                });
   }
   // The same for whatever can be asked, whatever its outcome is.

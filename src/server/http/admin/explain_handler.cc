@@ -11,6 +11,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/pool.h"
 #include "config/rules/rule_words.h"
 #include "engine/asks/asks.h"
@@ -280,7 +281,7 @@ bool has_one_key(const Rule& rule) {
                          : rule.match && rule.key_parts.empty();
 }
 
-void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body) {
+void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body, std::int64_t cost) {
   HttpCore& core = page.core;
   const std::string_view id = body.text("rule");
   const std::string_view key = body.text_or("key", "");
@@ -292,16 +293,15 @@ void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body) {
   if (mistake) return core.reply_problem(exchange, *mistake);
   if (key.empty() && !has_one_key(*rule)) {
     JsonWriter json = begun(core);
-    json.end_array().field("would", "unknown");
-    write_unknown(json, {&id, 1}, "key");
+    write_unknown(json.end_array().field("would", "unknown"), {&id, 1}, "key");
     json.end_object();
     return core.reply(exchange, {.body = json.text()});
   }
-  explain_one(page, exchange, {.rule = rule, .key = key, .tier = tier});
+  explain_one(page, exchange, {.rule = rule, .key = key, .tier = tier, .cost = cost});
 }
 
 // In the order in which they are written.
-void explain_descriptor(const Page& page, const Exchange& exchange, JsonBody& body) {
+void explain_descriptor(Page& page, const Exchange& exchange, JsonBody& body, std::int64_t cost) {
   HttpCore& core = page.core;
   const std::string_view domain = body.text("domain");
   const auto entries = body.texts("entries");
@@ -319,7 +319,7 @@ void explain_descriptor(const Page& page, const Exchange& exchange, JsonBody& bo
     return core.reply(exchange, {.body = json.text()});
   }
   std::string key;
-  explain_one(page, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key)});
+  explain_one(page, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key), .cost = cost});
 }
 
 // Why the rule is not among those that apply.
@@ -411,7 +411,7 @@ void read_request(JsonBody& body, DescribedRequest& described) {
   }
 }
 
-void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
+void explain_request(Page& page, const Exchange& exchange, JsonBody& body, std::int64_t cost) {
   HttpCore& core = page.core;
   Pool<DescribedRequest>::Ptr described = page.described.take();
   read_request(body, *described);
@@ -427,6 +427,7 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
     if (lacks_client(rule, described->request)) return true;
     Ask& ask = asks->next_ask();
     ask_about(rule, described->request, asks->next_key(), tier, ask);
+    ask.cost = cost;
     if (!asks->has(ask) && asks->add(ask)) {
       missing.push_back(missing_parts(rule, described->request));
     }
@@ -448,14 +449,15 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
 }
 
 // A query as the body that says the same: header:X-App=web is one of its headers, entry:path=/login
-// one of its entries. The first of a name counts.
+// one of its entries; a cost is a number. The first of a name counts.
 json::object described_by(std::string_view query) {
   json::object described;
   for (const auto& [name, value] : query_parameters(query)) {
     const auto colon = name.find(':');
     const std::string_view kind = std::string_view(name).substr(0, colon);
     if (colon == std::string::npos || (kind != "header" && kind != "entry")) {
-      described.emplace(name, value);
+      const auto number = name == "cost" ? read_decimal<std::int64_t>(value) : std::nullopt;
+      described.emplace(name, number ? json::value(*number) : json::value(value));
       continue;
     }
     json::value& group = described[kind == "header" ? "headers" : "entries"];
@@ -467,8 +469,8 @@ json::object described_by(std::string_view query) {
 
 void explain(Page& page, const Exchange& exchange) {
   HttpCore& core = page.core;
-  const JsonBody::Names known = {"rule", "key",     "tier",   "method", "path",
-                                 "host", "headers", "client", "domain", "entries"};
+  const JsonBody::Names known = {"rule",    "key",    "tier",   "method",  "path", "host",
+                                 "headers", "client", "domain", "entries", "cost"};
   const bool has_body = exchange.head.method == http1::Method::kPost;
   if (!has_body && !is_utf8(percent_decoded(exchange.query))) {
     return core.reply_problem(exchange, http_problem(400, "The query must be valid UTF-8."));
@@ -476,20 +478,23 @@ void explain(Page& page, const Exchange& exchange) {
   JsonBody body =
       has_body ? JsonBody(exchange.body, known) : JsonBody(described_by(exchange.query), known);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  if (body.has("rule")) return explain_rule(page, exchange, body);
-  if (body.has("domain")) return explain_descriptor(page, exchange, body);
-  explain_request(page, exchange, body);
+  const std::uint64_t units = body.has("cost") ? body.number("cost", 0, kCostMax) : 1;
+  const auto cost = static_cast<std::int64_t>(units);
+  if (body.has("rule")) return explain_rule(page, exchange, body, cost);
+  if (body.has("domain")) return explain_descriptor(page, exchange, body, cost);
+  explain_request(page, exchange, body, cost);
 }
 
 }  // namespace
 
 void add_explain_page(HttpCore& core, const RuleSwitches* switches) {
   const auto page = std::make_shared<Page>(core, switches);
-  core.routes().add({{http1::Method::kGet, http1::Method::kPost},
-                     "/v1/explain",
-                     RouteAccess::kAdmin,
-                     [page](const Exchange& exchange) { explain(*page, exchange); },
-                     {.of_get = "rule key tier method path host client domain header: entry:"}});
+  core.routes().add(
+      {{http1::Method::kGet, http1::Method::kPost},
+       "/v1/explain",
+       RouteAccess::kAdmin,
+       [page](const Exchange& exchange) { explain(*page, exchange); },
+       {.of_get = "rule key tier method path host client domain cost header: entry:"}});
 }
 
 }  // namespace weir

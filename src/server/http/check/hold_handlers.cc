@@ -43,11 +43,7 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
 }
 
 std::int64_t cost_in(JsonBody& body, std::int64_t least) {
-  const std::uint64_t cost = body.number("cost", least);
-  if (cost > static_cast<std::uint64_t>(kCostMax)) {
-    body.reject("cost", "at most " + std::to_string(kCostMax));
-  }
-  return static_cast<std::int64_t>(cost);
+  return static_cast<std::int64_t>(body.number("cost", least, kCostMax));
 }
 
 // Reads the ask of a reservation, and its length. The ask refers to the body and the rule set.

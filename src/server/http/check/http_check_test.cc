@@ -99,6 +99,7 @@ TEST(HttpCheck, AnOutageIsNotADenial) {
     const TestReply reply = door.ask(post(path, single));
     EXPECT_EQ(reply.status, 503);
     EXPECT_EQ(reply.body, expected);
+    EXPECT_EQ(reply.fields.at("retry-after"), "1");
   }
   EXPECT_EQ(door.ask(post("/v1/check", "{\"checks\":[" + single + "]}")).status, 503);
   door.use_rules(std::make_shared<const RuleSet>(std::vector{login()}));

@@ -50,7 +50,7 @@ TEST(HttpHolds, HoldsAnEstimateAndChargesTheCost) {
   const TestReply denied = door.reserve(R"("cost":41,"hold":"30s")");
   EXPECT_TRUE(denied.body.starts_with(R"({"key":"a","allowed":false,)")) << denied.body;
   EXPECT_EQ(token_in(denied), "");
-  EXPECT_EQ(denied.fields.at("retry-after"), "30");
+  EXPECT_EQ(denied.fields.at("retry-after"), "44");
 
   EXPECT_EQ(door.commit(token_in(held), R"("cost":25,"more":true)").body,
             R"({"cost":25,"charged":false})");

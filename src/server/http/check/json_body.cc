@@ -88,13 +88,15 @@ std::vector<NameValue> JsonBody::texts(std::string_view field) {
   return texts;
 }
 
-std::uint64_t JsonBody::number(std::string_view field, std::int64_t least) {
+std::uint64_t JsonBody::number(std::string_view field, std::int64_t least, std::int64_t most) {
   const json::value* const value = find(field);
-  if (value == nullptr || !value->is_int64() || value->get_int64() < least) {
-    reject(field, "a whole number from " + std::to_string(least) + " up");
+  const std::int64_t* const number = value == nullptr ? nullptr : value->if_int64();
+  if (number == nullptr || *number < least || *number > most) {
+    reject(field, "a whole number from " + std::to_string(least) +
+                      (most == INT64_MAX ? " up" : " to " + std::to_string(most)));
     return 0;
   }
-  return static_cast<std::uint64_t>(value->get_int64());
+  return static_cast<std::uint64_t>(*number);
 }
 
 bool JsonBody::flag(std::string_view field) {

@@ -42,8 +42,9 @@ class JsonBody {
   std::string_view text_or(std::string_view field, std::string_view otherwise);
   // An object of up to 256 texts, which may be missing; a list has several of one name.
   std::vector<NameValue> texts(std::string_view field);
-  // A whole number from `least` up that must be there.
-  std::uint64_t number(std::string_view field, std::int64_t least = 1);
+  // A whole number of that range that must be there.
+  std::uint64_t number(std::string_view field, std::int64_t least = 1,
+                       std::int64_t most = INT64_MAX);
   // false where it is missing.
   bool flag(std::string_view field);
 

@@ -11,13 +11,13 @@ local function make_holds(of)
   local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
   local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
   local LOOK_AT_HOLDS = 11
-  local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX = 16, 47, 'sum', 256
-  local BUCKET, CALENDAR = 3, 8
+  local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX, WAITS_MAX = 16, 47, 'sum', 256, 8
+  local FIXED, LOG, BUCKET, CALENDAR = 0, 1, 3, 8
   local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 40}
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
   local batches, reply, look, tell, put = ARGV[2], of.reply, of.look, of.tell, of.put
-  local units, first_end, last_end, first_due = {}, {}, {}, {}  -- by the key's number
+  local units, first_end, last_end = {}, {}, {}  -- by the key's number
 
   local function name_of(k) return KEYS[k] .. ':holds' end
   local function text_of(number) return string.format('%.0f', number) end
@@ -36,7 +36,7 @@ local function make_holds(of)
       units[k] = 0
       return
     end
-    units[k], first_end[k], first_due[k] = sum, ends, unpack_from('<i8', first, 25)
+    units[k], first_end[k] = sum, ends
     last_end[k] = select(2, holds_at(k, -1, -1))
   end
 
@@ -64,16 +64,52 @@ local function make_holds(of)
     write_sum(k, sum)
   end
 
-  -- Until the charge may fit, at least one microsecond. If somebody commits, it may fit sooner.
-  local function wait_of(at, k, cost, limit)
-    local lapse, wanted = first_end[k] - now, cost + units[k]
-    local _, _, _, wait = look(at, min(wanted, limit))
-    if first_due[k] == 0 then
-      wait = wanted > limit and lapse or min(wait, lapse)
-    elseif wanted > limit then
-      wait = max(wait, lapse)
+  -- When a key that has used so much at that time has surely got back so much of it.
+  local function refilled(at, back, used, time)
+    local kind, _, _, _, window, per_unit, per_us, seconds =
+        unpack_from('<I1I2i8i8i8i8i8I4', batches, at)
+    if kind == CALENDAR then
+      if time < per_unit then return per_unit end
+      return time < per_us and per_us or time + 1000000 * seconds
     end
-    return max(1, wait)
+    if kind == LOG then return time + window end
+    local ends = time - time % window + window
+    if kind == FIXED then return ends end
+    local wait, rest
+    if kind == BUCKET then
+      wait, rest = mul_div(back, per_unit, 0, per_us)
+    else
+      wait, rest = mul_div(back, window, 0, used)
+    end
+    return (kind == BUCKET and time or ends) + wait + (rest > 0 and 1 or 0)
+  end
+
+  -- Until the charge fits if all holds lapse, at least one microsecond; a commit may make room
+  -- sooner. Never too early: what the counter has used by now counts as if a lapse charged it, too.
+  local function wait_of(at, k, cost, limit)
+    local function fits_at(wanted, due, from)
+      if wanted + due <= limit then
+        local _, _, _, wait = look(at, wanted + due)
+        return max(from, now + wait)
+      end
+      local _, left = look(at, 0)
+      local used = min(limit, limit - left + due)
+      return refilled(at, used + wanted - limit, used, from)
+    end
+    local from, held, due, best = now, units[k], 0, 2 ^ 53
+    for lapses = 0, WAITS_MAX do
+      local wanted = cost + held
+      if wanted <= limit then best = min(best, fits_at(wanted, due, from)) end
+      local member, ends = holds_at(k, lapses + 1, lapses + 1)
+      if not member or best <= ends then break end
+      if lapses == WAITS_MAX then
+        best = min(best, fits_at(cost, limit, last_end[k]))
+      else
+        local of_hold, due_then = unpack_from('<i8i8', member, 17)
+        from, held, due = ends, held - of_hold, due + due_then
+      end
+    end
+    return max(1, best - now)
   end
 
   -- The denial of a charge that fits, but not next to what is held and, `before` it, spent.
@@ -87,12 +123,16 @@ local function make_holds(of)
     return DENIED, max(0, left), max(reset, last_end[k] - now), wait, 0, wait
   end
 
-  -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held.
-  local function lower(from, first, count)
+  -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held,
+  -- and outlast it.
+  local function lower(from, first, count, may_deny)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
-      local _, k = unpack_from('<I1I2', batches, at)
+      local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
       local code = reply[from]
       if units[k] > 0 then
+        if may_deny and code % 4 == DENIED then
+          reply[from + 2] = max(reply[from + 2], wait_of(at, k, cost, limit))
+        end
         reply[from] = code - 64 * min(floor(code / 64), units[k])
         reply[from + 1] = max(reply[from + 1], last_end[k] - now)
       end
@@ -103,7 +143,7 @@ local function make_holds(of)
   local function act(operation, first, count)
     local from = #reply + 1
     of.action_of(operation)(first, count)
-    lower(from, first, count)
+    lower(from, first, count, operation <= LOOK)
   end
 
   -- Tells the denial, if there is one; else does that with the charge.
