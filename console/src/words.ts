@@ -120,6 +120,9 @@ function held(rule: json.Fields): string[] {
   if (count === 0) return [];
   const by = plural(count, "reservation", "reservations");
   const first = wait(json.number(lapses) ?? 0);
+  if (isOfSlots(rule)) {
+    return [`${plural(count, "slot is", "slots are")} taken; the first ends in ${first}.`];
+  }
   return [`Of the limit ${exact(json.number(units) ?? 0)} are held for work under way, by ${by}; ` +
     `the first lapses in ${first}.`];
 }
@@ -180,6 +183,11 @@ function counter(rule: json.Fields): string {
       span(window);
   const key = keyText({ key: rule.key });
   const name = key ? `The counter of key '${key}'` : "The one counter of the rule";
+  if (isOfSlots(rule)) {
+    const fits = rule.would !== "deny" && rule.over !== true;
+    return `${name} has ${exact(remaining)} of ${exact(limit)} slots left${
+      fits ? "" : `; ${again(rule)}`}.`;
+  }
   if (rule.would !== "deny" && rule.over !== true) {
     return `${name} has ${left}, so a cost of ${exact(cost)} fits.`;
   }
@@ -210,7 +218,13 @@ function fields(rule: json.Fields): string[] {
     `X-RateLimit-Reset is when all of the limit is back, ${wait(reset)}.`];
 }
 
+/** Whether callers take slots of it, and give them back. */
+function isOfSlots(rule: json.Fields): boolean {
+  return rule.of === "concurrency" && rule.held !== undefined;
+}
+
 function following(rule: json.Fields): string[] {
+  if (isOfSlots(rule)) return [];
   if (rule.algorithm !== "adaptive") {
     return rule.algorithm ? [`The algorithm is ${String(rule.algorithm)}.`] : [];
   }

@@ -26,6 +26,19 @@ test("the 101st is denied, and the words say why", () => {
   ]);
 });
 
+test("slots are counted as such", () => {
+  const rule = {
+    ...DENIED, algorithm: "sliding_window", limit: 2, window_seconds: 0.001, remaining: 0,
+    of: "concurrency", held: { units: 2, holds: 2, lapses_after: 36 }, following: undefined,
+  };
+  assert.deepEqual(because(rule), [
+    "The counter of key 'visitor-1' has 0 of 2 slots left; it fits again in 36 s.",
+    "2 slots are taken; the first ends in 36 s.",
+  ]);
+  const free = { ...rule, would: "allow", over: false, remaining: 2, held: { units: 0, holds: 0 } };
+  assert.deepEqual(because(free), ["The counter of key 'visitor-1' has 2 of 2 slots left."]);
+});
+
 test("what would be allowed", () => {
   const rule = { ...DENIED, would: "allow", over: false, remaining: 5, algorithm: "token_bucket" };
   assert.equal(verdict({ applies: [rule] }).level, "good");

@@ -1,4 +1,5 @@
 // HoldingStore: a store in memory in which units can be held for work whose cost is known later.
+// Slots can be held, too, for work of which only so much may be under way at once.
 //
 //     0 s  reserve 300 for 2 min   fits next to what was spent and what is held: 300 are held
 //          other requests          fit next to the 300, too
@@ -20,6 +21,12 @@
 // units, so nothing that is held or spent is missed; some of it may count twice for a moment.
 // Counters must be able to give units back: those of exponential_backoff and adaptive cannot.
 //
+// A slot is a hold that charges nothing: its release, or its end, gives it back. No counter is
+// asked, so nothing counts twice.
+//
+//   auto slot = limiter.acquire(store, "calls", user, 30s);
+//   if (slot && slot->allowed()) call();  // and its destructor releases it
+//
 // Holds end with the process, as counters do.
 //
 // Thread rule: any thread. One lock guards the holds; while there are none, nobody takes it.
@@ -39,6 +46,8 @@
 
 #include "weir/clock.h"
 #include "weir/key.h"
+#include "weir/quota.h"
+#include "weir/result.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -53,6 +62,11 @@ struct HoldToken {
   friend auto operator<=>(const HoldToken&, const HoldToken&) = default;
 };
 
+// A limit of slots has no window that anybody should read.
+inline Result<Quota> slot_quota(std::int64_t limit) {
+  return Quota::make({.limit = limit, .window = kWindowMin});
+}
+
 struct HoldTerms {
   Duration length{0};          // > 0
   std::int64_t estimate = 0;   // units, from 0 up
@@ -60,6 +74,7 @@ struct HoldTerms {
   bool is_charged = true;      // the units are in the counters
   // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
   bool is_free = false;
+  bool is_slot = false;       // which is released, and never committed
   std::size_t room = 65'536;  // holds of all keys, up to HoldingStore::kHoldsMax
 };
 
@@ -84,6 +99,16 @@ class HoldingStore final : public Store {
   // no room for another hold, or no memory.
   std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
+
+  // Holds a slot of the charge's key, if fewer are held than its quota allows.
+  struct Acquired {
+    Decision decision;
+    std::optional<HoldToken> token;  // none though it is allowed: there is no room for another hold
+  };
+  // REQUIRES: the quota is a slot_quota(); of the terms length and room count
+  Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
+  // False: there is no such slot, or no longer.
+  bool release(const HoldToken& token, Instant now) noexcept;
 
   enum class Commit : std::uint8_t {
     kCharged,
@@ -148,6 +173,37 @@ class Reservation {
   Decision decision_;
   std::optional<HoldToken> token_;  // none: nothing is held
   std::int64_t cost_;
+};
+
+// A slot that a Limiter acquired. Its destructor releases it.
+//
+// Thread rule: one thread at a time. The store and the clock outlive it.
+class Slot {
+ public:
+  Slot(HoldingStore& store, const Clock& clock, const HoldingStore::Acquired& acquired)
+      : store_(&store), clock_(&clock), decision_(acquired.decision), token_(acquired.token) {}
+  Slot(Slot&& other) noexcept
+      : store_(other.store_),
+        clock_(other.clock_),
+        decision_(other.decision_),
+        token_(std::exchange(other.token_, std::nullopt)) {}
+  Slot& operator=(Slot&&) = delete;
+  ~Slot() { release(); }
+
+  const Decision& decision() const { return decision_; }
+  bool allowed() const { return decision_.allowed(); }
+
+  // False if nothing is held: not any more, and then other work may have the slot.
+  bool release() {
+    const auto token = std::exchange(token_, std::nullopt);
+    return token && store_->release(*token, clock_->now());
+  }
+
+ private:
+  HoldingStore* store_;
+  const Clock* clock_;
+  Decision decision_;
+  std::optional<HoldToken> token_;  // none: nothing is held
 };
 
 }  // namespace weir

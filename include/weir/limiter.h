@@ -37,6 +37,7 @@ namespace weir {
 
 class HoldingStore;
 class Reservation;
+class Slot;
 struct HoldTerms;
 
 // What one call may change. Unset fields are the limiter's defaults.
@@ -99,6 +100,12 @@ class Limiter {
   // at most the window, the cost at least 1
   Result<Reservation> reserve(HoldingStore& holds, std::string_view bucket, std::string_view key,
                               const HitOptions& options, HoldTerms terms) const;
+
+  // Takes one of as many slots as the limit says, for at most so long (weir/holding_store.h): work
+  // of which only so much may be under way at once. Windows and hits of the limiter do not count.
+  // Of the options the rule and the limit count. REQUIRES: length > 0
+  Result<Slot> acquire(HoldingStore& holds, std::string_view bucket, std::string_view key,
+                       Duration length, const HitOptions& options = {}) const;
 
   // What hit() would answer, spending nothing. `remaining` is what is left before it.
   Result<Decision> look(std::string_view bucket, std::string_view key,

@@ -198,6 +198,18 @@ Result<Reservation> Limiter::reserve(HoldingStore& holds, std::string_view bucke
   return Reservation(holds, clock_, decision, token, terms.estimate);
 }
 
+Result<Slot> Limiter::acquire(HoldingStore& holds, std::string_view bucket, std::string_view key,
+                              Duration length, const HitOptions& options) const {
+  const auto quota = slot_quota(options.limit.value_or(defaults_.limit));
+  if (!quota) return quota.error();
+  const KeyName name{.rule = options.rule, .bucket = bucket, .key = key};
+  const Charge charge{.key = hasher_.hash(name, *quota), .quota = &*quota};
+  const auto acquired = holds.acquire(charge, {.length = length}, clock_.now());
+  const bool has_room = acquired.token || !acquired.decision.allowed();
+  if (!has_room) return Error{ErrorCode::kTooManyHolds, "hold", "room for another hold"};
+  return Slot(holds, clock_, acquired);
+}
+
 [[gnu::always_inline]] inline Result<Decision> Limiter::decide(Operation operation,
                                                                Charge charge) const noexcept {
   const Instant now = clock_.now();

@@ -169,8 +169,8 @@ struct Rule {
     kLimit,
     kUnlimited,  // allows without counting, and says so
     kExempt,     // as if no rule had matched
-    // Limits the requests under way. Only a gateway passes them on, knows when they end, and
-    // counts them (src/nginx).
+    // Limits what is under way. A gateway passes requests on, knows when they end, and counts them
+    // (src/nginx). Elsewhere callers acquire slots and release them (weir/holding_store.h).
     kConcurrency,
   };
 
@@ -247,6 +247,8 @@ struct Rule {
     if (overdraft != Overdraft::kEnvoy) return overdraft == Overdraft::kAll;
     return units > 1 || quota.is_fixed();
   }
+
+  bool has_slots() const { return effect == Effect::kConcurrency && holds_max > 0; }
 
   // Else it allows everything and counts nothing, and matches no request.
   bool in_force(Instant wall_time) const {

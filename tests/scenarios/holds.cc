@@ -15,13 +15,21 @@ Outcome committed(std::string_view outcome) {
   return {.allowed = outcome != "unknown", .because = std::string(outcome)};
 }
 
-std::string reserve_by_http(SessionFactory& door, const Question& question, Tokens& tokens,
-                            Instant now) {
-  const boost::json::object body{{"rule", question.rule},
-                                 {"key", question.key},
-                                 {"cost", question.cost},
-                                 {"hold", format_duration(question.hold)}};
-  const std::string said = converse(door, post("/v1/reserve", boost::json::serialize(body)), now);
+Outcome ended(const Question& question, HoldingStore::Commit outcome) {
+  constexpr std::string_view kOutcomes[] = {"charged", "noted", "unknown"};
+  const bool is_released =
+      question.verb == Verb::kRelease && outcome != HoldingStore::Commit::kUnknown;
+  return committed(is_released ? "released" : kOutcomes[static_cast<std::size_t>(outcome)]);
+}
+
+std::string hold_by_http(SessionFactory& door, const Question& question, Tokens& tokens,
+                         Instant now) {
+  const bool acquires = question.verb == Verb::kAcquire;
+  boost::json::object body{
+      {"rule", question.rule}, {"key", question.key}, {"hold", format_duration(question.hold)}};
+  if (!acquires) body["cost"] = question.cost;
+  const std::string said = converse(
+      door, post(acquires ? "/v1/acquire" : "/v1/reserve", boost::json::serialize(body)), now);
   EXPECT_TRUE(said.starts_with("HTTP/1.1 200 ")) << said;
   const std::string text = said.substr(said.find("\r\n\r\n") + 4);
   const auto answer = boost::json::parse(text);
@@ -31,33 +39,41 @@ std::string reserve_by_http(SessionFactory& door, const Question& question, Toke
   return text;
 }
 
-Outcome commit_by_http(SessionFactory& door, const Question& question, Tokens& tokens,
-                       Instant now) {
-  const boost::json::object body{
-      {"token", tokens[question.key]}, {"cost", question.cost}, {"more", question.goes_on}};
-  const std::string said = converse(door, post("/v1/commit", boost::json::serialize(body)), now);
+Outcome end_by_http(SessionFactory& door, const Question& question, Tokens& tokens, Instant now) {
+  const bool releases = question.verb == Verb::kRelease;
+  boost::json::object body{{"token", tokens[question.key]}};
+  if (!releases) {
+    body["cost"] = question.cost;
+    body["more"] = question.goes_on;
+  }
+  const std::string said = converse(
+      door, post(releases ? "/v1/release" : "/v1/commit", boost::json::serialize(body)), now);
   if (!said.starts_with("HTTP/1.1 200 ")) return committed("unknown");
+  if (releases) return committed(said.ends_with("{\"released\":true}") ? "released" : "");
   return committed(said.ends_with("\"charged\":true}") ? "charged" : "noted");
 }
 
-std::string reserve_by_resp(SessionFactory& door, const Question& question, Tokens& tokens,
-                            Instant now) {
-  const std::string said =
-      converse(door,
-               command({"WEIR.RESERVE", question.rule, question.key, std::to_string(question.cost),
-                        format_duration(question.hold)}),
-               now);
+std::string hold_by_resp(SessionFactory& door, const Question& question, Tokens& tokens,
+                         Instant now) {
+  const bool acquires = question.verb == Verb::kAcquire;
+  std::vector<std::string> words = {acquires ? "WEIR.ACQUIRE" : "WEIR.RESERVE", question.rule,
+                                    question.key};
+  if (!acquires) words.push_back(std::to_string(question.cost));
+  words.push_back(format_duration(question.hold));
+  const std::string said = converse(door, command(words), now);
   const auto token = said.find("$32\r\n");
   if (token != std::string::npos) tokens[question.key] = said.substr(token + 5, 32);
   return said.substr(0, token);
 }
 
-Outcome commit_by_resp(SessionFactory& door, const Question& question, Tokens& tokens,
-                       Instant now) {
-  std::vector<std::string> words = {"WEIR.COMMIT", tokens[question.key],
-                                    std::to_string(question.cost)};
+Outcome end_by_resp(SessionFactory& door, const Question& question, Tokens& tokens, Instant now) {
+  const bool releases = question.verb == Verb::kRelease;
+  std::vector<std::string> words = {releases ? "WEIR.RELEASE" : "WEIR.COMMIT",
+                                    tokens[question.key]};
+  if (!releases) words.push_back(std::to_string(question.cost));
   if (question.goes_on) words.emplace_back("MORE");
   const std::string said = converse(door, command(words), now);
+  if (releases) return committed(said == ":1\r\n" ? "released" : "unknown");
   return committed(said == ":1\r\n" ? "charged" : said == ":0\r\n" ? "noted" : "unknown");
 }
 

@@ -50,9 +50,9 @@ class EngineHost final : public Host {
   std::vector<Outcome> ask(const Step& step, Instant now) override {
     const Question& first = step.questions[0];
     asks_.begin(operation_of(step));
-    if (first.verb == Verb::kCommit) return {commit(first, now)};
+    if (first.ends_hold()) return {end(first, now)};
     for (const Question& question : step.questions) EXPECT_TRUE(asks_.add(ask_of(question)));
-    const bool reserves = first.verb == Verb::kReserve;
+    const bool reserves = first.is_of_holds();
     EXPECT_EQ(reserves ? asks_.reserve(first.hold, now) : asks_.decide(now),
               Asks::Progress::kAnswered);
     if (reserves && asks_.answer(0).allowed()) {
@@ -64,12 +64,12 @@ class EngineHost final : public Host {
   }
 
  private:
-  Outcome commit(const Question& question, Instant now) {
-    constexpr std::string_view kCommits[] = {"charged", "noted", "unknown"};
-    using Work = HoldingStore::Work;
-    asks_.commit(tokens_[question.key], question.cost,
-                 question.goes_on ? Work::kGoesOn : Work::kIsDone, now);
-    return committed(kCommits[static_cast<std::size_t>(asks_.committed())]);
+  Outcome end(const Question& question, Instant now) {
+    const std::string& token = tokens_[question.key];
+    const auto work = question.goes_on ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
+    const bool releases = question.verb == Verb::kRelease;
+    releases ? asks_.release(token, now) : asks_.commit(token, question.cost, work, now);
+    return ended(question, asks_.committed());
   }
   static Operation operation_of(const Step& step) {
     if (step.way == Way::kTogether) return Operation::kSpendAll;
@@ -138,8 +138,8 @@ class HttpHost final : public Host {
 
  private:
   Outcome of_holds(const Question& question, Instant now) {
-    if (question.verb == Verb::kCommit) return commit_by_http(door_, question, tokens_, now);
-    return told(boost::json::parse(reserve_by_http(door_, question, tokens_, now)));
+    if (question.ends_hold()) return end_by_http(door_, question, tokens_, now);
+    return told(boost::json::parse(hold_by_http(door_, question, tokens_, now)));
   }
   Outcome literally(const Step& step, Instant now) {
     const auto space = std::min(step.target.find(' '), step.target.size());
@@ -283,8 +283,8 @@ class RespHost final : public Host {
 
  private:
   Outcome of_holds(const Question& question, Instant now) {
-    if (question.verb == Verb::kCommit) return commit_by_resp(door_, question, tokens_, now);
-    return told(reserve_by_resp(door_, question, tokens_, now)).at(0);
+    if (question.ends_hold()) return end_by_resp(door_, question, tokens_, now);
+    return told(hold_by_resp(door_, question, tokens_, now)).at(0);
   }
   // Of each five numbers: denied, the limit, what is left, when to retry, when all is there.
   static std::vector<Outcome> told(const std::string& reply) {

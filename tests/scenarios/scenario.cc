@@ -18,10 +18,11 @@ namespace {
 using Way = Step::Way;
 
 constexpr FieldRange kTime = {0, 1'000'000'000'000'000};
-constexpr std::string_view kVerbs[] = {"hit",   "look",    "charge", "drain",
-                                       "reset", "reserve", "commit"};
-constexpr std::string_view kCauses[] = {"counted", "not_counted", "deny_list", "missing_key",
-                                        "blocked", "charged",     "noted",     "unknown"};
+constexpr std::string_view kVerbs[] = {"hit",     "look",    "charge", "drain",  "reset",
+                                       "reserve", "acquire", "commit", "release"};
+constexpr std::string_view kCauses[] = {"counted",     "not_counted", "deny_list",
+                                        "missing_key", "blocked",     "charged",
+                                        "noted",       "released",    "unknown"};
 
 // Of an ask, alone or in a list.
 constexpr std::array kAskFields = {
@@ -31,8 +32,10 @@ constexpr std::array kAskFields = {
     row::text("drain", kAnyText, "The key that pays what it has, if all does not fit."),
     row::text("reset", kAnyText, "The key that is forgotten."),
     row::text("reserve", kAnyText, "The key of which units are held."),
+    row::text("acquire", kAnyText, "The key of which a slot is held."),
     row::text("commit", kAnyText, "The key whose last hold has cost so much."),
-    row::duration("hold", kTime, "For how long units are held.").defaults_to("30s"),
+    row::text("release", kAnyText, "The key whose last slot is given back."),
+    row::duration("hold", kTime, "For how long units or slots are held.").defaults_to("30s"),
     row::boolean("more", "The work goes on."),
     row::text("rule", kAnyText, "The id of the rule. Without it, the first."),
     row::integer("cost", {-kCostMax, kCostMax}, "How many units.").defaults_to("1"),
@@ -113,7 +116,8 @@ std::optional<Question> read_question(const SectionReader& reader, const Scenari
     if (!reader.is_set(kVerbs[verb])) continue;
     if (question) {
       reader.mistake(kVerbs[verb],
-                     "an ask has one of hit, look, charge, drain, reset, reserve, commit");
+                     "an ask has one of hit, look, charge, drain, reset, reserve, acquire, commit, "
+                     "release");
     }
     question = Question{.verb = static_cast<Verb>(verb), .key = text_of(reader, kVerbs[verb])};
   }

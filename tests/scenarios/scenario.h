@@ -29,7 +29,17 @@ struct Outcome {
   std::vector<std::string> lacks{};  // no parts of it
 };
 
-enum class Verb : std::uint8_t { kHit, kLook, kCharge, kDrain, kReset, kReserve, kCommit };
+enum class Verb : std::uint8_t {
+  kHit,
+  kLook,
+  kCharge,
+  kDrain,
+  kReset,
+  kReserve,
+  kAcquire,
+  kCommit,
+  kRelease,
+};
 
 // One ask of a rule by its id and a key, and what is to be answered.
 struct Question {
@@ -39,11 +49,12 @@ struct Question {
   std::string tier{};
   std::string client{};
   std::int64_t cost = 1;
-  Duration hold{0};      // of kReserve: for so long
+  Duration hold{0};      // of kReserve and kAcquire: for so long
   bool goes_on = false;  // of kCommit: the work
   Outcome expected{};
 
   bool is_of_holds() const { return verb >= Verb::kReserve; }
+  bool ends_hold() const { return verb >= Verb::kCommit; }
 };
 
 struct Step {

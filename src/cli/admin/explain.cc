@@ -81,10 +81,11 @@ std::string left_text(const json::object& counter) {
     }
     return text;
   }
+  const auto left = text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit"));
+  if (counter.contains("of")) return left + " slots left";
   const auto seconds =
       std::chrono::duration<double>(counter.at("window_seconds").to_number<double>());
-  return text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit")) + " left by " +
-         text_of(counter.at("algorithm")) + " of " +
+  return left + " left by " + text_of(counter.at("algorithm")) + " of " +
          format_duration(std::chrono::round<Duration>(seconds));
 }
 
@@ -146,7 +147,7 @@ std::string counter_text(const json::object& counter) {
   if (denies) {
     text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
                      : "  waiting does not help; to let it pass: ";
-    text += std::string(remedy_of(decided_by, wait > 0)) + "\n";
+    text += std::string(remedy_of(decided_by, wait > 0 && !counter.contains("of"))) + "\n";
   }
   if (const auto* const held = counter.if_contains("held"); held && held->at("holds") != 0) {
     text += "  " + text_of(held->at("units")) + " held for work under way, by " +

@@ -14,6 +14,7 @@
 #include "base/ascii.h"
 #include "base/duration_text.h"
 #include "rules/time/time_zone.h"
+#include "weir/holding_store.h"
 
 namespace weir {
 namespace {
@@ -347,11 +348,11 @@ void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& r
   }
 }
 
-// A limit of requests under way stands alone. It has no window that anybody should read.
+// A limit of what is under way stands alone.
 std::vector<Quota> read_concurrency(const SectionReader& reader) {
   QuotaSpec spec;
   reader.fill(spec);
-  return {*Quota::make({.limit = spec.limit, .window = kWindowMin})};
+  return {*slot_quota(spec.limit)};
 }
 
 Mode mode_of(const Rule& rule, const RuleContext& context) {
@@ -422,6 +423,7 @@ std::string_view against_holds(const RuleContext& context, const Rule& rule) {
 }
 
 void check_holds(const SectionReader& reader, const RuleContext& context, Rule& rule) {
+  if (rule.has_slots()) return;
   if (rule.holds_max > 0) {
     const auto reason = against_holds(context, rule);
     if (!reason.empty()) {

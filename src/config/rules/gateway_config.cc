@@ -50,11 +50,13 @@ class GatewayFields {
                     "remove 'overdraft'");
   }
 
-  // A denial for the moment is no reason to block.
+  // nginx sees requests come and go. Elsewhere nobody does but callers, who acquire slots. A denial
+  // for the moment is no reason to block.
   void read_concurrency(Rule& rule) const {
     if (rule.effect != Rule::Effect::kConcurrency) return;
-    rule.mode = Mode::kLocal;
-    needs_gateway_for("of", "sees when requests end");
+    const bool is_for_gateway =
+        served_by_ == ServedBy::kGateway || (served_by_ == ServedBy::kEither && rule.match);
+    is_for_gateway ? read_requests_under_way(rule) : read_slots(rule);
     if (rule.denial.blocks.empty()) return;
     reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
   }
@@ -73,6 +75,41 @@ class GatewayFields {
   }
 
  private:
+  void read_requests_under_way(Rule& rule) const {
+    rule.mode = Mode::kLocal;
+    if (reader_.is_set("on_store_failure")) {
+      reader_.mistake("on_store_failure",
+                      "nginx counts requests under way without a store; remove it");
+    }
+    if (rule.match) return;
+    reader_.mistake("of",
+                    "nginx counts the requests that it passes on, and nobody can acquire slots "
+                    "there; add 'match', or serve the rule by weir serve");
+  }
+
+  void read_slots(Rule& rule) const {
+    constexpr std::int64_t kSlotsMax = 10'000;
+    if (rule.match) {
+      reader_.mistake("match",
+                      "only nginx with Weir in it sees when requests end; remove 'match', so that "
+                      "callers take slots (docs/reference/slots.md), or serve the rule there (weir "
+                      "gateway, docs/how-to/nginx.md)");
+    }
+    if (rule.quota.limit() > kSlotsMax) {
+      reader_.mistake("limit", "'of: concurrency' is for a limit of at most " +
+                                   std::to_string(kSlotsMax) + "; lower it");
+    }
+    rule.holds_max = std::max<std::int64_t>(1, rule.quota.limit());
+    rule.mode = Mode::kStrict;  // one place knows what is under way; without Redis, this node
+    if (!reader_.is_set("on_store_failure")) {
+      rule.on_store_failure = OnStoreFailure::kDeny;
+    } else if (rule.on_store_failure == OnStoreFailure::kLocal) {
+      reader_.mistake("on_store_failure",
+                      "no node knows alone which slots are held; write deny, the default of 'of: "
+                      "concurrency', or allow");
+    }
+  }
+
   void read_reserve(Rule& rule) const {
     if (rule.response) {
       rule.response->reserved = reserved_by(rule);

@@ -247,8 +247,9 @@ constexpr Field kRuleFields[] = {
     row::text<&Rule::name>("name", &kRuleName,
                            "What people call the rule, on pages and in documents."),
     row::choice("of", kLimited,
-                "What the limit is of: requests in a window; or concurrency, only for nginx with "
-                "Weir in it: requests under way at once, each until its response has been sent.")
+                "What the limit is of: requests in a window; or concurrency: what is under way at "
+                "once. nginx with Weir in it counts each request until its response has been sent. "
+                "Elsewhere callers take slots by /v1/acquire, and give them back by /v1/release.")
         .defaults_to("requests"),
     row::choice<&QuotaSpec::algorithm>("algorithm", kAlgorithmNames,
                                        "How limit and window are read. Windows of a calendar are "
@@ -256,7 +257,7 @@ constexpr Field kRuleFields[] = {
         .defaults_to("sliding_window")
         .only_if(kOfRequests),
     row::integer<&QuotaSpec::limit>("limit", {0, kLimitMax},
-                                    "How many units a key may spend in a window, or requests it "
+                                    "How many units a key may spend in a window, or how much it "
                                     "may have under way. 0 denies everything.")
         .required(),
     row::duration<&QuotaSpec::window>(
@@ -319,9 +320,9 @@ constexpr Field kRuleFields[] = {
     row::choice<&Rule::on_store_failure>(
         "on_store_failure", kOnStoreFailureNames,
         "What happens while the shared store does not answer: local (this node decides by its "
-        "share of the limit), allow or deny.")
-        .defaults_to("local")
-        .only_if(kOfRequests),
+        "share of the limit), allow or deny. With 'of: concurrency' deny is the default, and "
+        "local cannot be.")
+        .defaults_to("local"),
     row::choice<&Rule::on_full>(
         "on_full", kOnFullNames,
         "What happens to a new key when memory could count it only by forgetting a key that has "

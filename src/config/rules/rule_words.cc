@@ -81,6 +81,7 @@ std::string hours_text(const json::object& hours) {
 }
 
 std::string requests_text(const Rule& rule, const WrittenRule& written) {
+  if (rule.has_slots()) return "work that takes its slots";
   if (!rule.match) return rule.descriptor ? "descriptors of Envoy" : "checks that name the rule";
   auto text = codes(written.methods, "any method") + " " + codes(written.paths, "any path");
   if (!written.conditions.empty()) text += ", where " + code(json::serialize(written.conditions));

@@ -106,7 +106,8 @@ class Asks final : Engine::Asker {
   Limits limits(std::size_t index) const;
 
   // As decide() of one ask, for work that is under way for so long at most. A shared store holds
-  // the cost at once. REQUIRES: the ask's rule holds units, and so does the engine
+  // the cost at once. By a rule that has slots it takes one of those. REQUIRES: the ask's rule
+  // holds units, and so does the engine
   Progress reserve(Duration length, Instant now);
   // After that, if the ask has passed: what names the hold.
   struct Hold {
@@ -116,6 +117,9 @@ class Asks final : Engine::Asker {
   Hold hold(Duration length, Instant now) const;
   // Asks nothing, but commits what that token names. REQUIRES: no ask was added
   Progress commit(std::string_view token, std::int64_t cost, HoldingStore::Work work, Instant now);
+  // The same of a slot, which is given back.
+  Progress release(std::string_view token, Instant now);
+  // Of either; a slot is kCharged.
   HoldingStore::Commit committed() const { return commit_order_.outcome; }
   // What is held next to the counter of the ask's key. REQUIRES: the asks have looked
   HoldingStore::Held held(std::size_t index, Instant now) const;
@@ -128,6 +132,9 @@ class Asks final : Engine::Asker {
   class Part;
 
   Hold hold_here(Duration length, Instant now) const;
+  Progress acquire_here(Instant now);
+  HoldingStore::Commit end_here(const HoldToken& token, SharedToken::Kind kind, Instant now);
+  Progress end_hold(std::string_view text, SharedToken::Kind kind, Instant now);
   Progress commit_there(SharedHolds& holds, const SharedToken& token, Instant now);
 
   void start(Instant now);

@@ -1,12 +1,21 @@
-// Asks reserves and commits units for work under way, on this node or in a shared store.
+// Asks reserves and commits units for work under way, and acquires and releases slots, on this node
+// or in a shared store.
 
 #include <array>
 #include <optional>
 
 #include "base/assert.h"
 #include "engine/asks/asks.h"
+#include "engine/asks/settle.h"
 
 namespace weir {
+namespace {
+
+std::size_t room_of(const Round::Item& item) {
+  return item.is_shadow() ? HoldingStore::kHoldsMax / 2 : HoldingStore::kHoldsMax;
+}
+
+}  // namespace
 
 Asks::Progress Asks::reserve(Duration length, Instant now) {
   WEIR_ASSERT(size() == 1);
@@ -16,8 +25,10 @@ Asks::Progress Asks::reserve(Duration length, Instant now) {
       .token = engine_.holds->fresh_token(),
       .length = length,
       .holds_max = item.is_shadow() ? std::int64_t{HoldingStore::kHoldsMax} : rule.holds_max,
-      .due = rule.lapse == Rule::Lapse::kRefund ? 0 : item.ask.cost,
+      .due = rule.has_slots() || rule.lapse == Rule::Lapse::kRefund ? 0 : item.ask.cost,
+      .is_slot = rule.has_slots(),
       .is_always = item.is_shadow()};
+  if (rule.has_slots() && item.mode == Mode::kLocal) return acquire_here(now);
   is_reserving_ = true;
   decide(now);
   is_reserving_ = false;
@@ -33,11 +44,33 @@ Asks::Hold Asks::hold(Duration length, Instant now) const {
                     .tag = item.tag(),
                     .size = item.limits.size(),
                     .keys = item.hashes};
-  return {.token = token.to_string(engine_.hasher())};
+  const auto kind = hold_order_.is_slot ? SharedToken::Kind::kSlot : SharedToken::Kind::kHold;
+  return {.token = token.to_string(kind, engine_.hasher())};
+}
+
+// Counts and holds in one step, so that no other core comes in between.
+Asks::Progress Asks::acquire_here(Instant now) {
+  using Outcome = HoldOrder::Outcome;
+  start(now);
+  settle(round_, engine_, blocks_, now);
+  Round::Item& item = round_[0];
+  if (item.is_settled) return finish(now);
+  const Charge charge{.key = item.hashes.front(), .quota = &item.limits.front()};
+  const auto [decision, token] =
+      engine_.holds->acquire(charge, {.length = hold_order_.length, .room = room_of(item)}, now);
+  item.answer.decision = decision;
+  if (token) hold_order_.token = *token;
+  hold_order_.outcome = token                ? Outcome::kHeld
+                        : decision.allowed() ? Outcome::kTooMany
+                                             : Outcome::kDenied;
+  return finish(now);
 }
 
 Asks::Hold Asks::hold_here(Duration length, Instant now) const {
   const Round::Item& item = round_[0];
+  if (hold_order_.outcome == HoldOrder::Outcome::kHeld) {
+    return {.token = hold_order_.token.to_string()};
+  }
   const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
   std::array<Charge, Rule::kLimitsMax> charges;
   const std::size_t size = is_counted ? item.limits.size() : 0;
@@ -45,33 +78,51 @@ Asks::Hold Asks::hold_here(Duration length, Instant now) const {
     charges[i] = {
         .key = item.hashes[i], .quota = &item.limits[i], .cost = item.ask.cost, .tag = item.tag()};
   }
-  const auto token = engine_.holds->hold(
-      std::span(charges).first(size),
-      {.length = length,
-       .estimate = item.ask.cost,
-       .holds_max = hold_order_.holds_max,
-       .is_charged = !item.answer.over,
-       .is_free = hold_order_.due == 0,
-       .room = item.is_shadow() ? HoldingStore::kHoldsMax / 2 : HoldingStore::kHoldsMax},
-      now);
+  const bool has_room = hold_order_.outcome != HoldOrder::Outcome::kTooMany;
+  const HoldTerms terms{.length = length,
+                        .estimate = item.ask.cost,
+                        .holds_max = hold_order_.holds_max,
+                        .is_charged = !item.answer.over && !hold_order_.is_slot,
+                        .is_free = hold_order_.due == 0,
+                        .is_slot = hold_order_.is_slot,
+                        .room = room_of(item)};
+  const auto token =
+      has_room ? engine_.holds->hold(std::span(charges).first(size), terms, now) : std::nullopt;
   if (token) return {.token = token->to_string()};
   return {.wait = engine_.holds->held(item.hashes.front(), now).lapses_after};
 }
 
 Asks::Progress Asks::commit(std::string_view token, std::int64_t cost, HoldingStore::Work work,
                             Instant now) {
+  commit_order_ = {.cost = cost, .work = work};
+  return end_hold(token, SharedToken::Kind::kHold, now);
+}
+
+Asks::Progress Asks::release(std::string_view token, Instant now) {
+  commit_order_ = {};
+  return end_hold(token, SharedToken::Kind::kSlot, now);
+}
+
+HoldingStore::Commit Asks::end_here(const HoldToken& token, SharedToken::Kind kind, Instant now) {
+  using Commit = HoldingStore::Commit;
+  if (engine_.holds == nullptr) return Commit::kUnknown;
+  if (kind == SharedToken::Kind::kHold) {
+    return engine_.holds->commit(token, commit_order_.cost, commit_order_.work, now);
+  }
+  return engine_.holds->release(token, now) ? Commit::kCharged : Commit::kUnknown;
+}
+
+Asks::Progress Asks::end_hold(std::string_view text, SharedToken::Kind kind, Instant now) {
   WEIR_ASSERT(empty());
   start(now);
-  commit_order_ = {.cost = cost, .work = work, .outcome = HoldingStore::Commit::kUnknown};
-  if (const auto here = HoldToken::parse(token)) {
-    if (engine_.holds != nullptr) {
-      commit_order_.outcome = engine_.holds->commit(*here, cost, work, now);
-    }
+  commit_order_.outcome = HoldingStore::Commit::kUnknown;
+  if (const auto here = HoldToken::parse(text)) {
+    commit_order_.outcome = end_here(*here, kind, now);
     return progress_;
   }
   if (engine_.fleet() == nullptr) return progress_;
   if (SharedHolds* const holds = engine_.fleet()->holds()) {
-    const auto shared = SharedToken::parse(token, engine_.hasher());
+    const auto shared = SharedToken::parse(text, kind, engine_.hasher());
     return shared ? commit_there(*holds, *shared, now) : progress_;
   }
   is_unavailable_ = true;

@@ -282,7 +282,8 @@ void Conclusion::report(const Item& item) {
 // REQUIRES: item.ask.rule is set.
 bool Conclusion::is_for_limits(const Item& item) const {
   const Rule& rule = *item.ask.rule;
-  if (rule.number == kNoRuleNumber || item.own == Operation::kLook) return false;
+  const bool has_limits = rule.number != kNoRuleNumber && !rule.has_slots();
+  if (!has_limits || item.own == Operation::kLook) return false;
   const Answer::Cause cause = item.answer.cause;
   const bool blocks_itself = cause == Answer::Cause::kBlocked && !rule.denial.blocks.empty();
   if (cause != Answer::Cause::kCounted && !blocks_itself) return false;

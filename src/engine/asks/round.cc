@@ -28,9 +28,18 @@ std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
   return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
 }
 
-// No longer than the shortest of the windows.
+// No longer than the shortest of the windows. Slots have none.
 Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
                                           const TenantTable* tenants) {
+  constexpr Duration kSlotMax = std::chrono::hours(24);
+  const auto length = parse_duration(text);
+  const auto is_up_to = [&](Duration most) {
+    return length && *length >= kWindowMin && *length <= most;
+  };
+  if (ask.rule->has_slots()) {
+    if (is_up_to(kSlotMax)) return *length;
+    return std::string("a duration from 1ms to 24h, such as 30s");
+  }
   const bool may_have = ask.rule->has_tenants && !ask.rule->overrides.contains(ask.key);
   const auto terms = may_have && tenants != nullptr ? tenants->find(ask.key) : std::nullopt;
   const bool has_own = terms && terms->plan.empty();
@@ -38,8 +47,7 @@ Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
   const auto limits =
       has_own ? std::span(&own, 1) : ask.rule->limits_for(ask.key, terms ? terms->plan : ask.tier);
   const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
-  const auto length = parse_duration(text);
-  if (length && *length >= kWindowMin && *length <= most) return *length;
+  if (is_up_to(most)) return *length;
   return "a duration from 1ms to the rule's window, " + format_duration(most) + ", such as 30s";
 }
 

@@ -50,10 +50,13 @@ std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant
   return Answer{.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
 }
 
-// Only a gateway knows how many requests are under way. Others learn nothing of it.
+// Only a gateway knows how many requests are under way. Others learn nothing of it. Slots are
+// counted, as holds are.
 bool settle_under_way(Round::Item& item, Operation operation) {
   const Rule* const rule = item.ask.rule;
-  if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency) return false;
+  if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency || rule->has_slots()) {
+    return false;
+  }
   const std::int64_t under_way = is_hit(operation) ? item.ask.cost : 0;
   Answer& answer = item.answer;
   answer.cause = under_way == 0 ? Answer::Cause::kNotCounted : Answer::Cause::kUnderWay;

@@ -7,7 +7,7 @@
 //   without a part of its key        denied for good, nothing counted, if the rule says so
 //   blocked, by the rule or for all  denied until the block ends, nothing counted; a limit
 //                                    without a rule, too, if it is for all
-//   concurrency                      as many may be under way; the door says how many are
+//   concurrency without slots        as many may be under way; the door says how many are
 //
 // Thread rule: one core. Tested by asks_test.cc.
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -44,26 +43,6 @@ Instant refilled(const Quota& quota, std::int64_t units, std::int64_t used, Inst
 
 }  // namespace
 
-std::string HoldToken::to_string() const {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint64_t half : {high, low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
-  }
-  return text;
-}
-
-std::optional<HoldToken> HoldToken::parse(std::string_view text) {
-  if (text.size() != 32) return std::nullopt;
-  HoldToken token;
-  for (std::uint64_t* const half : {&token.high, &token.low}) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + 16, *half, 16);
-    if (error != std::errc() || end != text.data() + 16) return std::nullopt;
-    text.remove_prefix(16);
-  }
-  return token;
-}
-
 struct HoldingStore::State {
   struct Part {
     KeyHash key;
@@ -77,6 +56,7 @@ struct HoldingStore::State {
     Instant end{};
     std::int64_t units = 0;  // held
     std::int64_t due = 0;    // charged by a lapse
+    bool is_slot = false;
   };
   using End = std::pair<Instant, HoldToken>;
   using Ends = std::set<End, std::less<>, NodeAllocator<End>>;
@@ -101,11 +81,15 @@ struct HoldingStore::State {
   void decide(Batch& batch, Instant now) noexcept;
   std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
+  Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
+  bool release(const HoldToken& token, Instant now) noexcept;
   Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
   Held held(const KeyHash& key, Instant now) noexcept;
 
   void lapse(Instant now) noexcept;
   void end(Holds::iterator place, std::int64_t cost, Instant now) noexcept;
+  std::optional<HoldToken> make(std::span<const Charge> charges, const HoldTerms& terms,
+                                Instant now) noexcept;
   bool put_down(const HoldToken& token, Hold hold) noexcept;
   void take_up(const HoldToken& token, const Hold& hold) noexcept;
   void ask_inner(Batch& batch, Instant now) noexcept;
@@ -139,6 +123,15 @@ HoldingStore::~HoldingStore() = default;
 std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, const HoldTerms& terms,
                                             Instant now) noexcept {
   return state_->hold(charges, terms, now);
+}
+
+HoldingStore::Acquired HoldingStore::acquire(const Charge& charge, const HoldTerms& terms,
+                                             Instant now) noexcept {
+  return state_->acquire(charge, terms, now);
+}
+
+bool HoldingStore::release(const HoldToken& token, Instant now) noexcept {
+  return state_->release(token, now);
 }
 
 HoldToken HoldingStore::fresh_token() {
@@ -314,8 +307,17 @@ const HoldingStore::State::OfKey* HoldingStore::State::find(const KeyHash& key) 
 
 std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charges,
                                                    const HoldTerms& terms, Instant now) noexcept {
-  std::optional<HoldToken> token;
   const std::scoped_lock lock(mutex);
+  const auto token = make(charges, terms, now);
+  if (!terms.is_charged) return token;
+  for (const Charge& charge : charges) give_back(charge, now);
+  return token;
+}
+
+// With the lock held.
+std::optional<HoldToken> HoldingStore::State::make(std::span<const Charge> charges,
+                                                   const HoldTerms& terms, Instant now) noexcept {
+  std::optional<HoldToken> token;
   const bool has_room = holds.size() < std::min(terms.room, kHoldsMax) &&
                         std::ranges::all_of(charges, [&](const Charge& charge) {
                           const OfKey* const of_key = find(charge.key);
@@ -326,7 +328,8 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
     Hold hold(memory);
     hold.end = now + terms.length;
     hold.units = terms.estimate;
-    hold.due = terms.is_free ? 0 : terms.estimate;
+    hold.due = terms.is_free || terms.is_slot ? 0 : terms.estimate;
+    hold.is_slot = terms.is_slot;
     hold.parts.reserve(charges.size());
     for (const Charge& charge : charges) {
       hold.parts.push_back({.key = charge.key, .quota = *charge.quota, .tag = charge.tag});
@@ -334,8 +337,6 @@ std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charg
     const HoldToken next = next_token();
     if (put_down(next, std::move(hold))) token = next;
   });
-  if (!terms.is_charged) return token;
-  for (const Charge& charge : charges) give_back(charge, now);
   return token;
 }
 
@@ -383,7 +384,7 @@ HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::in
   lapse(now);
   const std::scoped_lock lock(mutex);
   const auto place = holds.find(token);
-  if (place == holds.end()) return Commit::kUnknown;
+  if (place == holds.end() || place->second.is_slot) return Commit::kUnknown;
   if (work == Work::kIsDone) {
     const bool is_counted = !place->second.parts.empty();
     end(place, cost, now);
@@ -395,6 +396,43 @@ HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::in
   hold.units += more;
   for (const Part& part : hold.parts) keys.find(part.key)->second.units += more;
   return Commit::kNoted;
+}
+
+// ---- slots ----
+
+HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const HoldTerms& terms,
+                                                    Instant now) noexcept {
+  lapse(now);
+  const std::scoped_lock lock(mutex);
+  const OfKey* const of_key = find(charge.key);
+  const std::int64_t limit = charge.quota->limit();
+  const std::int64_t held = of_key == nullptr ? 0 : of_key->units;
+  Decision decision{.limit = limit, .remaining = std::max<std::int64_t>(0, limit - held)};
+  if (of_key != nullptr) decision.reset_after = of_key->ends.rbegin()->first - now;
+  if (limit == 0) {
+    decision.verdict = Verdict::kNever;
+    return {.decision = decision, .token = {}};
+  }
+  if (held >= limit) {
+    return {.decision = denied_by_holds(decision, 0, of_key->first(now)), .token = {}};
+  }
+  const HoldTerms slot{.length = terms.length,
+                       .estimate = 1,
+                       .holds_max = limit,
+                       .is_slot = true,
+                       .room = terms.room};
+  --decision.remaining;
+  decision.reset_after = std::max(decision.reset_after, terms.length);
+  return {.decision = decision, .token = make({&charge, 1}, slot, now)};
+}
+
+bool HoldingStore::State::release(const HoldToken& token, Instant now) noexcept {
+  lapse(now);
+  const std::scoped_lock lock(mutex);
+  const auto place = holds.find(token);
+  if (place == holds.end() || !place->second.is_slot) return false;
+  end(place, 0, now);
+  return true;
 }
 
 // The cost is in the counters before the hold goes. Most fit, and to spend is the shorter way then.

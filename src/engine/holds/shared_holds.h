@@ -21,6 +21,7 @@ struct HoldOrder {
   Duration length{0};          // > 0
   std::int64_t holds_max = 1;  // of one key
   std::int64_t due = 0;        // units that a lapse charges
+  bool is_slot = false;        // of one unit, which is released and never committed
   bool is_always = false;      // holds what does not fit, too
 
   enum class Outcome : std::uint8_t { kDenied, kHeld, kTooMany };

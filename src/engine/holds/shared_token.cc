@@ -6,26 +6,28 @@ namespace weir {
 namespace {
 
 // No id of a rule begins so: no key that somebody names is hashed alike.
-constexpr std::string_view kSealOf("\0token", 6);
+constexpr std::string_view kSealOf[] = {{"\0token", 6}, {"\0slot", 5}};  // by the kind
 
 constexpr std::size_t kPairSize = 32;  // digits of two numbers
 constexpr std::size_t kPairsMin = 3;   // the hold's, the end and the tag, and the seal; then keys
 
-HoldToken seal_of(std::string_view text, const KeyHasher& hasher) {
-  const KeyHash hash = hasher.hash({.rule = kSealOf, .bucket = {}, .key = text}, Quota());
+HoldToken seal_of(std::string_view text, SharedToken::Kind kind, const KeyHasher& hasher) {
+  const std::string_view name = kSealOf[static_cast<std::size_t>(kind)];
+  const KeyHash hash = hasher.hash({.rule = name, .bucket = {}, .key = text}, Quota());
   return {hash.high, hash.low};
 }
 
 }  // namespace
 
-std::string SharedToken::to_string(const KeyHasher& hasher) const {
+std::string SharedToken::to_string(Kind kind, const KeyHasher& hasher) const {
   std::string text = hold.to_string();
   text += HoldToken{static_cast<std::uint64_t>(epoch_us(end)), tag}.to_string();
   for (std::size_t i = 0; i < size; ++i) text += HoldToken{keys[i].high, keys[i].low}.to_string();
-  return text + seal_of(text, hasher).to_string();
+  return text + seal_of(text, kind, hasher).to_string();
 }
 
-std::optional<SharedToken> SharedToken::parse(std::string_view text, const KeyHasher& hasher) {
+std::optional<SharedToken> SharedToken::parse(std::string_view text, Kind kind,
+                                              const KeyHasher& hasher) {
   const std::size_t pairs = text.size() / kPairSize;
   if (text.size() % kPairSize != 0 || pairs <= kPairsMin) return std::nullopt;
   SharedToken token{.size = pairs - kPairsMin};
@@ -36,7 +38,7 @@ std::optional<SharedToken> SharedToken::parse(std::string_view text, const KeyHa
     if (!pair) return std::nullopt;
     numbers.push_back(*pair);
   }
-  if (numbers.back() != seal_of(text.substr(0, text.size() - kPairSize), hasher)) {
+  if (numbers.back() != seal_of(text.substr(0, text.size() - kPairSize), kind, hasher)) {
     return std::nullopt;
   }
   token.hold = numbers[0];

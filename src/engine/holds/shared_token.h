@@ -1,5 +1,6 @@
-// SharedToken: what names a hold that any node of a fleet may commit: its token, its end and its
-// keys. As text it is sealed under the fleet's secret, so a forged one is refused at once.
+// SharedToken: what names a hold that any node of a fleet may commit, or a slot that any may
+// release: its token, its end and its keys. As text it is sealed under the fleet's secret, so a
+// forged one is refused at once. Holds and slots have different seals.
 //
 // Thread rule: a value. Tested by shared_token_test.cc.
 
@@ -19,6 +20,8 @@
 namespace weir {
 
 struct SharedToken {
+  enum class Kind : std::uint8_t { kHold, kSlot };
+
   HoldToken hold;
   Instant end{};          // HoldOrder::end
   std::uint64_t tag = 0;  // of its charges
@@ -26,8 +29,9 @@ struct SharedToken {
   std::array<KeyHash, Rule::kLimitsMax> keys{};
 
   // 128 hexadecimal digits, and 32 for each key beyond the first.
-  std::string to_string(const KeyHasher& hasher) const;
-  static std::optional<SharedToken> parse(std::string_view text, const KeyHasher& hasher);
+  std::string to_string(Kind kind, const KeyHasher& hasher) const;
+  static std::optional<SharedToken> parse(std::string_view text, Kind kind,
+                                          const KeyHasher& hasher);
 };
 
 }  // namespace weir

@@ -23,7 +23,7 @@ namespace weir {
 
 // The place of a route among those of the door (routes.h).
 using RouteId = std::uint8_t;
-inline constexpr std::size_t kRoutesMax = 32;
+inline constexpr std::size_t kRoutesMax = 40;
 inline constexpr RouteId kNoRoute = kRoutesMax;  // no such path, or no request at all
 
 inline constexpr std::array<std::string_view, 4> kStatusClassNames = {"2xx", "3xx", "4xx", "5xx"};

@@ -25,6 +25,8 @@ void handle_look(RespCore& core, RespRequest& request);
 void handle_reset_key(RespCore& core, RespRequest& request);
 void handle_hit_many(RespCore& core, RespRequest& request);
 void handle_reserve(RespCore& core, RespRequest& request);
+void handle_acquire(RespCore& core, RespRequest& request);
+void handle_release(RespCore& core, RespRequest& request);
 void handle_commit(RespCore& core, RespRequest& request);
 
 // connection_commands.cc

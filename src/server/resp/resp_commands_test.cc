@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/resp/resp_test_door.h"
+#include "weir/holding_store.h"
 
 namespace weir {
 namespace {
@@ -80,6 +81,29 @@ TEST(RespRules, RefusesWhatNobodyCanHold) {
   EXPECT_TRUE(third.starts_with("-TOOMANYHOLDS ") && third.ends_with(", for 30s more\r\n"))
       << third;
   EXPECT_TRUE(door.ask("WEIR.LOOK tokens a 0\r\n").starts_with("*5\r\n:0\r\n:100\r\n:98\r\n"));
+}
+
+TEST(RespRules, AcquiresAndReleasesSlots) {
+  RespTestDoor door({.rules = {{.id = "calls",
+                                .quota = *slot_quota(1),
+                                .effect = Rule::Effect::kConcurrency,
+                                .holds_max = 1},
+                               {.id = "plain", .quota = *Quota::make({.limit = 1, .window = 1s})}},
+                     .access = {}});
+  const std::string held = door.ask("WEIR.ACQUIRE calls a 30s\r\n");
+  ASSERT_TRUE(held.starts_with("*2\r\n*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:30\r\n$32\r\n")) << held;
+  const std::string token = held.substr(held.size() - 34, 32);
+  EXPECT_EQ(door.ask("WEIR.ACQUIRE calls a 30s\r\n"),
+            "*2\r\n*5\r\n:1\r\n:1\r\n:0\r\n:30\r\n:30\r\n$-1\r\n");
+  EXPECT_TRUE(door.ask("WEIR.COMMIT " + token + " 1\r\n").starts_with("-NOTOKEN "));
+  EXPECT_EQ(door.ask("WEIR.RELEASE " + token + "\r\n"), ":1\r\n");
+  EXPECT_TRUE(door.ask("WEIR.RELEASE " + token + "\r\n").starts_with("-NOTOKEN "));
+  for (const char* const wrong : {"ACQUIRE plain a 1s", "ACQUIRE other a 1s", "ACQUIRE calls a 25h",
+                                  "ACQUIRE calls a", "RELEASE", "HIT calls a", "LOOK calls a",
+                                  "RESET calls a", "RESERVE calls a 1 1s", "MHIT EACH calls a 1"}) {
+    const std::string said = door.ask("WEIR." + std::string(wrong) + "\r\n");
+    EXPECT_TRUE(said.starts_with("-ERR ")) << wrong << ": " << said;
+  }
 }
 
 TEST(RespRules, WithoutAnyTheErrorSaysSo) {

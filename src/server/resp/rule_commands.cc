@@ -1,5 +1,6 @@
 // WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of
 // the configuration. WEIR.RESERVE and WEIR.COMMIT: costs that are known when the work is done.
+// WEIR.ACQUIRE and WEIR.RELEASE: work of which only so much may be under way.
 
 #include <optional>
 #include <string>
@@ -14,10 +15,14 @@
 namespace weir::resp {
 namespace {
 
+constexpr std::string_view kNoToken =
+    "NOTOKEN the token was used before, or has lapsed, or is another node's";
+
 struct RuleCheck {
   std::string_view rule;
   std::string_view key;
   std::string_view cost = "1";
+  bool acquires = false;
 };
 
 std::string unknown_rule(std::string_view id, const RuleSet& rules) {
@@ -32,6 +37,10 @@ bool make_ask(RespCore& core, const RuleCheck& check, Ask& ask, std::string& err
   const Rule* const rule = core.rules().find(check.rule);
   if (rule == nullptr) {
     error = unknown_rule(check.rule, core.rules());
+    return false;
+  }
+  if (rule->has_slots() && !check.acquires) {
+    error = "ERR the rule '" + rule->id + "' has slots; take one with WEIR.ACQUIRE";
     return false;
   }
   std::int64_t cost = 0;
@@ -75,6 +84,32 @@ void queue_single(RespCore& core, RespRequest& request, Ask::Counting counting) 
   core.queue(request, ask, ReplyForm::kWeir);
 }
 
+// Answers with the decision, and the token or null.
+void hold_while_working(RespCore& core, const RespRequest& request, const Ask& ask,
+                        std::string_view hold_text) {
+  const auto length = hold_length(hold_text, ask, core.engine().tenants.get());
+  if (!length) return core.reply(request).error("ERR hold must be " + length.error());
+  AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
+  asks->add(ask);
+  AsksThat reserving(std::move(asks), [length = *length](Asks& all, Instant now) {
+    return all.reserve(length, now);
+  });
+  core.decide(
+      std::move(reserving), request,
+      [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
+        const Answer& answer = decided.answer(0);
+        const Asks::Hold hold = answer.allowed() ? decided.hold(length, now) : Asks::Hold();
+        if (answer.allowed() && hold.token.empty()) {
+          const std::string more =
+              hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
+          return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may" + more);
+        }
+        reply.array(2);
+        write_decision(reply, answer.decision, ReplyForm::kWeir);
+        hold.token.empty() ? reply.null() : reply.bulk(hold.token);
+      });
+}
+
 }  // namespace
 
 void handle_hit(RespCore& core, RespRequest& request) {
@@ -109,27 +144,32 @@ void handle_reserve(RespCore& core, RespRequest& request) {
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
     return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
   }
-  const auto length = hold_length(words[4], ask, core.engine().tenants.get());
-  if (!length) return refuse("ERR hold must be " + length.error());
-  AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
-  asks->add(ask);
-  AsksThat reserving(std::move(asks), [length = *length](Asks& all, Instant now) {
-    return all.reserve(length, now);
+  hold_while_working(core, request, ask, words[4]);
+}
+
+void handle_acquire(RespCore& core, RespRequest& request) {
+  const auto& words = request.arguments;
+  Ask ask;
+  std::string error;
+  if (!make_ask(core, {.rule = words[1], .key = words[2], .acquires = true}, ask, error)) {
+    return core.reply(request).error(error);
+  }
+  if (!ask.rule->has_slots() || core.engine().holds == nullptr) {
+    return core.reply(request).error("ERR the rule '" + ask.rule->id +
+                                     "' has no slots; give it 'of: concurrency'");
+  }
+  hold_while_working(core, request, ask, words[3]);
+}
+
+void handle_release(RespCore& core, RespRequest& request) {
+  AsksThat releasing(core.begin_asks(request, Operation::kLook),
+                     [token = std::string(request.arguments[1])](Asks& asks, Instant now) {
+                       return asks.release(token, now);
+                     });
+  core.decide(std::move(releasing), request, [](ReplyWriter& reply, const Asks& decided) {
+    if (decided.committed() != HoldingStore::Commit::kUnknown) return reply.integer(1);
+    reply.error(kNoToken);
   });
-  core.decide(
-      std::move(reserving), request,
-      [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
-        const Answer& answer = decided.answer(0);
-        const Asks::Hold hold = answer.allowed() ? decided.hold(length, now) : Asks::Hold();
-        if (answer.allowed() && hold.token.empty()) {
-          const std::string more =
-              hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
-          return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may" + more);
-        }
-        reply.array(2);
-        write_decision(reply, answer.decision, ReplyForm::kWeir);
-        hold.token.empty() ? reply.null() : reply.bulk(hold.token);
-      });
 }
 
 void handle_commit(RespCore& core, RespRequest& request) {
@@ -150,7 +190,7 @@ void handle_commit(RespCore& core, RespRequest& request) {
   core.decide(std::move(committing), request, [](ReplyWriter& reply, const Asks& decided) {
     const Commit said = decided.committed();
     if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
-    reply.error("NOTOKEN the token was committed before, or has lapsed, or is another node's");
+    reply.error(kNoToken);
   });
 }
 

@@ -51,10 +51,11 @@ std::string_view cause_name(const Answer& answer) {
 // Why the rule counts nothing.
 std::string_view why_uncounted(const Ask& ask, Instant wall_time) {
   const Rule& rule = *ask.rule;
-  if (rule.effect == Rule::Effect::kConcurrency) return "only nginx counts requests under way";
+  const Rule::Effect effect = rule.has_slots() ? Rule::Effect::kLimit : rule.effect;
+  if (effect == Rule::Effect::kConcurrency) return "only nginx counts requests under way";
   if (!rule.enabled) return "it is disabled";
   if (!rule.in_force(wall_time)) return "it is outside its hours";
-  return rule.effect == Rule::Effect::kLimit ? "the key is on its allow list" : "it limits nothing";
+  return effect == Rule::Effect::kLimit ? "the key is on its allow list" : "it limits nothing";
 }
 
 // Until the ask fits, also where shadow lets it pass; nothing if it never fits.
@@ -201,16 +202,15 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.field("tier", ask.tier);
   write_tenant(json, ask, with.engine);
-  json.field("cost", ask.cost);
-  json.field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
+  if (ask.rule->effect == Rule::Effect::kConcurrency) json.field("of", "concurrency");
+  json.field("cost", ask.cost).field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
   write_share(json, ask, answer);
   json.field("decided_by", cause_name(answer));
   if (answer.cause == Answer::Cause::kNotCounted) {
     json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
   }
-  json.field("would", answer.allowed() ? "allow" : "deny");
-  json.field("over", answer.over);
+  json.field("would", answer.allowed() ? "allow" : "deny").field("over", answer.over);
   write_scope(json, ask, answer, with.engine);
   json.field("algorithm", algorithm_name(answer.quota.algorithm()));
   if (answer.quota.switches()) {

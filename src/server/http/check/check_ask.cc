@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t kTiersShown = 20;
 
+Problem needs_acquire() {
+  return invalid_field("rule",
+                       "a rule that counts requests, as slots of this one are taken by POST "
+                       "/v1/acquire and given back by POST /v1/release");
+}
+
 }  // namespace
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules) {
@@ -58,6 +64,10 @@ bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& pr
     ask.tier = spec.tier;
     if (ask.rule == nullptr) {
       problem = unknown_rule(spec.rule, rules);
+      return false;
+    }
+    if (ask.rule->has_slots()) {
+      problem = needs_acquire();
       return false;
     }
     auto mistake = spec.has(CheckField::kTier) ? unknown_tier(spec.tier, *ask.rule) : std::nullopt;

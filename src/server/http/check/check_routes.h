@@ -17,7 +17,8 @@ class HttpCore;
 enum class CheckRoutes : std::uint8_t { kAll, kResets };
 void add_check_routes(HttpCore& core, CheckRoutes which);
 
-// /v1/reserve and /v1/commit: costs that are known when the work is done.
+// /v1/reserve and /v1/commit: costs that are known when the work is done. /v1/acquire and
+// /v1/release: slots for what may be under way at once.
 void add_hold_routes(HttpCore& core);
 
 // /v1/limits: what is left to the caller.

@@ -1,5 +1,6 @@
 // The handlers of /v1/reserve and /v1/commit: units are held while work is under way, and its cost
-// is charged when it is known (weir/holding_store.h).
+// is charged when it is known. Of /v1/acquire and /v1/release: so much work may be under way at
+// once (weir/holding_store.h).
 
 #include <algorithm>
 #include <array>
@@ -24,8 +25,8 @@ Problem unknown_token() {
   return {.kind = ProblemKind::kUnknownToken,
           .status = 404,
           .detail =
-              "Nothing is charged: the token was committed before, or its hold has lapsed, or "
-              "another node gave it.",
+              "Nothing has changed: the token was used before, or its hold has ended, or another "
+              "node gave it.",
           .field = "token",
           .expected = "the token of a hold that goes on"};
 }
@@ -36,7 +37,7 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
                         .status = 429,
                         .detail =
                             "The key has as many holds as the rule's max_holds, or the node as "
-                            "many as it keeps. Nothing was charged."};
+                            "many as it keeps. Nothing is charged or held."};
   const std::string seconds = std::to_string(whole_seconds(wait));
   const std::array<NameValue, 2> fields = {{kNoStore[0], {"Retry-After", seconds}}};
   core.write_problem(to, problem, std::span(fields).first(wait > Duration{0} ? 2 : 1));
@@ -83,6 +84,23 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
   core.write(to, {.limit = &limit, .fields = kNoStore, .body = text});
 }
 
+// `write` is called with the answer, and the token if there is one.
+template <typename Write>
+void hold_while_working(HttpCore& core, const Exchange& exchange, const Ask& ask, Duration length,
+                        Write write) {
+  AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
+  asks->add(ask);
+  AsksThat reserving(std::move(asks),
+                     [length](Asks& all, Instant now) { return all.reserve(length, now); });
+  core.decide(std::move(reserving), exchange,
+              [&core, length, write](const Recipient& to, const Asks& decided) {
+                if (!decided.answer(0).allowed()) return write(core, to, decided, {});
+                const Asks::Hold hold = decided.hold(length, to.now);
+                if (hold.token.empty()) return write_too_many(core, to, hold.wait);
+                write(core, to, decided, hold.token);
+              });
+}
+
 void reserve(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"key", "rule", "tier", "cost", "hold"});
   Ask ask;
@@ -90,17 +108,7 @@ void reserve(HttpCore& core, const Exchange& exchange) {
   if (const auto problem = read_reserve(body, core, ask, length)) {
     return core.reply_problem(exchange, *problem);
   }
-  AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
-  asks->add(ask);
-  AsksThat reserving(std::move(asks),
-                     [length](Asks& all, Instant now) { return all.reserve(length, now); });
-  core.decide(std::move(reserving), exchange,
-              [&core, length](const Recipient& to, const Asks& decided) {
-                if (!decided.answer(0).allowed()) return write_reserved(core, to, decided, {});
-                const Asks::Hold hold = decided.hold(length, to.now);
-                if (hold.token.empty()) return write_too_many(core, to, hold.wait);
-                write_reserved(core, to, decided, hold.token);
-              });
+  hold_while_working(core, exchange, ask, length, write_reserved);
 }
 
 void commit(HttpCore& core, const Exchange& exchange) {
@@ -125,6 +133,65 @@ void commit(HttpCore& core, const Exchange& exchange) {
               });
 }
 
+// Reads the ask of a slot, and for how long. The ask refers to the body and the rule set.
+std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Ask& ask,
+                                    Duration& length) {
+  ask.key = body.text("key");
+  const std::string_view rule = body.text("rule");
+  if (ask.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
+  const std::string_view hold = body.text("hold");
+  if (body.problem()) return body.problem();
+  ask.rule = core.rules().find(rule);
+  if (ask.rule == nullptr) return unknown_rule(rule, core.rules());
+  if (!ask.rule->has_slots() || core.engine().holds == nullptr)
+    return invalid_field("rule", "a rule with 'of: concurrency' and without 'match'");
+  const auto read = hold_length(hold, ask, core.engine().tenants.get());
+  if (!read) return invalid_field("hold", read.error());
+  length = *read;
+  return std::nullopt;
+}
+
+void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
+  const Answer& answer = asks.answer(0);
+  const Decision& decision = answer.decision;
+  JsonWriter json;
+  json.begin_object().field("key", asks.ask(0).key).field("allowed", answer.allowed());
+  json.field("limit", decision.limit).field("remaining", decision.remaining);
+  const bool never_fits = !decision.allowed() && decision.retry_after <= Duration{0};
+  json.key("retry_after");
+  never_fits ? json.null() : json.seconds(decision.retry_after);
+  if (answer.is_alone) json.field("mode", "local");
+  if (answer.over && answer.allowed()) json.field("shadow", true);
+  if (!token.empty()) json.field("token", token);
+  json.end_object();
+  core.write(to, {.fields = kNoStore, .body = json.text()});
+}
+
+void acquire(HttpCore& core, const Exchange& exchange) {
+  JsonBody body(exchange.body, {"key", "rule", "hold"});
+  Ask ask;
+  Duration length{0};
+  if (const auto problem = read_acquire(body, core, ask, length)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  hold_while_working(core, exchange, ask, length, write_acquired);
+}
+
+void release(HttpCore& core, const Exchange& exchange) {
+  JsonBody body(exchange.body, {"token"});
+  std::string token(body.text("token"));
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  AsksThat releasing(
+      core.begin_asks(exchange, Operation::kLook),
+      [token = std::move(token)](Asks& asks, Instant now) { return asks.release(token, now); });
+  core.decide(std::move(releasing), exchange, [&core](const Recipient& to, const Asks& decided) {
+    if (decided.committed() == HoldingStore::Commit::kUnknown) {
+      return core.write_problem(to, unknown_token());
+    }
+    core.write(to, {.fields = kNoStore, .body = R"({"released":true})"});
+  });
+}
+
 }  // namespace
 
 void add_hold_routes(HttpCore& core) {
@@ -136,6 +203,14 @@ void add_hold_routes(HttpCore& core) {
   core.routes().add(
       {{kPost}, "/v1/commit", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
          commit(core, exchange);
+       }});
+  core.routes().add(
+      {{kPost}, "/v1/acquire", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
+         acquire(core, exchange);
+       }});
+  core.routes().add(
+      {{kPost}, "/v1/release", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
+         release(core, exchange);
        }});
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "server/http/http_test_door.h"
+#include "weir/holding_store.h"
 
 namespace weir {
 namespace {
@@ -32,6 +33,31 @@ struct HoldsDoor : TestDoor {
     const std::string body = ask(post("/v1/look", R"({"key":"a","rule":"tokens","cost":0})")).body;
     const auto at = body.find("\"remaining\":") + 12;
     return body.substr(at, body.find(',', at) - at);
+  }
+};
+
+struct SlotsDoor : TestDoor {
+  SlotsDoor()
+      : TestDoor({.rules = {{.id = "calls",
+                             .quota = *slot_quota(2),
+                             .allow = {.keys = {"vip"}},
+                             .deny = {.keys = {"thief"}},
+                             .effect = Rule::Effect::kConcurrency,
+                             .holds_max = 2},
+                            {.id = "shadow",
+                             .quota = *slot_quota(1),
+                             .effect = Rule::Effect::kConcurrency,
+                             .shadow = true,
+                             .holds_max = 1},
+                            holding("tokens", 2)},
+                  .access = {}}) {}
+
+  TestReply acquire(std::string_view key = "a", std::string_view rule = "calls") {
+    return ask(post("/v1/acquire", R"({"key":")" + std::string(key) + R"(","rule":")" +
+                                       std::string(rule) + R"(","hold":"30s"})"));
+  }
+  TestReply release(const std::string& token) {
+    return ask(post("/v1/release", R"({"token":")" + token + "\"}"));
   }
 };
 
@@ -96,6 +122,87 @@ TEST(HttpHolds, AKeyThatNobodyCountsIsChargedNothing) {
   const TestReply held =
       door.ask(post("/v1/reserve", R"({"key":"vip","rule":"tokens","cost":60,"hold":"30s"})"));
   EXPECT_EQ(door.commit(token_in(held), R"("cost":10)").body, R"({"cost":10,"charged":false})");
+}
+
+TEST(HttpHolds, AcquiresAndReleasesSlots) {
+  SlotsDoor door;
+  const TestReply first = door.acquire();
+  const std::string said = R"({"key":"a","allowed":true,"limit":2,"remaining":1,"retry_after":0,)";
+  EXPECT_TRUE(first.body.starts_with(said)) << first.body;
+  door.now += 10s;
+  EXPECT_NE(token_in(door.acquire()), "");
+  const TestReply third = door.acquire();
+  EXPECT_EQ(third.status, 200);
+  EXPECT_EQ(third.body, R"({"key":"a","allowed":false,"limit":2,"remaining":0,"retry_after":20})");
+  EXPECT_NE(token_in(door.acquire("b")), "");
+  EXPECT_EQ(door.release(token_in(first)).body, R"({"released":true})");
+  EXPECT_EQ(door.release(token_in(first)).status, 404);
+  EXPECT_NE(token_in(door.acquire()), "");
+  EXPECT_EQ(token_in(door.acquire()), "");
+}
+
+TEST(HttpHolds, ASlotEndsByItself) {
+  SlotsDoor door;
+  const std::string token = token_in(door.acquire());
+  door.acquire();
+  door.now += 30s;
+  const TestReply late = door.release(token);
+  EXPECT_EQ(late.status, 404);
+  EXPECT_NE(late.body.find("urn:weir:problem:unknown-token"), std::string::npos);
+  EXPECT_NE(door.acquire().body.find("\"remaining\":1"), std::string::npos);
+}
+
+TEST(HttpHolds, ListsAndShadowDecideOfSlotsToo) {
+  SlotsDoor door;
+  for (int i = 0; i < 3; ++i) {
+    const TestReply vip = door.acquire("vip");
+    EXPECT_NE(vip.body.find("\"remaining\":2,"), std::string::npos) << vip.body;
+    EXPECT_EQ(door.release(token_in(vip)).body, R"({"released":true})");
+  }
+  EXPECT_NE(door.acquire("thief").body.find("\"retry_after\":null"), std::string::npos);
+  EXPECT_NE(token_in(door.acquire("a", "shadow")), "");
+  const TestReply over = door.acquire("a", "shadow");
+  EXPECT_NE(over.body.find("\"shadow\":true"), std::string::npos) << over.body;
+  EXPECT_EQ(door.release(token_in(over)).status, 200);
+}
+
+TEST(HttpHolds, ExplainSaysWhichSlotsAreTaken) {
+  SlotsDoor door;
+  door.acquire();
+  door.now += 1s;
+  const std::string body = door.ask(get("/v1/explain?rule=calls&key=a")).body;
+  for (const char* const part :
+       {R"("of":"concurrency")", R"("decided_by":"counter")", R"("limit":2)", R"("remaining":1)",
+        R"("held":{"units":1,"holds":1,"lapses_after":29})"}) {
+    EXPECT_NE(body.find(part), std::string::npos) << part << ": " << body;
+  }
+}
+
+TEST(HttpHolds, SlotsAreNoUnitsAndUnitsNoSlots) {
+  SlotsDoor door;
+  const std::string slot = token_in(door.acquire());
+  const auto status = [&](std::string_view path, const std::string& body) {
+    return door.ask(post(path, body)).status;
+  };
+  EXPECT_EQ(status("/v1/commit", R"({"cost":9,"more":true,"token":")" + slot + "\"}"), 404);
+  EXPECT_EQ(status("/v1/commit", R"({"cost":9,"token":")" + slot + "\"}"), 404);
+  const std::string units = token_in(
+      door.ask(post("/v1/reserve", R"({"key":"a","rule":"tokens","cost":1,"hold":"30s"})")));
+  EXPECT_EQ(door.release(units).status, 404);
+  for (const char* const path : {"/check", "/v1/check", "/v1/look", "/v1/reset"}) {
+    const TestReply refused = door.ask(post(path, R"({"key":"a","rule":"calls"})"));
+    EXPECT_EQ(refused.status, 400) << path;
+    EXPECT_NE(refused.body.find("/v1/acquire"), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(status("/v1/reserve", R"({"key":"a","rule":"calls","cost":1,"hold":"30s"})"), 400);
+  EXPECT_EQ(status("/v1/acquire", R"({"key":"a","rule":"tokens","hold":"30s"})"), 400);
+  EXPECT_EQ(status("/v1/acquire", R"({"key":"a","rule":"other","hold":"30s"})"), 404);
+  EXPECT_EQ(status("/v1/acquire", R"({"key":"a","rule":"calls"})"), 400);
+  EXPECT_EQ(status("/v1/acquire", R"({"key":"a","rule":"calls","hold":"25h"})"), 400);
+  EXPECT_EQ(status("/v1/acquire", R"({"key":"a","rule":"calls","hold":"1s","cost":2})"), 400);
+  EXPECT_EQ(status("/v1/release", R"({"token":1})"), 400);
+  EXPECT_EQ(door.release("forged").status, 404);
+  EXPECT_NE(door.acquire().body.find("\"remaining\":0"), std::string::npos);
 }
 
 TEST(HttpHolds, RefusesWhatNobodyCanHold) {

@@ -1,0 +1,141 @@
+// Slots of a HoldingStore: work of which only so much may be under way at once.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "weir/holding_store.h"
+#include "weir/limiter.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
+constexpr KeyHash kKey{0x0123456789abcdef, 0x123456789abcdef0};
+constexpr KeyHash kOther{0xfedcba9876543210, 0xedcba9876543210f};
+using Commit = HoldingStore::Commit;
+using Work = HoldingStore::Work;
+
+struct StandingClock final : Clock {
+  Instant now() const noexcept override { return kNow; }
+};
+
+class SlotsTest : public ::testing::Test {
+ protected:
+  HoldingStore::Acquired acquire(Instant now = kNow, Duration length = 30s) {
+    return store_.acquire({.key = kKey, .quota = &quota_}, {.length = length}, now);
+  }
+
+  const Quota quota_ = *slot_quota(2);
+  const std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
+  HoldingStore store_{*memory_};
+};
+
+TEST_F(SlotsTest, HoldsAsManyAsTheLimitSays) {
+  const auto first = acquire();
+  EXPECT_TRUE(first.token && first.decision.allowed());
+  EXPECT_EQ(first.decision.limit, 2);
+  EXPECT_EQ(first.decision.remaining, 1);
+  const auto second = acquire(kNow + 1s, 50s);
+  EXPECT_TRUE(second.token && second.decision.allowed());
+  EXPECT_EQ(second.decision.remaining, 0);
+  const auto third = acquire(kNow + 2s);
+  EXPECT_FALSE(third.token || third.decision.allowed());
+  EXPECT_EQ(third.decision.retry_after, Duration(28s));  // the soonest end
+  EXPECT_EQ(third.decision.reset_after, Duration(49s));
+  EXPECT_TRUE(store_.release(*first.token, kNow + 2s));
+  EXPECT_TRUE(acquire(kNow + 2s).token);
+  EXPECT_FALSE(acquire(kNow + 2s).token);
+}
+
+TEST_F(SlotsTest, OneThatNobodyReleasesEndsByItself) {
+  const auto slot = acquire();
+  acquire();
+  EXPECT_FALSE(acquire(kNow + 30s - 1us).token);
+  EXPECT_TRUE(acquire(kNow + 30s).token);
+  EXPECT_FALSE(store_.release(*slot.token, kNow + 30s));
+  EXPECT_EQ(store_.size(), 1u);
+}
+
+TEST_F(SlotsTest, IsReleasedOnceAndCommittedNever) {
+  const auto slot = acquire();
+  EXPECT_EQ(store_.commit(*slot.token, 5, Work::kGoesOn, kNow), Commit::kUnknown);
+  EXPECT_EQ(store_.commit(*slot.token, 5, Work::kIsDone, kNow), Commit::kUnknown);
+  EXPECT_EQ(store_.held(kKey, kNow).units, 1);
+  EXPECT_TRUE(store_.release(*slot.token, kNow));
+  EXPECT_FALSE(store_.release(*slot.token, kNow));
+  EXPECT_FALSE(store_.release({1, 2}, kNow));
+  const Charge charge{.key = kOther, .quota = &quota_, .cost = 1};
+  const auto reserved = store_.hold({&charge, 1}, {.length = 30s, .estimate = 1}, kNow);
+  EXPECT_FALSE(store_.release(*reserved, kNow));
+  EXPECT_EQ(store_.commit(*reserved, 1, Work::kIsDone, kNow), Commit::kCharged);
+}
+
+TEST_F(SlotsTest, AFullNodeHoldsNoMore) {
+  const Charge charge{.key = kOther, .quota = &quota_};
+  EXPECT_TRUE(store_.acquire(charge, {.length = 30s, .room = 1}, kNow).token);
+  const auto second = store_.acquire(charge, {.length = 30s, .room = 1}, kNow);
+  EXPECT_TRUE(second.decision.allowed() && !second.token);
+  const Quota none = *slot_quota(0);
+  EXPECT_EQ(store_.acquire({.key = kKey, .quota = &none}, {.length = 30s}, kNow).decision.verdict,
+            Verdict::kNever);
+}
+
+// At any moment no more than the limit are held, and an attempt fails only where as many are.
+TEST_F(SlotsTest, HoldsNoMoreThanTheLimitFromManyThreads) {
+  const Quota quota = *slot_quota(3);
+  std::atomic<int> held{0};
+  std::atomic<int> most{0};
+  std::atomic<int> taken{0};
+  const auto work = [&](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 5'000; ++i) {
+      const Instant now = kNow + Duration(static_cast<std::int64_t>(random() % 20'000));
+      const auto slot = store_.acquire({.key = kKey, .quota = &quota}, {.length = 1h}, now);
+      if (!slot.token) continue;
+      ++taken;
+      const int count = ++held;
+      for (int seen = most; seen < count && !most.compare_exchange_weak(seen, count);) continue;
+      if (random() % 2 == 0) std::this_thread::yield();
+      --held;
+      ASSERT_TRUE(store_.release(*slot.token, now));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) threads.emplace_back(work, seed);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, 3);
+  EXPECT_GE(taken, 5'000);
+  EXPECT_EQ(store_.size(), 0u);
+}
+
+TEST_F(SlotsTest, ALimiterReleasesWhatGoesOutOfScope) {
+  const StandingClock clock;
+  const Limiter limiter(store_, clock, {.limit = 2}, HashSecret{});
+  {
+    auto first = limiter.acquire(store_, "b", "k", 30s);
+    auto second = limiter.acquire(store_, "b", "k", 30s);
+    ASSERT_TRUE(first && first->allowed() && second && second->allowed());
+    EXPECT_EQ(second->decision().remaining, 0);
+    EXPECT_FALSE(limiter.acquire(store_, "b", "k", 30s)->allowed());
+    EXPECT_TRUE(limiter.acquire(store_, "other", "k", 30s)->allowed());
+    EXPECT_TRUE(limiter.acquire(store_, "b", "k", 30s, {.limit = 3})->allowed());
+    EXPECT_TRUE(first->release());
+    EXPECT_FALSE(first->release());
+    const Slot moved = std::move(*second);
+    EXPECT_EQ(store_.size(), 1u);
+  }
+  EXPECT_EQ(store_.size(), 0u);
+  EXPECT_EQ(limiter.acquire(store_, "b", "k", 30s, {.limit = -1}).error().field, "limit");
+}
+
+}  // namespace
+}  // namespace weir

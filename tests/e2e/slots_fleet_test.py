@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""Nodes that share a Redis share slots: never more tokens are good than the limit says."""
+
+import contextlib
+import json
+import random
+import signal
+import threading
+import time
+import unittest
+
+from fleet import Fleet
+from redis_world import Redis, Sentinels
+from resp_client import RespError
+from weir_server import ConnectionClosed, main, post, wait_until
+
+LIMIT = 40
+HOLD_S = 2
+PATIENT = ("--redis-deadline", "2s", "--sync-interval", "100ms")
+CONFIG = f"""
+rules:
+  - {{id: streams, of: concurrency, limit: {LIMIT}}}
+  - {{id: pair, of: concurrency, limit: 2}}
+  - {{id: open, of: concurrency, limit: 2, on_store_failure: allow}}
+"""
+
+
+def call(node, path, **fields):
+    with node.connect() as connection:
+        reply = connection.ask(post(path, json.dumps(fields).encode()))
+    return reply.status, reply.json()
+
+
+def acquire(node, key="a", rule="pair", hold="30s"):
+    status, said = call(node, "/v1/acquire", rule=rule, key=key, hold=hold)
+    assert status == 200, said
+    return said
+
+
+def held(node, rule, key="a"):
+    return call(node, "/v1/explain", rule=rule, key=key)[1]["applies"][0]["held"]["units"]
+
+
+class ByHttp:
+    def __init__(self, node):
+        self.connection = node.connect()
+
+    def acquire(self):
+        body = {"rule": "streams", "key": "a", "hold": f"{HOLD_S}s"}
+        said = self.connection.ask(post("/v1/acquire", json.dumps(body).encode())).json()
+        return said.get("token")
+
+    def release(self, token):
+        body = json.dumps({"token": token}).encode()
+        return self.connection.ask(post("/v1/release", body)).status == 200
+
+
+class ByResp:
+    def __init__(self, node):
+        self.connection = node.client()
+
+    def acquire(self):
+        return self.connection.ask("WEIR.ACQUIRE", "streams", "a", f"{HOLD_S}s")[1]
+
+    def release(self, token):
+        with contextlib.suppress(RespError):
+            return self.connection.ask("WEIR.RELEASE", token) == 1
+        return False
+
+
+class Log:
+    """When streams were certainly under way, as their callers know it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.streams = []  # when each began and ended
+        self.late = 0      # releases that came too late
+
+    def add(self, began, asked, ended, was_good):
+        # A token is good from before its answer to `HOLD_S` after it was asked for, at least.
+        with self.lock:
+            self.streams.append((began, min(ended, asked + HOLD_S)))
+            self.late += not was_good
+
+    def most_at_once(self):
+        changes = [(began, 1) for began, ended in self.streams if began < ended]
+        changes += [(ended, -1) for began, ended in self.streams if began < ended]
+        count = most = 0
+        for _, change in sorted(changes):
+            count += change
+            most = max(most, count)
+        return most
+
+
+class Caller(threading.Thread):
+    """Has up to four streams at once by `home`, and ends them by any of `others`."""
+
+    def __init__(self, door, home, others, log, goal, seed):
+        super().__init__(daemon=True)
+        self.door, self.home, self.others = door, home, others
+        self.log, self.goal = log, goal
+        self.chance = random.Random(seed)
+        self.streams = []  # when it began, when it was asked for, its token
+        self.failures = 0
+
+    def run(self):
+        with contextlib.ExitStack() as stack:
+            home, *others = [self.door(node) for node in (self.home, *self.others)]
+            for door in (home, *others):
+                stack.enter_context(door.connection)
+            self.come_and_go(home, others)
+
+    def come_and_go(self, home, others):
+        while not self.goal.is_set():
+            try:
+                self.take(home)
+            except (OSError, ConnectionClosed):  # its node has died
+                self.failures += 1
+                home = self.chance.choice(others)
+            if self.streams and self.chance.random() < 0.7:
+                self.end(self.chance.choice(others))
+        while self.streams:
+            self.end(self.chance.choice(others))
+
+    def take(self, door):
+        if len(self.streams) == 4:
+            return
+        asked = time.monotonic()
+        token = door.acquire()
+        if token:
+            self.streams.append((time.monotonic(), asked, token))
+
+    def end(self, door):
+        began, asked, token = self.streams.pop(self.chance.randrange(len(self.streams)))
+        if self.chance.random() < 0.03:  # its program dies, and releases nothing
+            self.log.add(began, asked, asked + HOLD_S, True)
+            return
+        ended = time.monotonic()
+        self.log.add(began, asked, ended, door.release(token))
+
+
+class SlotsFleetTest(unittest.TestCase):
+    def start(self, *urls):
+        fleet = self.enterContext(Fleet(urls, *PATIENT, config=CONFIG))
+        fleet.wait_until_shared()
+        return fleet.nodes
+
+    def enterContext(self, manager):
+        self.addCleanup(manager.__exit__, None, None, None)
+        return manager.__enter__()
+
+    def test_never_more_than_the_limit_while_nodes_die_and_stand_still(self):
+        redis = self.enterContext(Redis())
+        nodes = self.start(*[redis.url] * 5)
+        *good, dies, stops = nodes
+        log, goal = Log(), threading.Event()
+        callers = [Caller((ByHttp, ByResp)[number % 2], nodes[number // 2 % 5], good, log, goal,
+                          number) for number in range(40)]
+        self.addCleanup(goal.set)
+        for caller in callers:
+            caller.start()
+
+        def wait_for_streams(more, seconds=0):
+            many, until = len(log.streams) + more, time.monotonic() + seconds
+            wait_until(lambda: len(log.streams) >= many and time.monotonic() >= until,
+                       "streams come and go")
+
+        wait_for_streams(1000)
+        dies.process.kill()
+        wait_for_streams(500)
+        stops.signal(signal.SIGSTOP)
+        wait_for_streams(1000, seconds=1.5 * HOLD_S)  # until what it took has ended
+        stops.signal(signal.SIGCONT)
+        wait_for_streams(1000)
+        goal.set()
+        for caller in callers:
+            caller.join()
+        over = time.monotonic()
+
+        self.assertLessEqual(log.most_at_once(), LIMIT)
+        self.assertGreater(log.most_at_once(), LIMIT * 3 // 4)
+        self.assertGreater(sum(caller.failures for caller in callers), 0)
+        wait_until(lambda: held(good[0], "streams") == 0, "all slots are back")
+        self.assertLess(time.monotonic() - over, HOLD_S + 2)
+        tokens = [acquire(node, rule="streams").get("token") for node in [stops, *good] * 10]
+        self.assertEqual(len(set(tokens) - {None}), LIMIT)
+        self.assertNotIn("token", acquire(stops, rule="streams"))
+
+    def test_any_node_releases(self):
+        redis = self.enterContext(Redis())
+        here, there = self.start(redis.url, redis.url)
+        first, second = acquire(here), acquire(there)
+        self.assertEqual((first["remaining"], second["remaining"]), (1, 0))
+        denial = acquire(here)
+        self.assertFalse(denial["allowed"] or "token" in denial)
+        self.assertTrue(0 < denial["retry_after"] <= 30, denial)
+        self.assertEqual(held(there, "pair"), 2)
+        self.assertEqual(call(there, "/v1/release", token=first["token"]),
+                         (200, {"released": True}))
+        for node in (here, there):
+            self.assertEqual(call(node, "/v1/release", token=first["token"])[0], 404)
+        with there.client() as client:
+            numbers, token = client.ask("WEIR.ACQUIRE", "pair", "a", "30s")
+            self.assertEqual(numbers[:3], [0, 2, 0])
+            self.assertIsNone(client.ask("WEIR.ACQUIRE", "pair", "a", "30s")[1])
+        self.assertEqual(call(here, "/v1/release", token=token.decode())[0], 200)
+
+    def test_tokens_that_are_no_slots_free_nothing(self):
+        redis = self.enterContext(Redis())
+        here, there = self.start(redis.url, redis.url)
+        token = acquire(here)["token"]
+        forged = token[:-1] + ("0" if token[-1] != "0" else "1")
+        for wrong in (forged, token[:32], token[:-32], token + token):
+            self.assertEqual(call(there, "/v1/release", token=wrong)[0], 404)
+        for more in (True, False):
+            self.assertEqual(call(there, "/v1/commit", token=token, cost=9, more=more)[0], 404)
+        self.assertEqual(held(there, "pair"), 1)
+
+    def test_without_redis_nobody_gets_a_slot_but_by_a_rule_that_allows_it(self):
+        redis = self.enterContext(Redis())
+        here, there = self.start(redis.url, redis.url)
+        token = acquire(here)["token"]
+        redis.kill()
+        self.assertEqual(call(here, "/v1/release", token=token)[0], 503)
+        denial = acquire(here, "b")
+        self.assertFalse(denial["allowed"] or "token" in denial)
+        for _ in range(3):
+            free = acquire(here, "b", "open")
+            self.assertEqual((free["allowed"], free["mode"]), (True, "local"))
+        self.assertEqual(call(there, "/v1/release", token=free["token"])[0], 404)
+        self.assertEqual(call(here, "/v1/release", token=free["token"])[0], 200)
+
+    def test_a_failover_keeps_what_redis_has_told_its_replica(self):
+        world = self.enterContext(Sentinels())
+        here, there = self.start(world.url, world.url)
+        token = acquire(here, hold="10m")["token"]
+        acquire(there, hold="10m")
+        world.master.ask("WAIT", "1", "2000")
+        world.master.kill()
+        wait_until(lambda: call(there, "/v1/release", token=token)[0] == 200,
+                   "the slot is released at the new master")
+        self.assertTrue(acquire(here)["allowed"])
+        self.assertFalse(acquire(there)["allowed"])
+
+
+if __name__ == "__main__":
+    main()
