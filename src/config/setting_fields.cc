@@ -298,7 +298,7 @@ constexpr Field kConfigFields[] = {
         "show_keys",
         "Whether busiest keys, denials and events show keys, paths and clients, not only hashes, "
         "up to 64 bytes; the log and the webhook, too. With a store, the busiest are in the Redis "
-        "in clear.")
+        "in clear. Cookies and Authorization stay hashes.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
         .needs_restart(),
     row::integer<&ServerSettings::log_denials>(

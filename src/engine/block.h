@@ -49,18 +49,23 @@ inline bool is_lift(const Block& block) { return block.reason >= BlockReason::kL
 std::optional<BlockedNetwork> blocked_network(const Block& block);
 
 // A key as a list keeps it, and as files and other nodes read it. A long one becomes its
-// beginning, for people, and a digest of all of it, which needs no secret, so that all agree.
+// beginning, for people, and a digest of all of it, which needs no secret, so that all agree. A key
+// that is a secret itself becomes the digest alone.
 class StoredKey {
  public:
-  explicit StoredKey(std::string_view key) noexcept;
+  enum class Kind : std::uint8_t { kPlain, kSecret };
+  explicit StoredKey(std::string_view key, Kind kind = Kind::kPlain) noexcept;
   StoredKey(const StoredKey&) = delete;
   StoredKey& operator=(const StoredKey&) = delete;
 
   operator std::string_view() const { return text_; }
+  // Whether a text reads as what becomes of a secret.
+  static bool is_digest(std::string_view text);
 
  private:
   static constexpr std::size_t kBegin = 128;
   static constexpr std::string_view kMark = "...sha256:";
+  static constexpr std::string_view kOfSecret = kMark.substr(3);
   static constexpr std::size_t kDigest = 64;  // signs
 
   std::array<char, kBegin + kMark.size() + kDigest> short_;

@@ -72,5 +72,19 @@ TEST(BlockBytes, AreWholeOrRefused) {
   EXPECT_FALSE(blocks_in(bytes_of(0, 2, std::string(65, 'x')), 1));
 }
 
+TEST(StoredKey, OfASecretIsItsDigest) {
+  using enum StoredKey::Kind;
+  constexpr std::string_view kDigest =  // by sha256sum
+      "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  EXPECT_EQ(std::string_view(StoredKey("abc", kSecret)), kDigest);
+  EXPECT_EQ(std::string_view(StoredKey("abc", kPlain)), "abc");
+  EXPECT_EQ(std::string_view(StoredKey(std::string(5000, 'x'), kSecret)).size(), kDigest.size());
+  EXPECT_TRUE(StoredKey::is_digest(kDigest));
+  for (const std::string_view other : {kDigest.substr(1), kDigest.substr(0, 70)}) {
+    EXPECT_FALSE(StoredKey::is_digest(other)) << other;
+  }
+  EXPECT_FALSE(StoredKey::is_digest("sha256:" + std::string(64, 'g')));
+}
+
 }  // namespace
 }  // namespace weir

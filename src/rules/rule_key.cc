@@ -1,7 +1,10 @@
 #include "rules/rule_key.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/length_prefix.h"
 
@@ -58,6 +61,17 @@ void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
     key += ':';
   }
   key.append(words.begin).append(words.rest);
+}
+
+bool has_secret_key(const Rule& rule) {
+  return std::ranges::any_of(rule.key_parts, [](const KeyPart& part) {
+    using enum KeyPart::Property;
+    if (part.property != kHeader) return part.property == kCookie;
+    constexpr std::array<std::string_view, 3> kSecrets = {"authorization", "proxy-authorization",
+                                                          "cookie"};
+    return std::ranges::any_of(
+        kSecrets, [&](std::string_view name) { return equal_ignoring_case(part.name, name); });
+  });
 }
 
 Repeats make_key(const Rule& rule, const Request& request, std::string& key) {

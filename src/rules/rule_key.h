@@ -26,6 +26,10 @@ namespace weir {
 std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch);
 std::string_view key_of(const Rule& rule, const Descriptor& descriptor, std::string& scratch);
 
+// Whether who reads such a key could pass for its client: a part of it is a cookie, or comes from
+// Authorization. Lists, files, other nodes and people see a digest of it.
+bool has_secret_key(const Rule& rule);
+
 enum class Repeats : std::uint8_t { kNothing, kSomething };
 
 // The key as key_of() makes it, and whether a part of it has several values.

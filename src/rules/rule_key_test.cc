@@ -104,6 +104,18 @@ TEST(RuleKey, MayBeWhatARuleWantsOrSkipsARequestFor) {
   EXPECT_FALSE(skips(denies, {}));
 }
 
+TEST(RuleKey, OfACookieOrOfAuthorizationIsASecret) {
+  using enum KeyPart::Property;
+  for (const char* const name :
+       {"Authorization", "AUTHORIZATION", "Proxy-Authorization", "cookie"}) {
+    EXPECT_TRUE(has_secret_key(rule_by({kOfPath, {.property = kHeader, .name = name}}))) << name;
+  }
+  EXPECT_TRUE(has_secret_key(rule_by({{.property = kCookie, .name = "sid"}})));
+  EXPECT_FALSE(has_secret_key(rule_by({kApiKey, kAddress, kUser})));
+  EXPECT_FALSE(has_secret_key(rule_by({{.property = kQuery, .name = "authorization"}})));
+  EXPECT_FALSE(has_secret_key(Rule()));
+}
+
 // Users are counted by one rule, and who is none by the next.
 TEST(RuleKey, ThatIsSkippedLeavesTheRequestToTheNextRule) {
   std::vector<Rule> rules = {rule_by({kApiKey}, MissingPart::kSkip), rule_by({kAddress})};

@@ -79,9 +79,11 @@ void block_denied(Engine& engine, BlockList& blocks, const Rule& rule, std::stri
     const std::int64_t earlier = left ? kBlocksRemembered - *left - 1 : 0;
     level = std::min(static_cast<std::size_t>(earlier), denial.blocks.size() - 1);
   }
-  blocks.add(
-      {.rule = rule.id, .key = std::string(key), .since = now, .until = now + denial.blocks[level]},
-      now);
+  blocks.add({.rule = rule.id,
+              .key = std::string(stored_key(rule, key)),
+              .since = now,
+              .until = now + denial.blocks[level]},
+             now);
 }
 
 class Conclusion {
@@ -156,10 +158,10 @@ void Conclusion::record(const Item& item) {
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
     if (traffic.record_rule(rule.number, outcome, hash, now_)) {
-      traffic.sample_key({rule.number, outcome, hash, ask.key}, now_);
+      traffic.sample_key({rule.number, outcome, hash, stored_key(rule, ask.key)}, now_);
     }
   }
-  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now_);
+  if (operation_ == Operation::kReset) blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
 }
 
 // Of plain requests by one sliding window of this node alone, of which nothing is held.
@@ -196,7 +198,7 @@ void Conclusion::block_for_denial(Item& item) {
                          !round_.lets_pass(item) && spends(operation_) && ask.cost > 0;
   if (!may_block) return;
   block_denied(engine_, blocks_, rule, ask.key, now_);
-  const auto until = blocks_.until(rule.id, ask.key, now_);
+  const auto until = block_end(blocks_, rule, ask.key, std::nullopt, now_);
   if (!until) return;
   const Instant admits = now_ + answer.decision.retry_after;
   answer.decision = blocked_until(std::max(*until, admits), answer.quota, now_);
@@ -224,10 +226,11 @@ void Conclusion::remember_denial(const Item& item) {
   facts.remaining = answer.decision.remaining;
   if (answer.decision.verdict != Verdict::kNever) facts.retry_after = answer.decision.retry_after;
   facts.client = ask.client.value_or(IpAddress());
-  engine_.traffic().record_denial(facts, {.method = round_.method(),
-                                          .key = ask.key,
-                                          .path = round_.path(),
-                                          .country = round_.country()});
+  const bool is_secret = ask.rule != nullptr && has_secret_key(*ask.rule);
+  const StoredKey key(ask.key, is_secret ? StoredKey::Kind::kSecret : StoredKey::Kind::kPlain);
+  engine_.traffic().record_denial(
+      facts,
+      {.method = round_.method(), .key = key, .path = round_.path(), .country = round_.country()});
 }
 
 // Charges without a rule switch together, by what they have in common.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/if_memory.h"
+#include "engine/asks/settle.h"
 #include "observe/denials.h"
 
 namespace weir {
@@ -61,17 +62,19 @@ void LimitNotices::look_at(const Round::Item& item, std::size_t limit, Instant n
     if (claimed == Claim::kIsNew) {
       const bool is_shown = texts_ == KeyTexts::kShown;
       has_memory_for([&] {
-        is_kept = add({.rule = item.ask.rule->id,
-                       .key_hash = item.hashes.front().low,
-                       .key = std::string(is_shown ? CoreDenials::kept(item.ask.key) : ""),
-                       .percent = percent,
-                       .used = decision.limit - decision.remaining,
-                       .limit = decision.limit,
-                       .quota = quota,
-                       .at = now,
-                       .until = until,
-                       .counter = item.hashes[limit]},
-                      item.mode, now);
+        is_kept =
+            add({.rule = item.ask.rule->id,
+                 .key_hash = item.hashes.front().low,
+                 .key = std::string(
+                     is_shown ? CoreDenials::kept(stored_key(*item.ask.rule, item.ask.key)) : ""),
+                 .percent = percent,
+                 .used = decision.limit - decision.remaining,
+                 .limit = decision.limit,
+                 .quota = quota,
+                 .at = now,
+                 .until = until,
+                 .counter = item.hashes[limit]},
+                item.mode, now);
       });
       // It may come again in the next span.
       if (!is_kept) place->store(word_of(name, std::min(until, now + kSpan), now));

@@ -16,18 +16,38 @@ constexpr Duration kRetry = std::chrono::seconds(1);
 // engine's hasher.
 std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
                                      const HashedName& name, Instant now) {
-  const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
-  const bool is_hashed = &engine.hasher() == &blocks.hasher() && ask.key.size() <= Block::kKeyMax;
-  if (ask.choices == nullptr) {
-    return is_hashed ? blocks.until(name, rule, ask.key, ask.client, now)
-                     : blocks.until(rule, ask.key, ask.client, now);
+  const bool is_secret = ask.rule != nullptr && has_secret_key(*ask.rule);
+  const bool is_hashed =
+      &engine.hasher() == &blocks.hasher() && ask.key.size() <= Block::kKeyMax && !is_secret;
+  if (ask.choices == nullptr && is_hashed) {
+    const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
+    return blocks.until(name, rule, ask.key, ask.client, now);
   }
+  if (ask.rule == nullptr) return blocks.until({}, ask.key, ask.client, now);
+  if (ask.choices == nullptr) return block_end(blocks, *ask.rule, ask.key, ask.client, now);
   std::optional<Instant> until;
   for (const std::string& key : ask.choices->keys) {
-    until = std::max(until, blocks.until(rule, key, ask.client, now));
+    until = std::max(until, block_end(blocks, *ask.rule, key, ask.client, now));
   }
   return until;
 }
+
+}  // namespace
+
+StoredKey stored_key(const Rule& rule, std::string_view key) {
+  return StoredKey(key, has_secret_key(rule) ? StoredKey::Kind::kSecret : StoredKey::Kind::kPlain);
+}
+
+// A hand may have blocked the key itself, for all rules.
+std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std::string_view key,
+                                 const std::optional<IpAddress>& client, Instant now) {
+  const StoredKey stored = stored_key(rule, key);
+  const HashedName name =
+      blocks.hasher().hash_names({.rule = rule.id, .bucket = {}, .key = stored});
+  return blocks.until(name, rule.id, key, client, now);
+}
+
+namespace {
 
 // Denied, however long the client waits.
 Answer never(Answer::Cause cause, const Quota& quota) {

@@ -13,6 +13,9 @@
 
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "engine/asks/round.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
@@ -22,6 +25,13 @@ namespace weir {
 
 // Items that are settled have their answers then; the others have a limit to be counted by.
 void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now);
+
+// As lists, other nodes and people see the key of the rule.
+StoredKey stored_key(const Rule& rule, std::string_view key);
+
+// The end of the block of the rule's key, and of the client, if that is known.
+std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std::string_view key,
+                                 const std::optional<IpAddress>& client, Instant now);
 
 // Leaves what the rule reserves for the requests under way whose responses may count: an answer
 // that would use it up denies.

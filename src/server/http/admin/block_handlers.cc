@@ -8,6 +8,7 @@
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
+#include "engine/asks/settle.h"
 #include "engine/blocked_networks.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
@@ -85,6 +86,18 @@ std::optional<std::string> network_meant(std::string_view key) {
   return "the network " + network->to_string() + ", or the address without its length";
 }
 
+// As the list has it.
+std::string listed_key(const HttpCore& core, const Block& block) {
+  const Rule* const rule = core.rules().find(block.rule);
+  if (rule == nullptr || StoredKey::is_digest(block.key)) return block.key;
+  return std::string(stored_key(*rule, block.key));
+}
+
+// Of whatever rules, also of those whose keys are secrets.
+std::size_t lift_all(BlockList& blocks, std::string_view key, Instant now) {
+  return blocks.lift_all(key, now) + blocks.lift_all(StoredKey(key, StoredKey::Kind::kSecret), now);
+}
+
 // What the request wants blocked or lifted. No rule: all of them.
 std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& block) {
   if (body.has("rule")) block.rule = body.text("rule");
@@ -92,6 +105,7 @@ std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& bl
   if (const auto meant = network_meant(block.key)) body.reject("key", *meant);
   if (const auto network = BlockedNetwork::parse(block.key)) block.key = network->to_string();
   if (body.problem()) return body.problem();
+  block.key = listed_key(core, block);
   if (!is_unknown(core, block.rule)) return std::nullopt;
   return unknown_rule(block.rule, core.rules());
 }
@@ -176,8 +190,9 @@ void lift_block(HttpCore& core, const Log& log, const Exchange& exchange) {
               .key = std::string(body.text("key"))};
   block.by = short_text(body, "by", Block::kByMax);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  block.key = listed_key(core, block);
   const bool is_lifted = block.rule.empty()
-                             ? core.blocks().lift_all(block.key, exchange.now) > 0
+                             ? lift_all(core.blocks(), block.key, exchange.now) > 0
                              : core.blocks().lift(block.rule, block.key, exchange.now);
   if (!is_lifted) {
     return core.reply_problem(

@@ -1,0 +1,86 @@
+"""Keys from cookies and Authorization are shown, kept and blocked as digests only, whatever
+show_keys says."""
+
+import hashlib
+import json
+import pathlib
+import unittest
+
+from weir_server import Weir, get, main, post, wait_until
+
+SECRET, OTHER = "s3cr3t-of-ada", "s3cr3t-of-bob"
+CONFIG = """
+show_keys: true
+state_file: state
+rules:
+  - {id: session, match: {path: /a}, key: cookie:sid, limit: 1, window: 366d,
+     on_deny: {block: 5m}, notify_at: 100%}
+  - {id: api, group: api, match: {path: /a}, key: [header:X-App, header:Authorization],
+     limit: 1000, window: 366d, notify_at: 1%}
+  - {id: open, group: open, match: {path: /a}, key: header:X-App, limit: 1, window: 366d}
+"""
+
+
+def digest(key):
+    return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
+
+
+class SecretKeys(unittest.TestCase):
+    def setUp(self):
+        self.weir = self.enterContext(Weir(config=CONFIG))
+
+    def visit(self, secret):
+        with self.weir.connect() as connection:
+            return connection.ask(get("/auth", "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a\r\n"
+                                      "X-Forwarded-Host: a\r\nX-Forwarded-For: 192.0.2.1\r\n"
+                                      f"Cookie: sid={secret}\r\nX-App: plain-{secret[-3:]}\r\n"
+                                      f"Authorization: Bearer {secret}\r\n")).status
+
+    def page(self, path):
+        with self.weir.connect() as connection:
+            return connection.ask(get(path)).text
+
+    def change(self, method, body):
+        with self.weir.connect() as connection:
+            data = post("/admin/blocks", json.dumps(body).encode(),
+                        "Content-Type: application/json\r\n")
+            return connection.ask(data.replace(b"POST", method.encode(), 1))
+
+    def test_no_page_and_no_file_has_them(self):
+        self.assertEqual([self.visit(SECRET) for _ in range(12)], [200] + 11 * [429])
+        busiest = "/admin/busiest?rule="
+        for rule in ("session", "api", "open"):
+            wait_until(lambda rule=rule: '"key"' in self.page(busiest + rule), "it has samples")
+        wait_until(lambda: digest(SECRET)[:64] in self.page("/admin/events"), "it tells of it")
+        pages = {path: self.page(path) for path in (
+            "/admin/denials", "/admin/blocks", "/admin/events", busiest + "session",
+            busiest + "api", busiest + "open")}
+        self.assertIn(digest(SECRET)[:64], pages["/admin/denials"])
+        self.assertIn(digest(SECRET)[:64], pages[busiest + "session"])
+        self.assertIn(digest(SECRET), pages["/admin/blocks"])
+        self.assertIn("sha256:", pages[busiest + "api"])
+        self.assertIn("plain-ada", pages[busiest + "open"])  # keys are shown
+        state = pathlib.Path(self.weir.config_path).with_name("state")
+        wait_until(lambda: state.exists() and digest(SECRET) in state.read_text("latin-1"), "kept")
+        pages |= {"file": state.read_text("latin-1"), "log": self.weir.log()}
+        for path, text in pages.items():
+            self.assertNotIn(SECRET, text, path)
+
+    def test_a_block_holds_for_its_key_alone_and_by_its_text_it_is_lifted(self):
+        self.assertEqual([self.visit(SECRET) for _ in range(3)], [200, 429, 429])
+        self.assertEqual(self.visit(OTHER), 200)
+        for whom in ({"rule": "session", "key": SECRET}, {"key": SECRET},
+                     {"rule": "session", "key": digest(SECRET)}):
+            self.assertEqual(self.change("DELETE", whom).status, 200, whom)
+            self.assertEqual(self.change("DELETE", whom).status, 404, whom)
+            self.assertEqual(self.visit(SECRET), 429)  # and blocked again
+
+    def test_a_hand_that_names_the_rule_blocks_by_the_digest(self):
+        reply = self.change("POST", {"rule": "session", "key": OTHER, "for": "5m"})
+        self.assertEqual((reply.status, reply.json()["key"]), (200, digest(OTHER)))
+        self.assertEqual([self.visit(OTHER), self.visit(SECRET)], [429, 200])
+        self.assertNotIn(OTHER, self.weir.log())
+
+
+if __name__ == "__main__":
+    main()
