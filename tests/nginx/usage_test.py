@@ -12,9 +12,10 @@ from nginx_server import (
     DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, remaining, request, wait_until,
 )
 
-sys.path[:0] = [str(ROOT / "examples" / "llm")]
+sys.path[:0] = [str(ROOT / "examples" / "llm"), str(ROOT / "tests" / "e2e")]
 
 import origin  # noqa: E402
+from redis_world import Redis  # noqa: E402
 
 LIMIT, ESTIMATE = 100_000, 500
 RULES = f"""
@@ -181,6 +182,21 @@ class OwnPathTest(unittest.TestCase):
         self.assertEqual(self.charged("/own", html, self.BODY)[0], ESTIMATE)
         self.assertEqual(self.charged("/own", self.JSON, b"}" + self.BODY)[0], ESTIMATE)
 
+    def test_an_origin_that_fails_in_the_middle_is_paid_what_it_reported(self):
+        for said, due in ((b'data: {"meta":{"units":30}}\n\ndata: {"meta":{"units":4', 30),
+                          (b": nothing yet\n\n", ESTIMATE)):
+            with self.subTest(said):
+                before = self.left()
+                with Client(self.nginx.port) as client:
+                    client.send(request("/own?user=ada"))
+                    with self.listener.accept()[0] as connection:
+                        connection.recv(4096)
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                                           b"Content-Length: 1000\r\n\r\n" + said)
+                    while client.socket.recv(4096):
+                        pass
+                wait_until(lambda before=before, due=due: self.left() == before - due, "charged")
+
     def test_head_and_no_content(self):
         before = self.left()
         with Client(self.nginx.port) as client:
@@ -191,6 +207,25 @@ class OwnPathTest(unittest.TestCase):
                                    b"Connection: close\r\n\r\n")
             client.socket.recv(4096)
         wait_until(lambda: self.left() == before - ESTIMATE, "it is charged")
+
+
+class FleetTest(unittest.TestCase):
+    def test_nginx_that_share_a_redis_share_what_was_reported(self):
+        server = self.enterContext(origin.listen(0, pace=0))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        redis = self.enterContext(Redis())
+        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
+        one, other = [self.enterContext(Nginx(rules, SERVER % server.server_port))
+                      for _ in range(2)]
+        for nginx in (one, other):
+            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
+                       "all workers decide in Redis")
+        body = json.dumps(body_for(PATHS[2], streams=False)).encode()
+        self.assertEqual(one.ask(f"{PATHS[2]}?user=ada", "POST", body=body).status, 200)
+        spent = len(PROMPT.split()) + WORDS
+        wait_until(lambda: remaining(other.ask("/v1/nothing?user=ada", "POST", body=b"{}"))
+                   == LIMIT - spent, "the other knows")
 
 
 if __name__ == "__main__":
