@@ -140,8 +140,8 @@ class Caller(threading.Thread):
 
 
 class SlotsFleetTest(unittest.TestCase):
-    def start(self, *urls):
-        fleet = self.enterContext(Fleet(urls, *PATIENT, config=CONFIG))
+    def start(self, *urls, mode="strict"):
+        fleet = self.enterContext(Fleet(urls, *PATIENT, "--mode", mode, config=CONFIG))
         fleet.wait_until_shared()
         return fleet.nodes
 
@@ -204,6 +204,18 @@ class SlotsFleetTest(unittest.TestCase):
             self.assertEqual(numbers[:3], [0, 2, 0])
             self.assertIsNone(client.ask("WEIR.ACQUIRE", "pair", "a", "30s")[1])
         self.assertEqual(call(here, "/v1/release", token=token.decode())[0], 200)
+        for node, allowed in ((here, True), (there, False)):
+            said = call(node, "/v1/acquire", limit=1, key="a", hold="30s")[1]
+            self.assertEqual(said["allowed"], allowed)
+
+    def test_redis_decides_whatever_the_mode_of_nodes(self):
+        for mode in ("async", "leased"):
+            redis = self.enterContext(Redis())
+            here, there = self.start(redis.url, redis.url, mode=mode)
+            tokens = [acquire(node, mode).get("token") for node in (here, there, here, there)]
+            self.assertTrue(all(tokens[:2]) and not any(tokens[2:]), tokens)
+            self.assertEqual(call(there, "/v1/release", token=tokens[0])[0], 200)
+            self.assertIn("token", acquire(there, mode))
 
     def test_tokens_that_are_no_slots_free_nothing(self):
         redis = self.enterContext(Redis())

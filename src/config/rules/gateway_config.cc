@@ -13,6 +13,7 @@
 #include "base/decimal.h"
 #include "base/duration_text.h"
 #include "config/rules/rule_config.h"
+#include "rules/slots.h"
 
 namespace weir {
 namespace {
@@ -88,7 +89,6 @@ class GatewayFields {
   }
 
   void read_slots(Rule& rule) const {
-    constexpr std::int64_t kSlotsMax = 10'000;
     if (rule.match) {
       reader_.mistake("match",
                       "only nginx with Weir in it sees when requests end; remove 'match', so that "

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "proto/json_writer.h"
+#include "rules/slots.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/check_routes.h"
@@ -133,16 +134,30 @@ void commit(HttpCore& core, const Exchange& exchange) {
               });
 }
 
+// Nothing if the body names a limit, and no rule.
+std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
+  if (!body.has("limit")) return body.text("rule");
+  const std::uint64_t limit = body.number("limit", 0);
+  if (limit > static_cast<std::uint64_t>(kSlotsMax)) {
+    body.reject("limit", "at most " + std::to_string(kSlotsMax));
+  } else if (body.has("rule")) {
+    body.reject("limit", "nothing, next to a rule");
+  } else {
+    ask.rule = &ruleless_slots(static_cast<std::int64_t>(limit));
+  }
+  return std::nullopt;
+}
+
 // Reads the ask of a slot, and for how long. The ask refers to the body and the rule set.
 std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Ask& ask,
                                     Duration& length) {
   ask.key = body.text("key");
-  const std::string_view rule = body.text("rule");
+  const auto rule = read_rule(body, ask);
   if (ask.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
   const std::string_view hold = body.text("hold");
   if (body.problem()) return body.problem();
-  ask.rule = core.rules().find(rule);
-  if (ask.rule == nullptr) return unknown_rule(rule, core.rules());
+  if (rule) ask.rule = core.rules().find(*rule);
+  if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());
   if (!ask.rule->has_slots() || core.engine().holds == nullptr)
     return invalid_field("rule", "a rule with 'of: concurrency' and without 'match'");
   const auto read = hold_length(hold, ask, core.engine().tenants.get());
@@ -168,7 +183,7 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 }
 
 void acquire(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"key", "rule", "hold"});
+  JsonBody body(exchange.body, {"key", "rule", "limit", "hold"});
   Ask ask;
   Duration length{0};
   if (const auto problem = read_acquire(body, core, ask, length)) {

@@ -152,6 +152,27 @@ TEST(HttpHolds, ASlotEndsByItself) {
   EXPECT_NE(door.acquire().body.find("\"remaining\":1"), std::string::npos);
 }
 
+TEST(HttpHolds, ACallerMayNameTheLimit) {
+  SlotsDoor door;
+  const auto acquire = [&](std::string_view key, std::string_view rest) {
+    return door.ask(post("/v1/acquire", R"({"key":")" + std::string(key) + R"(","hold":"30s",)" +
+                                            std::string(rest) + "}"));
+  };
+  const TestReply first = acquire("a", R"("limit":2)");
+  EXPECT_NE(first.body.find(R"("limit":2,"remaining":1,)"), std::string::npos) << first.body;
+  EXPECT_NE(token_in(acquire("a", R"("limit":2)")), "");
+  EXPECT_EQ(token_in(acquire("a", R"("limit":2)")), "");
+  EXPECT_NE(acquire("a", R"("limit":3)").body.find(R"("remaining":0,)"), std::string::npos);
+  EXPECT_NE(token_in(acquire("b", R"("limit":1)")), "");
+  EXPECT_NE(token_in(door.acquire("a")), "");  // the rule counts by itself
+  EXPECT_NE(acquire("c", R"("limit":0)").body.find(R"("retry_after":null)"), std::string::npos);
+  EXPECT_EQ(door.release(token_in(first)).body, R"({"released":true})");
+  for (const char* const wrong :
+       {R"("limit":10001)", R"("limit":-1)", R"("limit":"2")", R"("limit":2,"rule":"calls")"}) {
+    EXPECT_EQ(acquire("a", wrong).status, 400) << wrong;
+  }
+}
+
 TEST(HttpHolds, ListsAndShadowDecideOfSlotsToo) {
   SlotsDoor door;
   for (int i = 0; i < 3; ++i) {
