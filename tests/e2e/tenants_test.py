@@ -10,7 +10,7 @@ import unittest
 
 import weir_server
 from fleet import Fleet
-from redis_world import Redis
+from redis_world import Behaviour, Proxy, Redis
 from rules_test import ask, request
 from weir_server import Weir, get, post, run_weir, wait_until
 
@@ -134,6 +134,9 @@ class OneNode(unittest.TestCase):
                 return code, out + err
             self.assertEqual(command("set", "ann", "--plan", "gold"), (0, "1 rows, version 1\n"))
             self.assertEqual(command("get", "ann"), (0, "ann has the plan gold\n"))
+            said = run_weir("explain", "ann", "--rule", "api", "--server", weir.url_of("http"))
+            self.assertIn("1000 of 1000 left by sliding_window of 365d, plan gold, mode local",
+                          said[1])
             command("set", "ann", "--limit", "5", "--window", "1m")
             self.assertEqual(command("get", "ann"), (0, "ann has the limit 5 per 60 s\n"))
             self.assertEqual(command("remove", "ann"), (0, "0 rows, version 3\n"))
@@ -233,6 +236,57 @@ class Shared(unittest.TestCase):
             self.assertEqual((own(first, "ann"), own(second, "ann")), (6, 5))
             self.redis.start()
             wait_for([first, second], "ann", 6)
+
+    def test_changes_of_a_node_that_was_cut_off_give_way(self):
+        proxy = self.enterContext(Proxy(self.redis.port))
+        second = self.node()
+        first = self.enterContext(Weir("--redis", proxy.url, config=CONFIG))
+        put(second, "ann", {"limit": 5})
+        put(second, "bob", {"limit": 5})
+        wait_until(lambda: own(first, "bob") == 5, "the first node has heard of it")
+        proxy.behave(Behaviour.CUT)
+        for row_limit in (6, 7, 8):
+            self.assertFalse(put(first, "ann", {"limit": row_limit}).json()["told"])
+        put(first, "eve", {"limit": 9})
+        self.assertEqual(put(second, "bob", {"limit": 55}).json()["version"], 3)
+        self.assertEqual(version(first), 6)
+        proxy.behave(Behaviour.PASS)
+        wait_until(lambda: own(first, "bob") == 55, "what the others have made counts")
+        self.assertEqual([own(first, key) for key in ("ann", "eve")], [5, None])
+        self.assertEqual([own(second, key) for key in ("ann", "bob", "eve")], [5, 55, None])
+        lost = {"rows": 2, "since": 2, "version": 3}
+        self.assertEqual(ask(first, get("/admin/tenants")).json()["lost"], lost)
+        self.assertNotIn("lost", ask(second, get("/admin/tenants")).json())
+        text = "2 rows changed here without Redis since version 2 gave way to version 3"
+        first.wait_for_log("tenants: " + text)
+        events = ask(first, get("/admin/events")).json()["events"]
+        told = [event for event in events if event["event"] == "tenants"]
+        self.assertEqual(len(told), 1)
+        self.assertTrue(told[0]["text"].startswith(text))
+        # Alone again, and nobody has changed anything: it is told.
+        proxy.behave(Behaviour.CUT)
+        self.assertFalse(put(first, "eve", {"limit": 9}).json()["told"])
+        proxy.behave(Behaviour.PASS)
+        wait_until(lambda: own(second, "eve") == 9, "the second node has heard of it")
+
+    def test_rows_that_redis_has_evicted_are_put_back(self):
+        first, second = self.fleet(2)
+        put(first, "ann", {"limit": 5})
+        wait_for([second], "ann", 5)
+        for part in (":rows", ":index"):
+            self.redis.ask("DEL", KEY + part)
+            wait_until(lambda part=part: self.redis.ask("EXISTS", KEY + part), "it is there again")
+        wait_for([self.node()], "ann", 5)
+        self.assertIn("has lost its rows", first.log() + second.log())
+
+    def test_many_changes_at_once_on_several_nodes_are_all_made(self):
+        nodes = self.fleet()
+        with concurrent.futures.ThreadPoolExecutor(max_workers=60) as pool:
+            replies = [pool.submit(put, nodes[i % 3], f"k{i}", {"limit": i}) for i in range(60)]
+        self.assertEqual([reply.result().status for reply in replies], [201] * 60)
+        for node in nodes:
+            wait_until(lambda node=node: rows(node) == 60, "all have all")
+        self.assertLess(version(nodes[0]), 60, "those that waited were made together")
 
     def test_a_redis_that_has_lost_it_gets_it_again(self):
         first, second = self.fleet(2)

@@ -89,6 +89,14 @@ std::string left_text(const json::object& counter) {
          format_duration(std::chrono::round<Duration>(seconds));
 }
 
+// What the table of tenants has for the key.
+std::string tenant_text(const json::object& counter) {
+  const auto* const tenant = counter.if_contains("tenant");
+  if (tenant == nullptr) return {};
+  const auto* const plan = tenant->as_object().if_contains("plan");
+  return plan == nullptr ? ", a limit of its own" : ", plan " + printable(text_of(*plan));
+}
+
 std::string_view remedy_of(std::string_view decided_by, bool waits) {
   if (decided_by == "blocked") {
     return "lift the block (weir unblock); what it has spent counts until POST /v1/reset";
@@ -133,7 +141,8 @@ std::string counter_text(const json::object& counter) {
     text += denies ? ", as are " + text_of(*drops) + " % of its requests"
                    : ", but for " + text_of(*drops) + " %";
   }
-  text += ", " + left_text(counter) + ", mode " + text_of(counter.at("mode"));
+  text += ", " + left_text(counter) + tenant_text(counter);
+  text += ", mode " + text_of(counter.at("mode"));
   const auto* const scope = counter.if_contains("scope");
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
   const auto& retry = counter.at("retry_after");

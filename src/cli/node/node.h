@@ -151,12 +151,14 @@ class Node {
   RuleChanger rule_changer_{rulebook_, settings_.fleet ? &shared_rules_ : nullptr,
                             title_of(settings_)};
   SharedTenants shared_tenants_{[this](Instant) { tenants_.follow_fleet(); }};
-  TenantKeeper tenants_{{.changer = rule_changer_,
-                         .rules = [this] { return rulebook_.rules(); },
-                         .apply = [this] { announce_tenants(); },
-                         .now = [this] { return clock_.now(); },
-                         .fleet = settings_.fleet ? &shared_tenants_ : nullptr},
-                        HashSecret::random()};
+  TenantKeeper tenants_{
+      {.changer = rule_changer_,
+       .rules = [this] { return rulebook_.rules(); },
+       .apply = [this] { announce_tenants(); },
+       .now = [this] { return clock_.now(); },
+       .tell = [this](TrafficEvent event) { traffic_guard_.tell(std::move(event)); },
+       .fleet = settings_.fleet ? &shared_tenants_ : nullptr},
+      HashSecret::random()};
   TrafficGuard traffic_guard_;
   Rollouts rollouts_{
       {.traffic = traffic_, .desk = rule_changer_, .tell = [this](TrafficEvent event) {

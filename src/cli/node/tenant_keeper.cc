@@ -8,12 +8,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "base/packed.h"
 #include "config/config.h"
+#include "observe/denials.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_text.h"
 
@@ -21,8 +24,8 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kName = "weir tenants ";
-constexpr std::string_view kFileVersion = "weir tenants 1 ";
-constexpr int kAttemptsMax = 5;
+constexpr std::string_view kFileVersion = "weir tenants 2 ";
+constexpr int kAttemptsMax = 20;
 
 constexpr std::string_view kOvertaken =
     "Somebody else has changed the table of tenants meanwhile, and nothing of this change is in "
@@ -43,6 +46,8 @@ std::string bytes_of(const SharedTenants::Version& version) {
   const auto& secret = version.table->secret().bytes;
   out.number(version.head.number);
   out.text({reinterpret_cast<const char*>(secret.data()), secret.size()});
+  out.number(version.since ? 1 : 0);
+  if (version.since) out.number(version.since->number).hash(version.since->digest);
   for (std::size_t i = 0; i < TenantTable::kBuckets; ++i) {
     const auto bucket = static_cast<std::uint16_t>(i);
     if (!version.table->is_empty(bucket)) {
@@ -63,6 +68,11 @@ std::optional<SharedTenants::Version> version_in(std::string_view text) {
   const std::string_view bytes = in.text(sizeof(HashSecret::bytes));
   HashSecret secret;
   in.require(bytes.size() == secret.bytes.size());
+  std::optional<SharedTenants::Head> since;
+  if (in.number(1) == 1) {
+    since.emplace().number = in.number(SharedTenants::kNumberMax);
+    since->digest = in.hash();
+  }
   if (!in.is_right()) return std::nullopt;
   std::memcpy(secret.bytes.data(), bytes.data(), bytes.size());
   const TenantTable none(secret);
@@ -75,7 +85,7 @@ std::optional<SharedTenants::Version> version_in(std::string_view text) {
   const bool is_in_order = std::ranges::is_sorted(edits.rows, std::less(), &TenantTable::Row::key);
   auto table = is_in_order ? none.edited(std::move(edits)).table : nullptr;
   if (table == nullptr) return std::nullopt;
-  return SharedTenants::Version{{number, table->digest()}, std::move(table)};
+  return SharedTenants::Version{{number, table->digest()}, std::move(table), since};
 }
 
 }  // namespace
@@ -89,8 +99,11 @@ TenantKeeper::Version TenantKeeper::current() const {
 }
 
 TenantView TenantKeeper::view() const {
-  const Version version = current();
-  TenantView view{.table = version.table, .version = version.head.number};
+  TenantView view;
+  {
+    const std::scoped_lock lock(mutex_);
+    view = {.table = version_.table, .version = version_.head.number, .lost = lost_};
+  }
   if (world_.fleet != nullptr) view.is_told = world_.fleet->is_told();
   return view;
 }
@@ -109,28 +122,48 @@ TenantReply TenantKeeper::refusal(ChangeOutcome outcome, std::string detail) con
 }
 
 void TenantKeeper::change(TenantChange change, Done done) {
-  const auto reply = std::make_shared<TenantReply>();
+  const auto job = std::make_shared<Job>(std::move(change), std::move(done));
+  {
+    const std::scoped_lock lock(mutex_);
+    waiting_.push_back(job);
+  }
   world_.changer.run(
-      [this, reply, change = std::move(change)] {
-        *reply = make(change);
+      [this] {
+        work_off();
         return RuleReply();
       },
-      [this, reply, done = std::move(done)](const RuleReply& outcome) {
-        if (is_refusal(outcome.outcome)) *reply = refusal(outcome.outcome, outcome.detail);
-        done(std::move(*reply));
+      [this, job](const RuleReply& outcome) {
+        if (!is_refusal(outcome.outcome)) return;
+        {
+          const std::scoped_lock lock(mutex_);
+          if (std::erase(waiting_, job) == 0) return;  // it was made with another one
+        }
+        job->done(refusal(outcome.outcome, outcome.detail));
       });
 }
 
-TenantReply TenantKeeper::make(const TenantChange& change) {
-  follow();
-  Wanted wanted;
-  if (auto other = read(change, wanted)) return *std::move(other);
-  TenantReply reply = put_in_force(change, wanted);
-  if (!is_refusal(reply.outcome)) {
-    spdlog::info("tenants: {} in version {}, by {}", count_of(reply.view.table->size(), "row"),
-                 reply.view.version, change.who);
+// Makes the first that waits, with those behind it that go with it.
+void TenantKeeper::work_off() {
+  Jobs jobs;
+  {
+    const std::scoped_lock lock(mutex_);
+    while (!waiting_.empty() && (jobs.empty() || (jobs.back()->goes_with_others() &&
+                                                  waiting_.front()->goes_with_others()))) {
+      jobs.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
   }
-  return reply;
+  const bool has_memory = has_memory_for([&] { make(jobs); });
+  for (const auto& job : jobs) {
+    if (!has_memory && !job->reply) job->reply = refusal(ChangeOutcome::kNotNow, "Out of memory.");
+    job->done(*std::move(job->reply));
+  }
+}
+
+void TenantKeeper::make(const Jobs& jobs) {
+  follow();
+  for (const auto& job : jobs) job->reply = read(job->change, job->wanted);
+  put_in_force(jobs);
 }
 
 std::unique_ptr<TenantReader> TenantKeeper::reader() const {
@@ -161,6 +194,11 @@ std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted
   return std::nullopt;
 }
 
+void TenantKeeper::keep_load(std::optional<Load> load) {
+  load_end_.store(load ? load->last + kPartMax : Instant::max(), std::memory_order_relaxed);
+  load_ = std::move(load);
+}
+
 // Reads the text, or as a part of a load. `load` is all of it if nothing is returned.
 std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, Load& load) {
   const TenantChange::Part part = change.part.value_or(TenantChange::Part());
@@ -178,8 +216,8 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
       return refusal(ChangeOutcome::kConflict,
                      "The parts before this one are not on this node. Begin again, with part 1.");
     }
-    if (is_same && part.number > 1) load = *std::exchange(load_, std::nullopt);
-    load_.reset();
+    if (is_same && part.number > 1) load = *std::move(load_);
+    keep_load(std::nullopt);
   }
   load.name = part.load;
   load.parts = part.number;
@@ -189,54 +227,105 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   load.reader->read(change.text);
   const bool waits = part.number < part.of && load.reader->mistakes().empty();
   if (!waits) return std::nullopt;
-  load_ = std::move(load);
+  keep_load(std::move(load));
   TenantReply reply{.view = view()};
   reply.waiting = load_->reader->rows();
   return reply;
 }
 
-// Another node may be quicker with a change of its own: then this one is made on top of that,
-// unless its author wants to know.
-TenantReply TenantKeeper::put_in_force(const TenantChange& change, const Wanted& wanted) {
-  const TenantTable::Edits& edits = wanted.edits;
-  using enum TenantChange::Kind;
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const Version before = current();
-    if (before.table->secret().bytes != wanted.table->secret().bytes) break;
-    if (change.if_version && *change.if_version != before.head.number) {
-      return refusal(ChangeOutcome::kOutdated,
-                     "The table of tenants is at version " + std::to_string(before.head.number));
+// Of the changes that have no reply yet. Gives one to those that cannot be made on this version.
+TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& before) {
+  TenantTable::Edits all;
+  std::map<KeyHash, TenantTable::Row> rows;
+  for (const auto& job : jobs) {
+    const auto is_strange = [&] {
+      return job->wanted.table->secret().bytes != before.table->secret().bytes;
+    };
+    // Another node was the first that has changed the table ever.
+    if (!job->reply && is_strange() && job->goes_with_others()) {
+      job->reply = read(job->change, job->wanted);
     }
-    const bool is_one = change.kind == kPut || change.kind == kRemove;
-    const bool was_there = is_one && before.table->find(edits.rows.front().key);
-    if (change.kind == kRemove && !was_there) {
-      return refusal(ChangeOutcome::kUnknown, "This key is not in the table of tenants.");
-    }
-    TenantTable::Edits all = edits;
-    if (change.kind == kReplace) {
+    if (job->reply) continue;
+    const TenantTable::Edits& edits = job->wanted.edits;
+    if (is_strange()) {
+      job->reply = refusal(ChangeOutcome::kConflict, std::string(kOvertaken));
+    } else if (job->change.if_version.value_or(before.head.number) != before.head.number) {
+      job->reply = refusal(ChangeOutcome::kOutdated, "The table of tenants is at version " +
+                                                         std::to_string(before.head.number));
+    } else if (job->is_one()) {
+      const TenantTable::Row& row = edits.rows.front();
+      const auto found = rows.find(row.key);
+      const bool is_there = found == rows.end() ? before.table->find(row.key).has_value()
+                                                : found->second.limit != TenantTable::kGone;
+      if (job->change.kind == TenantChange::Kind::kRemove && !is_there) {
+        job->reply = refusal(ChangeOutcome::kUnknown, "This key is not in the table of tenants.");
+        continue;
+      }
+      job->is_new = !is_there;
+      rows.insert_or_assign(row.key, row);
+      if (!edits.plans.empty()) all.plans = edits.plans;  // the same of all
+    } else {
+      all = edits;
+      if (job->change.kind == TenantChange::Kind::kMerge) break;
       auto others = before.table->all_gone();
       std::ranges::set_difference(others, edits.rows, std::back_inserter(all.rows), std::less(),
                                   &TenantTable::Row::key, &TenantTable::Row::key);
       std::ranges::sort(all.rows, std::less(), &TenantTable::Row::key);
     }
-    auto [table, changed] = before.table->edited(std::move(all));
+  }
+  for (const auto& [key, row] : rows) all.rows.push_back(row);
+  return all;
+}
+
+// False: Redis has another one.
+bool TenantKeeper::offer(Version& next, std::vector<std::uint16_t> changed, const Version& before) {
+  using Outcome = SharedTenants::Outcome;
+  if (world_.fleet == nullptr) return true;
+  const bool was_away = world_.fleet->since().has_value();
+  const Outcome outcome = world_.fleet->offer(next, std::move(changed), kOfferMax);
+  if (outcome == Outcome::kTaken) before_ = nullptr;
+  if (outcome == Outcome::kAway && !was_away) before_ = before.table;
+  return outcome != Outcome::kOutdated;
+}
+
+// Another node may be quicker with a change of its own: then these are made on top of that, unless
+// their author wants to know.
+void TenantKeeper::put_in_force(const Jobs& jobs) {
+  const auto all_have_replies = [&] {
+    return std::ranges::all_of(jobs, [](const auto& job) { return job->reply.has_value(); });
+  };
+  const auto reply = [&](const auto& make_reply) {
+    for (const auto& job : jobs) {
+      if (!job->reply) job->reply = make_reply(*job);
+    }
+  };
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const Version before = current();
+    TenantTable::Edits edits = edits_of(jobs, before);
+    if (all_have_replies()) return;
+    auto [table, changed] = before.table->edited(std::move(edits));
     if (table == nullptr) {
-      return refusal(ChangeOutcome::kConflict,
-                     "The table of tenants would have more than 1048576 rows, or 1024 plans.");
+      return reply([&](const Job&) {
+        return refusal(ChangeOutcome::kConflict,
+                       "The table of tenants would have more than 1048576 rows, or 1024 plans.");
+      });
     }
     Version next{{before.head.number + 1, table->digest()}, std::move(table)};
-    const bool is_taken =
-        world_.fleet == nullptr || world_.fleet->offer(next, std::move(changed), kOfferMax) !=
-                                       SharedTenants::Outcome::kOutdated;
-    if (is_taken) {
+    if (offer(next, std::move(changed), before)) {
       use(std::move(next));
-      const bool is_new = change.kind == kPut && !was_there;
-      return {.outcome = is_new ? ChangeOutcome::kAdded : ChangeOutcome::kDone, .view = view()};
+      return reply([&](const Job& job) {
+        const TenantView now = view();
+        spdlog::info("tenants: {} in version {}, by {}", count_of(now.table->size(), "row"),
+                     now.version, job.change.who);
+        const bool is_added = job.change.kind == TenantChange::Kind::kPut && job.is_new;
+        return TenantReply{.outcome = is_added ? ChangeOutcome::kAdded : ChangeOutcome::kDone,
+                           .view = now};
+      });
     }
-    if (change.if_version || !is_one) break;
+    if (!jobs.front()->goes_with_others() || !world_.fleet->await_news(kOfferMax)) break;
     follow();
   }
-  return refusal(ChangeOutcome::kConflict, std::string(kOvertaken));
+  reply([&](const Job&) { return refusal(ChangeOutcome::kConflict, std::string(kOvertaken)); });
 }
 
 void TenantKeeper::follow_fleet() {
@@ -262,11 +351,30 @@ void TenantKeeper::follow() {
   auto table = is_right ? base->edited(std::move(edits)).table : nullptr;
   if (table != nullptr && table->digest() != news->head.digest) table = nullptr;
   if (table != nullptr) {
+    if (const auto since = world_.fleet->since()) note_lost(*since, {news->head, table});
+    before_ = nullptr;
     use({news->head, table});
   } else if (news->is_whole) {
     spdlog::warn("redis: the table of tenants there cannot be read; this node keeps its own");
   }
   world_.fleet->take(news->head, std::move(table));
+}
+
+void TenantKeeper::note_lost(const SharedTenants::Head& since, const Version& theirs) {
+  const TenantTablePtr own = current().table;
+  const TenantTable& before = before_ == nullptr ? *theirs.table : *before_;
+  const std::size_t rows = own->changes_lost(before, *theirs.table);
+  if (rows == 0) return;
+  const std::string text = fmt::format(
+      "{} changed here without Redis since version {} gave way to version {}, which "
+      "others made meanwhile: load what is missing again",
+      count_of(rows, "row"), since.number, theirs.head.number);
+  spdlog::warn("tenants: {}", text);
+  world_.tell({.kind = TrafficEvent::Kind::kTenants,
+               .at = CoreDenials::second_of(world_.now()),
+               .text = text});
+  const std::scoped_lock lock(mutex_);
+  lost_ = {.since = since.number, .version = theirs.head.number, .rows = rows};
 }
 
 std::optional<Fault> TenantKeeper::keep_in(std::string path) {
@@ -276,7 +384,7 @@ std::optional<Fault> TenantKeeper::keep_in(std::string path) {
   if (read) {
     auto version = version_in(*read);
     if (version) {
-      saved_ = version->head;
+      saved_ = {.head = version->head, .since = version->since};
       spdlog::info("{}: {} of tenants", path_, count_of(version->table->size(), "row"));
       if (world_.fleet != nullptr) world_.fleet->begin(*version);
       const std::scoped_lock lock(mutex_);
@@ -294,14 +402,24 @@ std::optional<Fault> TenantKeeper::keep_in(std::string path) {
 }
 
 void TenantKeeper::save() {
-  const Version version = current();
-  if (path_.empty() || version.head == saved_) return;
+  if (world_.now() >= load_end_.load(std::memory_order_relaxed)) {
+    world_.changer.run(
+        [this] {
+          if (load_ && world_.now() - load_->last >= kPartMax) keep_load(std::nullopt);
+          return RuleReply();
+        },
+        [](const RuleReply&) {});
+  }
+  if (path_.empty()) return;
+  Version version = current();
+  version.since = world_.fleet == nullptr ? std::nullopt : world_.fleet->since();
+  if (version.head == saved_.head && version.since == saved_.since) return;
   if (const auto error = replace_file(path_, bytes_of(version), kOwnerOnly)) {
     if (!std::exchange(has_failed_, true)) spdlog::error("tenants are not kept: {}", *error);
     return;
   }
   has_failed_ = false;
-  saved_ = version.head;
+  saved_ = {.head = version.head, .since = version.since};
 }
 
 }  // namespace weir

@@ -1,18 +1,22 @@
 // TenantKeeper: the table of tenants that is in force on this node. It changes in three ways:
 // by requests, by other nodes, and by the file that keeps it over a restart.
 //
-//   weir tenants 1 8f3a96e1c0b2d754      the version, and XXH3's checksum of what follows
-//   ...                                  number, secret, and the bytes of each bucket
+//   weir tenants 2 8f3a96e1c0b2d754      the version, and XXH3's checksum of what follows
+//   ...                                  number, secret, since, and the bytes of each bucket
 //
-// Texts are read, and tables made, on the thread that changes rules. A load that comes in parts
-// waits here; one that stops half-way gives way to the next after a minute.
+// Texts are read, and tables made, on the thread that changes rules. Changes of single keys that
+// wait for it are made together, and go to Redis in one offer. A load that comes in parts waits
+// here; one that stops half-way is forgotten after a minute.
 //
 // Thread rule: one thread makes it, loads and saves the file; the rest from any.
-// Tested by tests/e2e/tenants_test.py.
+// Tested by tenant_keeper_test.cc and
+// tests/e2e/tenants_test.py.
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,6 +27,7 @@
 #include "base/fault.h"
 #include "cli/node/rule_changer.h"
 #include "engine/tenants/shared_tenants.h"
+#include "observe/unusual/traffic_events.h"
 #include "rulebook/tenants/tenant_desk.h"
 #include "rulebook/tenants/tenant_reader.h"
 #include "rules/rule_set.h"
@@ -31,7 +36,7 @@ namespace weir {
 
 class TenantKeeper final : public TenantDesk {
  public:
-  // How long a change waits for Redis while nothing goes on.
+  // How long a change waits for Redis while nothing goes on, or for what others have changed.
   static constexpr Duration kOfferMax = std::chrono::seconds(1);
   static constexpr Duration kPartMax = std::chrono::minutes(1);
 
@@ -41,6 +46,7 @@ class TenantKeeper final : public TenantDesk {
     std::function<RuleSetPtr()> rules;
     std::function<void()> apply;   // hands all cores the table of view()
     std::function<Instant()> now;  // of a clock
+    std::function<void(TrafficEvent)> tell;
     SharedTenants* fleet = nullptr;
   };
   TenantKeeper(World world, const HashSecret& secret);
@@ -52,7 +58,7 @@ class TenantKeeper final : public TenantDesk {
   // Puts the table of the file in force, and keeps it there; no path: nothing is kept. The fault
   // says why it cannot. One that is damaged is moved to PATH.broken.
   std::optional<Fault> keep_in(std::string path);
-  // If anything has changed since the last time. Logs an error once.
+  // Saves what has changed since the last time, and logs an error once. Forgets an old load.
   void save();
 
  private:
@@ -62,6 +68,19 @@ class TenantKeeper final : public TenantDesk {
     TenantTablePtr table{};
     TenantTable::Edits edits{};
   };
+  struct Job {
+    TenantChange change;
+    Done done;
+    Wanted wanted{};
+    bool is_new = false;  // the row
+    std::optional<TenantReply> reply{};
+
+    bool is_one() const {
+      return change.kind == TenantChange::Kind::kPut || change.kind == TenantChange::Kind::kRemove;
+    }
+    bool goes_with_others() const { return is_one() && !change.if_version; }
+  };
+  using Jobs = std::vector<std::shared_ptr<Job>>;
   struct Load {
     std::string name;
     std::size_t parts = 0;  // that have come
@@ -71,22 +90,31 @@ class TenantKeeper final : public TenantDesk {
     std::unique_ptr<TenantReader> reader;
   };
 
-  TenantReply make(const TenantChange& change);
+  void work_off();
+  void make(const Jobs& jobs);
   TenantReply refusal(ChangeOutcome outcome, std::string detail) const;
   std::optional<TenantReply> read(const TenantChange& change, Wanted& wanted);
+  void keep_load(std::optional<Load> load);
   std::optional<TenantReply> read_part(const TenantChange& change, Load& load);
-  TenantReply put_in_force(const TenantChange& change, const Wanted& wanted);
+  void put_in_force(const Jobs& jobs);
+  TenantTable::Edits edits_of(const Jobs& jobs, const Version& before);
+  bool offer(Version& next, std::vector<std::uint16_t> changed, const Version& before);
   void follow();
+  void note_lost(const SharedTenants::Head& since, const Version& theirs);
   void use(Version version);
   Version current() const;
   std::unique_ptr<TenantReader> reader() const;
 
   const World world_;
-  std::optional<Load> load_;  // of the changer's thread
+  std::optional<Load> load_;  // of the changer's thread, as is what follows
+  TenantTablePtr before_;     // that of Version::since; null: there is none, or it is forgotten
+  std::atomic<Instant> load_end_{Instant::max()};
   mutable std::mutex mutex_;  // guards what follows
+  std::deque<std::shared_ptr<Job>> waiting_;
+  std::optional<TenantView::Lost> lost_;
   Version version_;
   std::string path_;  // of the thread that saves, as are these
-  SharedTenants::Head saved_{};
+  Version saved_{};   // without its table
   bool has_failed_ = false;
 };
 

@@ -38,14 +38,21 @@ TrafficEvent event_of(const LimitNotice& notice) {
   const auto used = static_cast<std::uint64_t>(notice.used);
   const KeyEstimate key{
       .hash = notice.key_hash, .low = used, .high = used, .text = as_utf8(notice.key)};
+  const std::string how_much =
+      fmt::format("{} of {} per {} are used", notice.used, notice.limit, window_text(notice.quota));
+  // A cost that does not fit into what is left.
+  const bool is_early = 100 * notice.used < notice.percent * notice.limit;
+  const std::string text =
+      is_early ? fmt::format("key {} was denied: {}", key_text(key), how_much)
+               : fmt::format("key {} has reached {}%: {}", key_text(key), notice.percent, how_much);
   return {.kind = TrafficEvent::Kind::kLimit,
           .rule = notice.rule,
           .at = CoreDenials::second_of(notice.at),
-          .text = fmt::format("key {} has reached {}%: {} of {} per {} are used", key_text(key),
-                              notice.percent, notice.used, notice.limit, window_text(notice.quota)),
+          .text = text,
           .keys = {key},
           .percent = notice.percent,
-          .limit = notice.limit};
+          .limit = notice.limit,
+          .quota = notice.quota};
 }
 
 void log_event(const TrafficEvent& event) {
@@ -140,8 +147,9 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
 }
 
 void TrafficGuard::tell(TrafficEvent event) {
+  const bool is_own = event.kind == TrafficEvent::Kind::kTenants;
   const auto told = events_.add(std::move(event));
-  if (posts(*traffic_.snapshot())) post(*told);
+  if (is_own ? webhook_ != nullptr : posts(*traffic_.snapshot())) post(*told);
 }
 
 void TrafficGuard::tell(const LimitNotices::Told& told) {

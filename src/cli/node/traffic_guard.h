@@ -62,7 +62,7 @@ class TrafficGuard {
   // What the thread does when a second has finished.
   void look(const TrafficSnapshot& snapshot);
 
-  // An event that it has not found itself, but perhaps each node.
+  // An event that it has not found itself. Perhaps each node has, but for those of tenants.
   void tell(TrafficEvent event);
   // Of keys that have used much of their limits, which this node alone tells.
   void tell(const LimitNotices::Told& told);

@@ -148,11 +148,17 @@ TEST_F(TrafficGuardTest, TellsOfKeysNearTheirLimitsAndHowManyItLeftOut) {
       receiver.next_request(),
       HasSubstr(R"({"host":"host","number":1,"event":"limit","rule":"login",)"
                 R"("at":"2025-11-22T21:40:09Z","text":"key \"al?[31mice\" has reached 80%: )"
-                R"(9 of 10 per 1m are used","percent":80,"limit":10,"keys":[)"
+                R"(9 of 10 per 1m are used","percent":80,"limit":10,"window_seconds":60,"keys":[)"
                 R"({"hash":"000000000000000a","key":"al\u001b[31mice","count":9}]})"));
+  LimitNotice denied = notice;
+  denied.key = "\u202Ebob";
+  denied.percent = 100;
+  guard.tell({.at = notice.at, .notices = {denied}});
   EXPECT_THAT(receiver.next_request(),
               HasSubstr(R"("number":2,"event":"limit","rule":null,"at":"2025-11-22T21:40:09Z",)"
                         R"("text":"3 more like these are left out"})"));
+  EXPECT_THAT(receiver.next_request(),
+              HasSubstr(R"("text":"key \"?bob\" was denied: 9 of 10 per 1m are used",)"));
 }
 
 TEST_F(TrafficGuardTest, StopsWhenItIsTold) {

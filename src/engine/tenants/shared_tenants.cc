@@ -8,11 +8,14 @@ namespace weir {
 // Redis has a head that this node is to have.
 bool SharedTenants::is_behind() const {
   if (there_.number == 0 || there_ == known_.head || there_ == unreadable_) return false;
-  return there_.number >= known_.head.number || (is_kept_ && is_strange_);
+  if (is_kept_ && is_strange_) return true;
+  if (known_.since) return there_ != *known_.since && there_.number >= known_.since->number;
+  return there_.number >= known_.head.number;
 }
 
 bool SharedTenants::is_lost() const {
-  return has_heard_ && there_.number < known_.head.number && !is_behind();
+  const bool is_torn = is_torn_ && there_ == known_.head;
+  return has_heard_ && (there_.number < known_.head.number || is_torn) && !is_behind();
 }
 
 // The version that this node wants Redis to take; null: none.
@@ -33,9 +36,15 @@ SharedTenants::Outcome SharedTenants::offer(Version version, std::vector<std::ui
     if (changed_.wait_for(lock, patience, [this] { return !pending_; })) return outcome_;
     if (progress_ == before) break;
   }
+  pending_->since = known_.since.value_or(known_.head);
   known_ = *std::exchange(pending_, std::nullopt);
   load_.reset();
   return Outcome::kAway;
+}
+
+bool SharedTenants::await_news(Duration patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, patience, [this] { return is_read_ || !is_behind(); });
 }
 
 std::optional<SharedTenants::News> SharedTenants::news() {
@@ -73,9 +82,14 @@ bool SharedTenants::is_told() const {
   return there_ == known_.head;
 }
 
+std::optional<SharedTenants::Head> SharedTenants::since() const {
+  const std::scoped_lock lock(mutex_);
+  return known_.since;
+}
+
 bool SharedTenants::has_more() const {
   const std::scoped_lock lock(mutex_);
-  return (is_behind() && !is_read_) || (load_ && !is_refused_);
+  return (is_behind() && !is_read_ && !is_torn_) || (load_ && !is_refused_);
 }
 
 void SharedTenants::start_over() {
@@ -91,7 +105,8 @@ SharedTenants::Said SharedTenants::say() {
   is_refused_ = false;
   if (is_read_) return {.known = there_};  // the keeper has enough to do
   if (!reading_ || reading_->buckets.empty()) {
-    const bool is_whole = reads_whole_ || is_strange_ || known_.head.number == 0;
+    const bool is_whole =
+        reads_whole_ || is_strange_ || known_.since.has_value() || known_.head.number == 0;
     place_ = is_whole ? 0 : known_.head.number * TenantTable::kBuckets + TenantTable::kBuckets - 1;
     reading_ = News{.is_whole = is_whole};
   }
@@ -99,7 +114,7 @@ SharedTenants::Said SharedTenants::say() {
   const Version* const version = has_heard_ && !is_behind() ? wanted() : nullptr;
   if (version == nullptr) return said;
   Step step{.from = there_, .to = *version};
-  if (pending_ && there_ == known_.head && changes_.size() <= kChangeMax) {
+  if (pending_ && there_ == known_.head && !is_torn_ && changes_.size() <= kChangeMax) {
     step.buckets = changes_;
   } else {
     if (!load_) {
@@ -108,6 +123,7 @@ SharedTenants::Said SharedTenants::say() {
         const auto bucket = static_cast<std::uint16_t>(i);
         if (!version->table->is_empty(bucket)) load_->buckets.push_back(bucket);
       }
+      if (load_->buckets.empty()) load_->buckets = {0};  // else it would look torn
     }
     const auto rest = std::span(load_->buckets).subspan(load_->next);
     const auto page = rest.first(std::min(rest.size(), kPage));
@@ -140,6 +156,8 @@ void SharedTenants::hear(Heard heard, Instant now) {
       there_ = heard.head;
       if (!pending_ || there_ != pending_->head) load_.reset();
     }
+    if (there_ == known_.head) known_.since.reset();
+    is_torn_ = heard.is_torn;
     if (heard.secret && known_.table != nullptr) {
       is_strange_ = heard.secret->bytes != known_.table->secret().bytes;
     }
@@ -155,8 +173,9 @@ void SharedTenants::hear(Heard heard, Instant now) {
     settle_offer();
     if (wanted() == nullptr) load_.reset();
     said_.reset();
-    if (is_behind() && !is_read_ && reading_) read(heard);
+    if (is_behind() && !is_read_ && reading_ && !is_torn_) read(heard);
     has_news = is_read_;
+    if (has_news) changed_.notify_all();
   }
   if (has_news) on_news_(now);
 }

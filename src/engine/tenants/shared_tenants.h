@@ -11,9 +11,11 @@
 // its table and that in Redis have parted, and it reads them all.
 //
 // A Redis that has lost the table, or gone back to an earlier one, gets it again from the nodes.
-// While Redis is away a change holds on its node alone. When Redis is back it is told there, unless
-// the fleet has another one by then. What a node had kept over a restart counts where Redis has
-// nothing, or an earlier version of the same table: one of the same secret.
+// So does one from which rows were evicted. While Redis is away a change holds on its node alone,
+// which remembers the head that Redis had. If Redis still has that one when it is back, or an
+// earlier one, it is told of the change; if others have changed the table meanwhile, theirs counts.
+// What a node had kept over a restart counts where Redis has nothing, or an earlier version of the
+// same table: one of the same secret.
 //
 // Thread rule: any thread; one at a time offers and takes, one says and hears.
 // Tested by shared_tenants_test.cc and tests/e2e/tenants_test.py.
@@ -53,6 +55,8 @@ class SharedTenants {
   struct Version {
     Head head;
     TenantTablePtr table;
+    // In Redis, when the first change was made without it; none: Redis has had this version.
+    std::optional<Head> since{};
   };
 
   // `on_news` runs on the thread that hears, without the lock, for as long as there is some.
@@ -73,6 +77,8 @@ class SharedTenants {
     std::map<std::uint16_t, std::string> buckets;
   };
   std::optional<News> news();
+  // Waits until there is some, or none is to come; false: it has not come.
+  bool await_news(Duration patience);
   // The table that the news make is in force here; null: they made another one than the head says.
   void take(const Head& head, TenantTablePtr table);
   // The table that this node has kept.
@@ -80,6 +86,8 @@ class SharedTenants {
   Head known() const;
   // Redis has what is in force here.
   bool is_told() const;
+  // Version::since of what is in force here.
+  std::optional<Head> since() const;
 
   // ---- for the beat
 
@@ -101,6 +109,7 @@ class SharedTenants {
     Head head;
     std::optional<HashSecret> secret{};  // if the head is not the one that was known
     bool has_done = false;               // what was said
+    bool is_torn = false;                // Redis has the head, and no buckets
     bool is_all = true;                  // no more buckets follow
     std::uint64_t place = 0;             // of the last bucket
     std::vector<std::pair<std::uint16_t, std::string>> buckets{};
@@ -132,6 +141,7 @@ class SharedTenants {
   Head there_;               // in Redis, as it said last
   bool is_strange_ = false;  // the table there has another secret than known_
   bool has_heard_ = false;
+  bool is_torn_ = false;  // as Redis said last
   std::optional<Version> pending_;
   std::vector<std::uint16_t> changes_;  // of it
   Head offered_to_;                     // the head that it replaces

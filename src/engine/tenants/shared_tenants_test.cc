@@ -41,6 +41,7 @@ struct ModelRedis {
 
   bool do_step(const SharedTenants::Step& step, const void* who) {
     if (step.kind != Kind::kPutAside && step.from != head) return false;
+    if (step.kind == Kind::kChange && is_torn()) return false;
     if (step.kind != Kind::kChange) {
       if (step.aside == 0 && (who_puts_aside == nullptr || who_puts_aside == who)) {
         aside.clear();
@@ -67,11 +68,13 @@ struct ModelRedis {
     return true;
   }
 
+  bool is_torn() const { return head.number > 0 && rows.empty(); }
   SharedTenants::Heard answer(const SharedTenants::Said& said, const void* who) {
     SharedTenants::Heard heard;
     if (said.step) heard.has_done = do_step(*said.step, who);
     heard.head = head;
-    if (head == said.known) return heard;
+    heard.is_torn = is_torn();
+    if (head == said.known || heard.is_torn) return heard;
     heard.secret = secret;
     std::map<std::uint64_t, std::uint16_t> by_place;
     for (const auto& [number, bucket] : rows) {
@@ -277,6 +280,80 @@ TEST_F(SharedTenantsTest, WithoutRedisItHoldsHereAndIsToldLater) {
   EXPECT_EQ(two_.put("bob", 1, 7, 0s), Outcome::kAway);
   settle(both_);
   EXPECT_EQ(one_.limit("bob0"), two_.limit("bob0"));
+}
+
+TEST_F(SharedTenantsTest, WhatWasChangedAloneGivesWayToWhatOthersHaveChanged) {
+  ASSERT_EQ(one_.put(both_, "ann", 1, 5), Outcome::kTaken);
+  settle(both_);
+  const Head before = redis_.head;
+  for (int round = 0; round < 4; ++round) EXPECT_EQ(one_.put("bob", 1, 6, 0s), Outcome::kAway);
+  EXPECT_EQ(one_.shared.since(), before);
+  ASSERT_EQ(two_.put({&two_}, "ann", 1, 7), Outcome::kTaken);
+  EXPECT_LT(redis_.head.number, one_.shared.known().number);
+  const SharedTenants::Version kept{one_.shared.known(),
+                                    std::make_shared<const TenantTable>(one_.table()), before};
+  settle(both_);
+  EXPECT_EQ(one_.shared.since(), std::nullopt);
+  Node again(redis_, 3, kept);
+  settle({&again, &two_});
+  for (const Node* node : {&one_, &two_, &again}) {
+    EXPECT_EQ(node->limit("ann0"), 7);
+    EXPECT_EQ(node->limit("bob0"), -1);
+  }
+}
+
+TEST_F(SharedTenantsTest, WhatWasChangedAloneIsToldToARedisThatHasGoneBack) {
+  ASSERT_EQ(one_.put(both_, "ann", 1, 5), Outcome::kTaken);
+  settle(both_);
+  const ModelRedis earlier = redis_;
+  ASSERT_EQ(one_.put(both_, "ann", 1, 6), Outcome::kTaken);
+  settle(both_);
+  EXPECT_EQ(one_.put("bob", 1, 7, 0s), Outcome::kAway);
+  redis_ = earlier;
+  settle(both_);
+  EXPECT_EQ(two_.limit("bob0"), 7);
+  EXPECT_EQ(two_.limit("ann0"), 6);
+  EXPECT_EQ(one_.shared.since(), std::nullopt);
+}
+
+TEST_F(SharedTenantsTest, RowsThatWereEvictedArePutBack) {
+  ASSERT_EQ(one_.put(both_, "k", 3000, 2), Outcome::kTaken);
+  settle(both_);
+  redis_.rows.clear();
+  Node third(redis_, 3);
+  for (int i = 0; i < 3; ++i) third.beat();
+  EXPECT_FALSE(third.shared.has_more()) << "it asks again and again for what is not there";
+  EXPECT_EQ(third.followed, 0);
+  settle({&one_, &two_, &third});
+  EXPECT_EQ(third.limit("k2999"), 2);
+  EXPECT_FALSE(redis_.is_torn());
+  redis_.rows.clear();
+  EXPECT_EQ(two_.put(both_, "ann", 1, 5), Outcome::kTaken);
+  settle({&one_, &two_, &third});
+  EXPECT_EQ(third.table().size(), 3001u);
+}
+
+TEST_F(SharedTenantsTest, ATableWithoutRowsIsNotTorn) {
+  settle(both_);
+  EXPECT_EQ(one_.put("ann", 1, 5, 0s), Outcome::kAway);
+  EXPECT_EQ(one_.put("ann", 1, TenantTable::kGone, 0s), Outcome::kAway);
+  settle(both_);
+  EXPECT_EQ(redis_.head.number, 2u);
+  EXPECT_FALSE(redis_.is_torn());
+}
+
+TEST_F(SharedTenantsTest, WhoIsBehindWaitsForTheNews) {
+  settle(both_);
+  ASSERT_EQ(one_.put({&one_}, "k", 3000, 2), Outcome::kTaken);
+  two_.shared.hear(redis_.answer(two_.shared.say(), &two_), Instant{});
+  EXPECT_FALSE(two_.shared.await_news(0s));
+  auto waits = std::async(std::launch::async, [&] { return two_.shared.await_news(10s); });
+  for (int i = 0; i < 10; ++i) {
+    two_.shared.hear(redis_.answer(two_.shared.say(), &two_), Instant{});
+  }
+  EXPECT_TRUE(waits.get());
+  two_.follow();
+  EXPECT_EQ(two_.table().size(), 3000u);
 }
 
 TEST_F(SharedTenantsTest, WhatWasKeptOverARestartCountsWhereRedisHasNothingNewer) {

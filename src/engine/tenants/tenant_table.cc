@@ -78,11 +78,25 @@ std::vector<std::int64_t> TenantTable::adopt(const std::vector<std::string>& pla
   return numbers;
 }
 
+void TenantTable::forget_unused_plans() {
+  std::vector<std::int64_t> numbers(plans_.size(), -1);
+  std::vector<std::string> used;
+  for (Row& row : rows_) {
+    if (!row.has_plan()) continue;
+    const auto number = static_cast<std::size_t>(row.window_us);
+    if (numbers[number] < 0) {
+      numbers[number] = std::ssize(used);
+      used.push_back(plans_[number]);
+    }
+    row.window_us = numbers[number];
+  }
+  plans_ = std::move(used);
+}
+
 TenantTable::Edited TenantTable::edited(Edits edits) const {
   const auto next = std::make_shared<TenantTable>(secret_);
   next->plans_ = plans_;
   const auto numbers = next->adopt(edits.plans);
-  if (next->plans_.size() > kPlansMax) return {};
   const std::vector<Row>& changes = edits.rows;
   for (Row& row : edits.rows) {
     if (row.has_plan()) row.window_us = numbers[static_cast<std::size_t>(row.window_us)];
@@ -104,6 +118,8 @@ TenantTable::Edited TenantTable::edited(Edits edits) const {
   };
   merge(rows_, changes, take, [](const Row&) {});
   if (*std::ranges::max_element(next->starts_) > kBucketRowsMax) return {};
+  next->forget_unused_plans();
+  if (next->plans_.size() > kPlansMax) return {};
   for (std::size_t i = 0; i < kBuckets; ++i) next->starts_[i + 1] += next->starts_[i];
   next->digest_ = digest_;
   for (const std::uint16_t bucket : edited.changed) {
@@ -174,6 +190,18 @@ std::vector<TenantTable::Row> TenantTable::all_gone() const {
   std::vector<Row> rows = rows_;
   for (Row& row : rows) row.limit = kGone;
   return rows;
+}
+
+std::size_t TenantTable::changes_lost(const TenantTable& before, const TenantTable& after) const {
+  std::size_t lost = 0;
+  for (const Row& row : rows_) {
+    const auto own = find(row.key);
+    if (own != before.find(row.key) && own != after.find(row.key)) ++lost;
+  }
+  for (const Row& row : before.rows_) {
+    if (!find(row.key) && after.find(row.key)) ++lost;
+  }
+  return lost;
 }
 
 std::size_t TenantTable::bytes() const {

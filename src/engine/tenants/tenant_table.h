@@ -93,6 +93,8 @@ class TenantTable {
   std::string bucket_bytes(std::uint16_t bucket) const;
   // Edits that remove every row.
   std::vector<Row> all_gone() const;
+  // How many rows are other here than in `before`, and not in `after` what they are here.
+  std::size_t changes_lost(const TenantTable& before, const TenantTable& after) const;
 
   std::size_t size() const { return rows_.size(); }
   bool is_empty(std::uint16_t number) const { return bucket(number).empty(); }
@@ -107,6 +109,7 @@ class TenantTable {
     return std::span(rows_).subspan(starts_[number], starts_[number + 1] - starts_[number]);
   }
   std::vector<std::int64_t> adopt(const std::vector<std::string>& plans);
+  void forget_unused_plans();
   std::uint64_t digest_of(std::uint16_t bucket) const;
 
   HashSecret secret_;

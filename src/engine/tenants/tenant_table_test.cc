@@ -62,6 +62,39 @@ TenantTablePtr told(const TenantTable& table, const TenantTable& base) {
   return base.edited(edits).table;
 }
 
+TEST(TenantTable, ForgetsPlansThatNoRowHas) {
+  auto table = with(TenantTable(secret()), {{"ann", {.plan = "gold"}}, {"bob", {.plan = "iron"}}});
+  EXPECT_EQ(table->plans().size(), 2u);
+  // Each month another plan, as of a contract.
+  for (std::size_t month = 0; month < 2 * TenantTable::kPlansMax; ++month) {
+    table = with(*table, {{"ann", {.plan = "month" + std::to_string(month)}}});
+    ASSERT_NE(table, nullptr) << month;
+  }
+  EXPECT_EQ(table->plans().size(), 2u);
+  EXPECT_EQ(table->find("ann"), (TenantTerms{.plan = "month2047"}));
+  EXPECT_EQ(table->find("bob"), (TenantTerms{.plan = "iron"}));
+  EXPECT_EQ(told(*table, TenantTable(secret()))->digest(), table->digest());
+  std::map<std::string, Said> rows;
+  for (std::size_t i = 0; i <= TenantTable::kPlansMax; ++i) {
+    rows["k" + std::to_string(i)] = {.plan = "plan" + std::to_string(i)};
+  }
+  EXPECT_EQ(with(TenantTable(secret()), rows), nullptr) << "so many are in use";
+}
+
+TEST(TenantTable, CountsTheChangesThatAnotherTableLacks) {
+  const auto before = with(TenantTable(secret()), {{"ann", {.plan = "gold"}},
+                                                   {"bob", {.limit = 1}},
+                                                   {"eve", {.limit = 1}},
+                                                   {"joe", {.limit = 1}}});
+  const auto own =
+      with(*before,
+           {{"ann", {.plan = "iron"}}, {"bob", {}}, {"eve", {.limit = 2}}, {"new", {.limit = 3}}});
+  EXPECT_EQ(own->changes_lost(*before, *before), 4u);
+  EXPECT_EQ(own->changes_lost(*before, *own), 0u);
+  const auto theirs = with(*before, {{"joe", {.limit = 9}}, {"eve", {.limit = 2}}, {"bob", {}}});
+  EXPECT_EQ(own->changes_lost(*before, *theirs), 2u) << "ann and new";
+}
+
 TEST(TenantTable, FindsWhatWasPutAndNothingElse) {
   const TenantTable none(secret());
   EXPECT_EQ(none.find("ann"), std::nullopt);

@@ -1,5 +1,6 @@
 // TrafficEvents: the unusual traffic of the last time, beginnings and ends, what became of rollouts
-// (rules/rollout.h), and which keys have used much of their limits, with numbers.
+// (rules/rollout.h), which keys have used much of their limits, with numbers. And which changes of
+// tenants were lost.
 //
 // The numbers count from 1 since the node's start, without gaps. A reader that asks for what
 // came after the last number it has seen misses nothing, unless more than kEventsMax came between.
@@ -18,19 +19,20 @@
 
 #include "observe/keys/key_report.h"
 #include "observe/unusual/unusual_traffic.h"
+#include "weir/quota.h"
 
 namespace weir {
 
 // Times are seconds since 1970.
 struct TrafficEvent {
-  enum class Kind : std::uint8_t { kBegan, kEnded, kRollout, kLimit };
+  enum class Kind : std::uint8_t { kBegan, kEnded, kRollout, kLimit, kTenants };
   static constexpr std::size_t kKeysMax = 5;
 
   std::uint64_t number = 0;
   Kind kind = Kind::kBegan;
   std::string rule{};
   std::int64_t at = 0;     // found, or over
-  std::string text{};      // of a rollout or a limit, which has nothing of what follows but its key
+  std::string text{};      // of all but kBegan and kEnded; then only a limit has what follows
   std::int64_t since = 0;  // the first second of the event
   double rate = 0;         // requests/s: at that time, and of an end the highest
   TrafficBand band{};      // as it was when the event began
@@ -39,6 +41,7 @@ struct TrafficEvent {
   std::vector<KeyEstimate> keys{};
   int percent = 0;
   std::int64_t limit = 0;
+  Quota quota{};  // of that limit, in its window
 };
 
 class TrafficEvents {

@@ -25,6 +25,13 @@ struct TenantView {
   TenantTablePtr table;
   std::uint64_t version = 0;      // 0: nobody has written one
   std::optional<bool> is_told{};  // to the Redis that nodes share; nothing: the node is alone
+  // Changes that were made without Redis, and gave way to what others had changed: the last such.
+  struct Lost {
+    std::uint64_t since = 0;    // the version on which they were made
+    std::uint64_t version = 0;  // that of the others
+    std::size_t rows = 0;
+  };
+  std::optional<Lost> lost{};
 };
 
 struct TenantChange {

@@ -143,14 +143,23 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
       return refuse(line_, "unknown field " + quoted(name) + "; " +
                                name_hint(shown_name(name), std::span(kNames).subspan(1)));
     }
-    const bool is_number = *found == "limit";
+    const bool is_limit = *found == "limit";
+    const bool is_window = *found == "window" && field.is_number();
     if (field.is_null()) continue;
-    if (is_number ? !field.is_int64() : !field.is_string()) {
-      return refuse(line_, std::string(*found) + ": expected " +
-                               (is_number ? "a whole number from 0 to 10^12" : "a text"));
+    if (is_limit ? !field.is_int64() : !field.is_string() && !is_window) {
+      return refuse(line_,
+                    std::string(*found) + ": expected " +
+                        (is_limit             ? "a whole number from 0 to 10^12"
+                         : *found == "window" ? "a duration such as 1m, or a number of seconds"
+                                              : "a text"));
     }
     auto& text = texts[static_cast<std::size_t>(found - kNames.begin())];
-    text = is_number ? json::serialize(field) : std::string(field.get_string());
+    const auto seconds =
+        is_window ? duration_from_seconds(field.to_number<double>()) : std::nullopt;
+    text = seconds     ? format_duration(*seconds)
+           : is_window ? "-"  // no duration
+           : is_limit  ? json::serialize(field)
+                       : std::string(field.get_string());
     if (text.find('\0') != text.npos)
       return refuse(line_, std::string(*found) + ": it holds a NUL");
   }

@@ -100,6 +100,24 @@ TEST_F(TenantReaderTest, RefusesMoreRowsThanATableHas) {
   EXPECT_EQ(read(text), "line 1048578: more than 1048576 rows\n");
 }
 
+TEST_F(TenantReaderTest, ReadsAWindowAsATextOrASecondsNumber) {
+  EXPECT_EQ(read("{\"key\": \"a\", \"limit\": 1, \"window\": \"1h\"}\n"
+                 "{\"key\": \"b\", \"limit\": 1, \"window\": 3600}\n"
+                 "{\"key\": \"c\", \"limit\": 1, \"window\": 0.25}\n"),
+            "");
+  EXPECT_EQ(found("a")->window, 1h);
+  EXPECT_EQ(found("b")->window, 1h);
+  EXPECT_EQ(found("c")->window, 250ms);
+  EXPECT_EQ(read("key,limit,window\na,1,3600"), "");
+  EXPECT_EQ(found("a")->window, 1h);
+  for (const char* const window : {"-1", "0", "1e300", "31622401", "18446744073709551616"}) {
+    const std::string row = std::string(R"({"key": "a", "limit": 1, "window": )") + window + "}";
+    EXPECT_EQ(read(row), "line 1: window: expected a duration from 1ms to 366d, such as 1m\n");
+  }
+  EXPECT_EQ(read("{\"key\": \"a\", \"limit\": 1, \"window\": true}"),
+            "line 1: window: expected a duration such as 1m, or a number of seconds\n");
+}
+
 TEST_F(TenantReaderTest, ReadsTheRowOfOneKey) {
   TenantReader reader(none_, {"gold"});
   reader.read_one("ann", "{\"plan\": \"gold\"}");

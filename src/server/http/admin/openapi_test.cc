@@ -178,7 +178,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RulesOfVersion", get("/admin/history/7")},
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks"), {"told"}},
-           Case{"Tenants", get("/admin/tenants"), {"told", "waiting"}},
+           Case{"Tenants", get("/admin/tenants"), {"told", "waiting", "lost"}},
            Case{"Tenant", get("/admin/tenants/ann"), {"plan", "window"}},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
@@ -221,11 +221,12 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
                    .text = "80%",
                    .keys = {{.hash = 1, .low = 8}},
                    .percent = 80,
-                   .limit = 9});
+                   .limit = 9,
+                   .quota = quota});
   const json::value events = json::parse(door.ask(get("/admin/events")).body);
   const json::value& event = events.at("events").at(0);
   auto named = names_of(at("/components/schemas/Event/properties"));
-  for (const char* const of_others : {"text", "percent", "limit"}) {
+  for (const char* const of_others : {"text", "percent", "limit", "window_seconds", "calendar"}) {
     EXPECT_EQ(named.erase(of_others), 1u) << of_others;
   }
   EXPECT_EQ(named, names_of(event));
@@ -235,7 +236,7 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
   EXPECT_EQ(
       json::serialize(events.at("events").at(2)),
       R"({"number":3,"event":"limit","rule":"login","at":"1970-01-01T00:00:00Z",)"
-      R"("text":"80%","percent":80,"limit":9,"keys":[{"hash":"0000000000000001","count":8}]})");
+      R"("text":"80%","percent":80,"limit":9,"window_seconds":60,"keys":[{"hash":"0000000000000001","count":8}]})");
   EXPECT_EQ(names_of(at("/components/schemas/Event/properties/keys/items/properties")),
             names_of(event.at("keys").at(0)));
 }

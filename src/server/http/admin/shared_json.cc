@@ -100,13 +100,14 @@ std::string utc_text(std::int64_t second) {
 }
 
 void write_event(JsonWriter& json, const TrafficEvent& event) {
-  constexpr std::array<std::string_view, 4> kKinds = {"began", "ended", "rollout", "limit"};
+  constexpr std::array<std::string_view, 5> kKinds = {"began", "ended", "rollout", "limit",
+                                                      "tenants"};
   json.field("number", event.number).field("event", kKinds[static_cast<std::size_t>(event.kind)]);
   json.field("rule", or_null(event.rule));
   if (!event.text.empty()) {
     json.field("at", utc_text(event.at)).field("text", as_utf8(event.text));
     if (event.percent == 0) return;
-    json.field("percent", event.percent).field("limit", event.limit);
+    write_window(json.field("percent", event.percent).field("limit", event.limit), event.quota);
   } else {
     json.field("since", utc_text(event.since)).field("at", utc_text(event.at));
     json.field("requests_per_second", tenths(event.rate));

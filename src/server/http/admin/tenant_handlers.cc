@@ -44,7 +44,12 @@ JsonWriter begun(const TenantView& view) {
 void show_table(HttpCore& core, const TenantDesk& desk, const Exchange& exchange) {
   const TenantView view = desk.view();
   JsonWriter json = begun(view);
-  json.field("plans", view.table->plans()).field("bytes", view.table->bytes()).end_object();
+  json.field("plans", view.table->plans()).field("bytes", view.table->bytes());
+  if (view.lost) {
+    json.key("lost").begin_object().field("rows", view.lost->rows);
+    json.field("since", view.lost->since).field("version", view.lost->version).end_object();
+  }
+  json.end_object();
   core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
 }
 

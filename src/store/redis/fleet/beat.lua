@@ -377,15 +377,19 @@ end
 --        one, the head that it replaces, the new head with what is behind it, this node's name,
 --        how many buckets were put aside, and the buckets, each with its bytes
 -- Hears  the head that there is now; if it is another one than the node knows: what is behind it;
---        1 if the step was done; 1 if no bucket follows these; and of each bucket that has changed
---        since that place, as many as fit, its place, number and bytes. In place of all that:
---        what is wrong.
+--        1 if the step was done, and 2 more if the buckets of the head are gone; 1 if no bucket
+--        follows these; and of each bucket that has changed since that place, as many as fit, its
+--        place, number and bytes. In place of all that: what is wrong.
 local TENANT_BUCKETS = 65536
 local function put_buckets(rows, index, number, from, last)
   for i = from, last, 2 do
     redis.call('HSET', rows, ARGV[i], ARGV[i + 1])
     redis.call('ZADD', index, string.format('%.0f', number * TENANT_BUCKETS + ARGV[i]), ARGV[i])
   end
+end
+-- A Redis that evicts may have let go one of the keys.
+local function is_torn(key, head)
+  return head ~= '' and redis.call('EXISTS', key .. ':rows', key .. ':index') < 2
 end
 local function step_of_tenants(key, step, first, last)
   local new, node = ARGV[first], ARGV[first + 1]
@@ -425,13 +429,16 @@ local function tenants(key, first, last)
   local head = string.match(all, '^(%d+ %d+) ') or ''
   if #all > 300 or #all > 0 and head == '' then return 'it holds something else' end
   local done = false
-  if last > first + 1 and (ARGV[first + 3] == head or ARGV[first + 2] == 'aside') then
+  local torn = is_torn(key, head)
+  local may_change = ARGV[first + 3] == head and not (torn and ARGV[first + 2] == 'change')
+  if last > first + 1 and (may_change or ARGV[first + 2] == 'aside') then
     done = step_of_tenants(key, ARGV[first + 2], first + 4, last)
     all = redis.call('GET', key) or ''
     head = string.match(all, '^(%d+ %d+) ') or ''
+    torn = is_torn(key, head)
   end
-  local told = {head, '', done and 1 or 0, 1}
-  if head == ARGV[first + 1] then return told end
+  local told = {head, '', (done and 1 or 0) + (torn and 2 or 0), 1}
+  if head == ARGV[first + 1] or torn then return told end
   told[2] = string.sub(all, #head + 2)
   local found = redis.call('ZRANGEBYSCORE', key .. ':index', '(' .. ARGV[first], '+inf',
                            'WITHSCORES', 'LIMIT', 0, 512)

@@ -267,9 +267,14 @@ std::string TenantsField::hear(const resp::Reply& told, Instant now) {
     return {};
   }
   if (told.size() < 4) return {};
+  const std::int64_t step = told[2].integer().value_or(0);
   SharedTenants::Heard heard{.head = tenants_head_in(told[0].text()),
-                             .has_done = told[2].integer() == 1,
+                             .has_done = (step & 1) != 0,
+                             .is_torn = (step & 2) != 0,
                              .is_all = told[3].integer() == 1};
+  if (std::exchange(is_torn_, heard.is_torn) < heard.is_torn) {
+    listener_.fleet_warned(key_ + " has lost its rows; a node that has the table puts them back");
+  }
   const std::string_view secret = told[1].text();
   if (secret.size() == sizeof(HashSecret::bytes)) {
     std::memcpy(heard.secret.emplace().bytes.data(), secret.data(), secret.size());

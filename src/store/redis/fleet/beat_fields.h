@@ -222,6 +222,7 @@ class TenantsField final : public BeatField {
   FleetListener& listener_;
   Instant due_{};
   bool has_warned_ = false;
+  bool is_torn_ = false;  // as Redis said last
 };
 
 }  // namespace weir
