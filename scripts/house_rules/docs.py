@@ -120,7 +120,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 634,
+    "CHANGELOG.md": 635,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,

@@ -23,7 +23,8 @@ constexpr std::string_view kKey = "weir:{fleet}:limits";
 
 class Node : public AsksFixture {
  public:
-  explicit Node(std::string name) : field_(std::move(name), notices_) {
+  explicit Node(std::string name, Algorithm algorithm = Algorithm::kFixedWindow)
+      : algorithm_(algorithm), field_(std::move(name), notices_) {
     engine_.join(fleet_, [] {});
     engine_.notices = &notices_;
     redis_.answer_at_once();
@@ -45,10 +46,10 @@ class Node : public AsksFixture {
   std::size_t told() { return notices_.take(now_).notices.size(); }
 
  private:
-  const Rule rule_{
-      .id = "r",
-      .quota = *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 10, .window = 1h}),
-      .notify_at = {100}};
+  const Algorithm algorithm_;
+  const Rule rule_{.id = "r",
+                   .quota = *Quota::make({.algorithm = algorithm_, .limit = 10, .window = 1h}),
+                   .notify_at = {100}};
   LateStore redis_{*store_};
   TestFleet fleet_{redis_};
   LimitNotices notices_{KeyTexts::kHidden, kStart};
@@ -92,6 +93,26 @@ TEST_F(LimitsFieldTest, TheNextWindowHasItsOwnNotice) {
   there_.see("a", 59min);
   beat(there_);
   EXPECT_EQ(here_.told() + there_.told(), 2u);
+}
+
+TEST_F(LimitsFieldTest, ASlidingWindowIsToldOfOnceInItsWholeLength) {
+  Node here("here", Algorithm::kSlidingWindow);
+  Node there("there", Algorithm::kSlidingWindow);
+  here.see("a", 30min);
+  const std::vector<std::string> words = here.words();
+  here.hear(ask(words));
+  there.see("a", 30min);
+  // So much later is the end of its window.
+  std::vector<std::string> later = there.words();
+  later[2] = std::to_string(3'600'000 + 3'590'000);
+  there.hear(ask(later));
+  EXPECT_EQ(here.told(), 1u);
+  EXPECT_EQ(there.told(), 0u);
+  there.see("b", 30min);
+  later[2] = std::to_string(3'600'000 + 3'600'000);
+  there.words();
+  there.hear(ask(later));
+  EXPECT_EQ(there.told(), 1u) << "the next window";
 }
 
 TEST_F(LimitsFieldTest, AnAnswerThatIsLostIsAskedForAgain) {

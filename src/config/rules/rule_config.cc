@@ -149,6 +149,9 @@ void read_notify_at(const SectionReader& reader, Rule& rule) {
       percents.push_back(percent);
     }
   }
+  if (reader.get<const YamlNode*>("notify_at") && percents.empty()) {
+    reader.mistake("notify_at", "'notify_at' names no part; write [80%, 100%], or remove it");
+  }
   std::ranges::sort(percents);
   std::ranges::copy(percents, rule.notify_at.begin());
 }

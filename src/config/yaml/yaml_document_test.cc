@@ -168,6 +168,8 @@ TEST(Printable, IsOneShortLine) {
   EXPECT_EQ(printable("gr\xC3\xB6\xC3\x9F\x65"), "gr\xC3\xB6\xC3\x9F\x65");
   EXPECT_EQ(printable("a\nb\x1B[31m\x7F"), "a?b?[31m?");
   EXPECT_EQ(printable("a\xC2\x9B\xFFz"), "a??z");
+  EXPECT_EQ(printable("a\u202Eb\u2066c\u2069d\u200Fe\u061Cf\u2028g"), "a?b?c?d?e?f?g");
+  EXPECT_EQ(printable("a\u200Db\u2010c\u202Fd\u2070"), "a\u200Db\u2010c\u202Fd\u2070");
   EXPECT_EQ(printable(std::string(60, 'x')), std::string(60, 'x'));
   EXPECT_EQ(printable(std::string(61, 'x')), std::string(60, 'x') + "...");
 }

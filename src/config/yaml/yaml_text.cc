@@ -2,7 +2,10 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace weir {
 namespace {
@@ -79,6 +82,14 @@ std::optional<YamlError> check_indentation(std::string_view text) {
   return std::nullopt;
 }
 
+// Turns the direction of a line, or begins another.
+bool turns_text(std::string_view character) {
+  constexpr std::array<std::string_view, 14> kTurning = {
+      "\u061C", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A", "\u202B",
+      "\u202C", "\u202D", "\u202E", "\u2066", "\u2067", "\u2068", "\u2069"};
+  return std::ranges::find(kTurning, character) != kTurning.end();
+}
+
 }  // namespace
 
 std::optional<YamlError> check_yaml_text(std::string_view text) {
@@ -98,7 +109,7 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
     // U+0080 to U+009F are control characters, too, of two bytes.
     const bool control = byte < 0x20 || byte == 0x7F ||
                          (byte == 0xC2 && length == 2 && byte_at(text, offset + 1) < 0xA0);
-    if (length == 0 || control) {
+    if (length == 0 || control || turns_text(text.substr(offset, length))) {
       shown += '?';
     } else {
       shown += text.substr(offset, length);

@@ -21,9 +21,10 @@ constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << 40) - 1;
 std::uint64_t mixed(std::uint64_t name) { return name * 0x9E3779B97F4A7C15; }
 
 // How much of the limit the key has used. A key that has to wait has used all, whatever its cost
-// leaves of it.
+// leaves of it, and of a limit of 0 there is nothing left.
 std::int64_t percent_used(const Decision& decision) {
-  if (decision.is_store_full || decision.limit <= 0) return 0;
+  if (decision.is_store_full) return 0;
+  if (decision.limit <= 0) return 100;
   if (decision.verdict == Verdict::kDenied) return 100;
   return 100 * (decision.limit - decision.remaining) / decision.limit;
 }

@@ -107,9 +107,14 @@ TEST_F(LimitNoticesTest, WhatIsNotCountedIsNoNotice) {
   hit(rule_, "b");
   blocks_.add({.rule = "r", .key = "c", .since = now_, .until = now_ + 1h}, now_);
   hit(rule_, "c");
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(LimitNoticesTest, OfALimitOfNothingTheFirstRequestTells) {
   rule_.quota = quota(0, 1min);
   hit(rule_, "d");
-  EXPECT_EQ(told(), "");
+  hit(rule_, "d");
+  EXPECT_EQ(told(), "d 80% 0/0 d 100% 0/0 ");
 }
 
 TEST_F(LimitNoticesTest, AKeyThatNobodyMaySeeHasItsHash) {

@@ -233,10 +233,10 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
   EXPECT_EQ(json::serialize(events.at("events").at(1)),
             R"({"number":2,"event":"rollout","rule":"login","at":"1970-01-01T00:00:00Z",)"
             R"("text":"has ended"})");
-  EXPECT_EQ(
-      json::serialize(events.at("events").at(2)),
-      R"({"number":3,"event":"limit","rule":"login","at":"1970-01-01T00:00:00Z",)"
-      R"("text":"80%","percent":80,"limit":9,"window_seconds":60,"keys":[{"hash":"0000000000000001","count":8}]})");
+  EXPECT_EQ(json::serialize(events.at("events").at(2)),
+            R"({"number":3,"event":"limit","rule":"login","at":"1970-01-01T00:00:00Z",)"
+            R"("text":"80%","percent":80,"limit":9,"window_seconds":60,)"
+            R"("keys":[{"hash":"0000000000000001","count":8}]})");
   EXPECT_EQ(names_of(at("/components/schemas/Event/properties/keys/items/properties")),
             names_of(event.at("keys").at(0)));
 }

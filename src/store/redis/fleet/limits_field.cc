@@ -1,7 +1,12 @@
 #include "store/redis/fleet/limits_field.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
+
+// By so much may one beat be slower than another.
+constexpr Duration kLateMax = std::chrono::seconds(1);
 
 std::string milliseconds(Duration length) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
@@ -16,7 +21,9 @@ void LimitsField::say(std::vector<std::string>& words, Instant now) {
     words.push_back(hash_text(notice.counter.high) + hash_text(notice.counter.low) +
                     std::to_string(notice.percent));
     words.push_back(milliseconds(notice.until - now));
-    words.push_back(milliseconds(notice.quota.window() * 3 / 4));
+    const Duration window = notice.quota.window();
+    const Duration slack = notice.quota.is_fixed() ? window / 4 : std::min(window / 4, kLateMax);
+    words.push_back(milliseconds(window - slack));
   }
 }
 

@@ -3,8 +3,9 @@
 //
 //   limits:HASHPERCENT  ->  "END NODE": when the window ends, by Redis's clock, and who tells
 //
-// Of the same window are those whose ends are less than three quarters of a window apart: windows
-// of calendars differ, and nodes hear late. What was said and not answered is said again: a node
+// Of the same fixed window are those whose ends are less than three quarters of a window apart:
+// windows of calendars differ, and nodes hear late. Other windows last their whole length from when
+// somebody was told, but for a second. What was said and not answered is said again: a node
 // that was named is named again, so an answer that is lost hides nothing.
 //
 // Thread rule: one core of the node. Tested by tests/redis/limits_field_test.cc and
