@@ -46,6 +46,7 @@ class Draw {
     if (is_shared_ && one_in(8)) add_bucket_story(drawn);
     if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn);
     if (one_in(4)) add_work_story(drawn);
+    if (one_in(6)) add_slots_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -217,6 +218,19 @@ class Draw {
                              .keys = size(4),
                              .cost = size(limit),
                              .hold = milliseconds(between(100, 1000 * window)),
+                             .until = busy_});
+  }
+
+  // Work of which only so much may be under way.
+  void add_slots_story(Scenario& drawn) {
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    drawn.rules.push_back("{\"id\":\"" + id + R"(","of":"concurrency","limit":)" +
+                          std::to_string(size(40)) + "}");
+    drawn.traffic.push_back({.kind = TrafficSource::Kind::kWork,
+                             .rules = {id},
+                             .rate = static_cast<double>(size(60)),
+                             .keys = size(3),
+                             .hold = milliseconds(between(50, 4'000)),
                              .until = busy_});
   }
 

@@ -1,4 +1,4 @@
-// The promise about units that are held for work under way.
+// The promise about units and slots that are held for work under way.
 //
 //     rule: 10 a window          certainly         at most
 //     reserve 4, held            4 held            4 held
@@ -46,7 +46,7 @@ class HoldsCount final : public Check {
         Hold& hold = found->second;
         ++hold.commits;
         ++hold.commits_open;
-        hold.most = std::max(hold.most, part.cost);
+        hold.most = std::max(hold.most, cost_of(part));
       } else if (part.verb == Verb::kReserve) {
         key.holds[asked.number] = {.units = part.cost,
                                    .due = is_free(part.rule) ? 0 : part.cost,
@@ -66,7 +66,7 @@ class HoldsCount final : public Check {
     const Answer& answer = answered.answers.front();
     // Redis may have counted it, or is told later what the node has decided by itself.
     const bool is_lost = answered.is_unavailable || answer.is_alone;
-    if (is_lost) key.clear_from = answered.at + told_ + 3 * window_of(part.rule);
+    if (is_lost) key.clear_from = answered.at + told_ + counts_for(part.rule);
     if (key.is_unclear || (!is_local(part.rule) && asked.at < known_from_)) return;
     if (part.verb == Verb::kCommit) return committed(answered, key);
     const bool is_counted = answer.cause == Answer::Cause::kCounted && !is_lost;
@@ -80,7 +80,7 @@ class HoldsCount final : public Check {
       key.hits.erase(asked.number);
       key.holds.erase(asked.number);
     }
-    forget_old(key, window_of(part.rule));
+    forget_old(key, counts_for(part.rule));
   }
 
   void restarted(std::size_t node) override {
@@ -137,17 +137,32 @@ class HoldsCount final : public Check {
   bool is_local(std::uint32_t rule) const { return world_.mode_of(rule) == Mode::kLocal; }
   bool is_about(std::uint32_t rule) const {
     const Rule& asked = world_.rules()[rule];
-    return asked.holds_max > 0 && asked.quota.algorithm() == Algorithm::kFixedWindow;
+    return asked.has_slots() ||
+           (asked.holds_max > 0 && asked.quota.algorithm() == Algorithm::kFixedWindow);
   }
   bool is_free(std::uint32_t rule) const {
-    return world_.rules()[rule].lapse == Rule::Lapse::kRefund;
+    const Rule& asked = world_.rules()[rule];
+    return asked.has_slots() || asked.lapse == Rule::Lapse::kRefund;
   }
   Duration window_of(std::uint32_t rule) const { return world_.rules()[rule].quota.window(); }
+  // For so long something may be held, or count in a window.
+  Duration counts_for(std::uint32_t rule) const {
+    Duration longest = 3 * window_of(rule);
+    for (const TrafficSource& source : world_.scenario().traffic) {
+      if (source.kind == TrafficSource::Kind::kWork) longest = std::max(longest, source.hold);
+    }
+    return longest;
+  }
   Key& key_of(const Part& part, std::size_t node) {
     return keys_.at(part.rule, is_local(part.rule) ? node : 0, part.key);
   }
 
-  // The windows that a span reaches, on the clock that decides.
+  // What a commit charges. A slot costs nothing.
+  std::int64_t cost_of(const Part& part) const {
+    return world_.rules()[part.rule].has_slots() ? 0 : part.cost;
+  }
+
+  // The windows that a span reaches, on the clock that decides. Slots have none.
   struct Windows {
     std::int64_t first = 0;
     std::int64_t last = 0;
@@ -156,6 +171,7 @@ class HoldsCount final : public Check {
   };
   Windows windows(const Asked& asked, const Span& span) const {
     const std::uint32_t rule = asked.parts.front().rule;
+    if (world_.rules()[rule].has_slots()) return {};
     const MachineClock& clock =
         is_local(rule) ? world_.machine(asked.node).clock : world_.redis()->machine().clock;
     const auto number = [&](Instant at) {
@@ -197,7 +213,7 @@ class HoldsCount final : public Check {
   void judge_denied(const Answered& answered, const Key& key) {
     const Asked& asked = answered.asked;
     const Windows now = windows(asked, {.from = asked.at, .to = answered.at});
-    const Duration told = told_ + 3 * window_of(asked.parts.front().rule);
+    const Duration told = told_ + counts_for(asked.parts.front().rule);
     const bool is_clear = answered.at >= key.clear_from && world_.is_whole_for(told_) &&
                           (known_from_ == Instant{} || asked.at - known_from_ > told);
     if (!now.is(now.first) || !is_clear) return;
@@ -240,7 +256,7 @@ class HoldsCount final : public Check {
     if (hold.is_charged) return fail(text + "was committed twice");
     if (asked.at > lapse.to) return fail(text + "was committed after its end");
     hold.is_charged = true;
-    hold.cost = asked.parts.front().cost;
+    hold.cost = cost_of(asked.parts.front());
     hold.charged = {.from = asked.at, .to = answered.at};
   }
 
@@ -255,8 +271,8 @@ class HoldsCount final : public Check {
   }
 
   // What may still count is kept.
-  void forget_old(Key& key, Duration window) {
-    const auto is_old = [&](Instant at) { return at < world_.now() - told_ - 3 * window; };
+  void forget_old(Key& key, Duration counts) {
+    const auto is_old = [&](Instant at) { return at < world_.now() - told_ - counts; };
     std::erase_if(key.hits, [&](const auto& hit) { return is_old(hit.second.at.from); });
     std::erase_if(key.holds, [&](const auto& hold) {
       return hold.second.commits_open == 0 && is_old(hold.second.granted.from);

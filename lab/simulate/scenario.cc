@@ -153,7 +153,7 @@ void read_step(const SectionReader& reader, Duration& at, Scenario& scenario) {
   if (ways != 1) reader.mistake(reader.place(), "a step has one of fault, hit, look and charge");
 }
 
-// Work needs one rule that holds units, for a window at most.
+// Work needs one rule that holds units, for a window at most, or slots.
 void check_work(const SectionReader& reader, const std::vector<Rule>& rules) {
   const TrafficSource source = read_source(reader);
   if (source.kind != TrafficSource::Kind::kWork || rules.empty()) return;
@@ -161,8 +161,8 @@ void check_work(const SectionReader& reader, const std::vector<Rule>& rules) {
       std::ranges::find(rules, source.rules.empty() ? "" : source.rules[0], &Rule::id);
   const Rule& rule = named == rules.end() ? rules.front() : *named;
   if (source.rules.size() > 1 || rule.holds_max == 0) {
-    reader.mistake(reader.place(), "work needs one rule, with 'max_holds'");
-  } else if (source.hold > rule.quota.window()) {
+    reader.mistake(reader.place(), "work needs one rule, with 'max_holds' or 'of: concurrency'");
+  } else if (!rule.has_slots() && source.hold > rule.quota.window()) {
     reader.mistake("hold", "it is longer than the rule's window");
   }
 }

@@ -83,6 +83,23 @@ TEST(Simulate, LocalCountsAreOfOneNode) {
   EXPECT_FALSE(run(scenario, 3, nullptr).violation);
 }
 
+// Slots are taken, and released by any node.
+TEST(Simulate, WorkTakesSlotsAndReleasesThem) {
+  const Scenario scenario = scenario_of(R"(
+length: 8s
+nodes: 3
+settings: { store: { redis: "redis://redis", mode: leased } }
+rules: [{ id: r, of: concurrency, limit: 6 }]
+traffic: [{ kind: work, rate: 40, keys: 2, hold: 500ms }]
+)");
+  const std::string text = played(scenario, 5);
+  for (const char* const what :
+       {"reserve 1 allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "}) {
+    EXPECT_NE(text.find(what), std::string::npos) << what;
+  }
+  EXPECT_EQ(text.find("BROKEN"), std::string::npos);
+}
+
 // Work is held, committed by any node, once, or lapses; some comes too late.
 TEST(Simulate, WorkHoldsUnitsAndCommitsThem) {
   const Scenario scenario = scenario_of(R"(
@@ -187,7 +204,7 @@ TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
   EXPECT_EQ(mistake(rules + "steps:\n  - { at: 9s, fault: kill, for: 2s }"),
             "s.yaml:3:5: the fault lasts longer than the scenario");
   EXPECT_EQ(mistake(rules + "traffic:\n  - { kind: work }"),
-            "s.yaml:3:5: work needs one rule, with 'max_holds'");
+            "s.yaml:3:5: work needs one rule, with 'max_holds' or 'of: concurrency'");
   EXPECT_EQ(mistake("rules: [{ id: r, limit: 1, window: 1s, max_holds: 1 }]\n"
                     "traffic:\n  - { kind: work, hold: 2s }"),
             "s.yaml:3:25: it is longer than the rule's window");

@@ -151,7 +151,8 @@ class Traffic::Source {
     parts_.clear();
     Part part{.key = key};
     const auto chance = static_cast<std::int64_t>(chance_.below(100));
-    if (spec_.kind == Kind::kWork && chance >= kHitsOfWork) {
+    const bool has_slots = world_.rules()[rules_.front()].has_slots();
+    if (spec_.kind == Kind::kWork && (has_slots || chance >= kHitsOfWork)) {
       part.verb = Verb::kReserve;
     } else if (chance < spec_.looks) {
       part.verb = Verb::kLook;
@@ -160,7 +161,7 @@ class Traffic::Source {
     } else if (chance < spec_.looks + spec_.refunds + spec_.charges) {
       part.verb = Verb::kCharge;
     }
-    part.cost = 1 + chance_.below(static_cast<std::uint32_t>(spec_.cost));
+    part.cost = has_slots ? 1 : 1 + chance_.below(static_cast<std::uint32_t>(spec_.cost));
     for (const std::uint32_t rule : rules_) {
       part.rule = rule;
       parts_.push_back(part);

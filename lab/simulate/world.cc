@@ -96,6 +96,8 @@ class World::Request final : Asks::Listener {
     const Part& part = asked_.parts.front();
     if (part.verb == Verb::kReserve) return asks_->reserve(asked_.work.hold, now);
     if (part.verb != Verb::kCommit) return asks_->decide(now);
+    const bool is_slot = world_.rules()[part.rule].has_slots();
+    if (is_slot) return asks_->release(asked_.work.token, now);
     return asks_->commit(asked_.work.token, part.cost, HoldingStore::Work::kIsDone, now);
   }
   // The token of a reservation that has passed.
