@@ -70,8 +70,8 @@ std::optional<SharedTenants::Version> version_in(std::string_view text) {
   in.require(bytes.size() == secret.bytes.size());
   std::optional<SharedTenants::Head> since;
   if (in.number(1) == 1) {
-    since.emplace().number = in.number(SharedTenants::kNumberMax);
-    since->digest = in.hash();
+    const std::uint64_t base = in.number(SharedTenants::kNumberMax);
+    since = SharedTenants::Head{base, in.hash()};
   }
   if (!in.is_right()) return std::nullopt;
   std::memcpy(secret.bytes.data(), bytes.data(), bytes.size());
