@@ -21,6 +21,8 @@ using testing::StartsWith;
 
 class AdminTest : public Workers {
  protected:
+  explicit AdminTest(std::string_view rules = kRules) : Workers(rules) {}
+
   std::string send(std::string_view method, std::string_view target, std::string_view body,
                    const std::vector<NameValue>& fields = kFromHere) {
     return ask_page(admin_,
@@ -89,6 +91,24 @@ TEST_F(AdminTest, SpendsNothing) {
                 StartsWith("HTTP/1.1 404"))
         << path;
   }
+}
+
+class AdminOfSecretKeys : public AdminTest {
+ protected:
+  AdminOfSecretKeys()
+      : AdminTest("rules: [{id: session, match: {}, key: cookie:sid, limit: 9, window: 1h}]") {}
+};
+
+TEST_F(AdminOfSecretKeys, BlocksAndLetsGoANetwork) {
+  constexpr std::string_view kWhom = R"({"rule":"session","key":"203.0.113.0/24")";
+  const auto passes = [&](std::string_view client) { return !ask(*one_, "/", client).is_denied(); };
+  EXPECT_THAT(send("POST", "/admin/blocks", std::string(kWhom) + R"(,"for":"5m"})"),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(R"("key":"203.0.113.0/24")")));
+  EXPECT_FALSE(passes("203.0.113.7"));
+  EXPECT_TRUE(passes("203.0.114.7"));
+  EXPECT_THAT(send("DELETE", "/admin/blocks", std::string(kWhom) + "}"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_TRUE(passes("203.0.113.7"));
 }
 
 }  // namespace

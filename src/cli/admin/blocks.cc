@@ -60,7 +60,7 @@ void block(const BlockOptions& options) {
                                                       {"by", user_name()}})};
   options.client.show(question, [&](const json::value& made) {
     const auto why = text_in(made, "passes_because");
-    return text_of(made.at("key")) + " is blocked for " +
+    return sentence_of(made.at("key")) + " is blocked for " +
            span_text(made.at("ends_in_seconds").to_number<double>()) + ", by " + rule_in(made) +
            (why.empty() ? "\n" : ", and passes all the same: " + why + "\n") +
            options.client.reach();
@@ -82,7 +82,7 @@ std::string table_of(const json::value& said) {
   std::string table = "   ends in  rule              key\n";
   for (const json::value& one : said.at("blocks").as_array()) {
     table += right(span_text(one.at("ends_in_seconds").to_number<double>()), 10) + "  ";
-    table += left(rule_in(one), 16) + "  " + text_of(one.at("key"));
+    table += left(rule_in(one), 16) + "  " + sentence_of(one.at("key"));
     const auto by = text_in(one, "by");
     const auto why = text_in(one, "why");
     if (text_in(one, "reason") == "denied") table += "  (by the rule)";

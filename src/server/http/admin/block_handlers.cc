@@ -86,16 +86,27 @@ std::optional<std::string> network_meant(std::string_view key) {
   return "the network " + network->to_string() + ", or the address without its length";
 }
 
-// As the list has it.
+// As the list has it. An address or a network is of clients, too: no digest of it would say whose.
 std::string listed_key(const HttpCore& core, const Block& block) {
+  if (const auto network = BlockedNetwork::parse(block.key)) return network->to_string();
   const Rule* const rule = core.rules().find(block.rule);
   if (rule == nullptr || StoredKey::is_digest(block.key)) return block.key;
   return std::string(stored_key(*rule, block.key));
 }
 
-// Of whatever rules, also of those whose keys are secrets.
-std::size_t lift_all(BlockList& blocks, std::string_view key, Instant now) {
-  return blocks.lift_all(key, now) + blocks.lift_all(StoredKey(key, StoredKey::Kind::kSecret), now);
+// The key of the block that was lifted, if there was one. No rule: of whatever rules. A key that
+// reads like an address is listed otherwise than the address, and who asks means both.
+std::optional<std::string> lift(HttpCore& core, const Block& block, Instant now) {
+  const std::string listed = listed_key(core, block);
+  const StoredKey digest(block.key, StoredKey::Kind::kSecret);
+  std::optional<std::string> lifted;
+  for (const std::string_view key :
+       {std::string_view(listed), std::string_view(block.key), std::string_view(digest)}) {
+    const bool is_lifted = block.rule.empty() ? core.blocks().lift_all(key, now) > 0
+                                              : core.blocks().lift(block.rule, key, now);
+    if (is_lifted) lifted = key;
+  }
+  return lifted;
 }
 
 // What the request wants blocked or lifted. No rule: all of them.
@@ -103,9 +114,7 @@ std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& bl
   if (body.has("rule")) block.rule = body.text("rule");
   block.key = body.text("key");
   if (const auto meant = network_meant(block.key)) body.reject("key", *meant);
-  if (const auto network = BlockedNetwork::parse(block.key)) block.key = network->to_string();
   if (body.problem()) return body.problem();
-  block.key = listed_key(core, block);
   if (!is_unknown(core, block.rule)) return std::nullopt;
   return unknown_rule(block.rule, core.rules());
 }
@@ -166,6 +175,8 @@ void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
     return core.reply_problem(exchange, *problem);
   }
   block.until = exchange.now + *length;
+  const auto why = why_it_passes(core, block, exchange.now);
+  block.key = listed_key(core, block);
   if (!core.blocks().add(block, exchange.now)) {
     return core.reply_problem(
         exchange,
@@ -177,7 +188,6 @@ void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   announce(log, exchange, block, "blocked for " + std::string(body.text("for")));
   JsonWriter json;
   write_block(json, core.engine(), block, exchange.now);
-  const auto why = why_it_passes(core, block, exchange.now);
   if (!why.empty()) json.field("passes_because", why);
   json.end_object();
   core.reply(exchange, {.body = json.text()});
@@ -190,15 +200,13 @@ void lift_block(HttpCore& core, const Log& log, const Exchange& exchange) {
               .key = std::string(body.text("key"))};
   block.by = short_text(body, "by", Block::kByMax);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  block.key = listed_key(core, block);
-  const bool is_lifted = block.rule.empty()
-                             ? lift_all(core.blocks(), block.key, exchange.now) > 0
-                             : core.blocks().lift(block.rule, block.key, exchange.now);
-  if (!is_lifted) {
+  const auto lifted = lift(core, block, exchange.now);
+  if (!lifted) {
     return core.reply_problem(
         exchange, http_problem(404, block.rule.empty() ? "This key is not blocked."
                                                        : "This key of this rule is not blocked."));
   }
+  block.key = *lifted;
   announce(log, exchange, block, "blocked no more");
   JsonWriter json;
   json.begin_object().field("lifted", true).end_object();

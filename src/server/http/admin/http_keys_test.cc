@@ -100,6 +100,29 @@ TEST_F(HttpKeys, ABlockSaysWhatLetsItsKeyPass) {
   }
 }
 
+TEST_F(HttpKeys, ABlockOfAnAddressIsNoDigestWhateverTheRulesKey) {
+  const KeyPart cookie{.property = KeyPart::Property::kCookie, .name = "sid"};
+  TestDoor door(
+      {.rules = {{.id = "session", .quota = quota_, .key_parts = {cookie}}}, .access = {}});
+  const auto of = [](std::string_view key, std::string_view rest = {}) {
+    return R"({"rule":"session","key":")" + std::string(key) + "\"" + std::string(rest) + "}";
+  };
+  const auto is_blocked = [&](std::string_view key, const char* client) {
+    return door.blocks.until("session", key, IpAddress::parse(client), door.now).has_value();
+  };
+  for (const auto& [key, listed] : {std::pair("203.0.113.7", "203.0.113.7"),
+                                    {"203.0.113.0/24", "203.0.113.0/24"},
+                                    {"::ffff:203.0.113.7", "203.0.113.7"}}) {
+    const TestReply made = door.ask(post("/admin/blocks", of(key, R"(,"for":"5m")")));
+    EXPECT_EQ(made.status, 200) << made.body;
+    EXPECT_NE(made.body.find("\"key\":\"" + std::string(listed) + "\""), std::string::npos);
+    EXPECT_TRUE(is_blocked("any", "203.0.113.7")) << key;
+    EXPECT_FALSE(is_blocked("any", "203.0.114.7")) << key;
+    EXPECT_EQ(door.ask(request("DELETE", "/admin/blocks", of(key))).status, 200) << key;
+    EXPECT_FALSE(is_blocked("any", "203.0.113.7")) << key;
+  }
+}
+
 TEST_F(HttpKeys, BlocksSayWhetherTheFleetIsTold) {
   const auto told = [&] { return this->told("/admin/blocks?limit=0"); };
   EXPECT_EQ(told(), R"({"total":0,"blocks":[]})") << "there is no fleet";
