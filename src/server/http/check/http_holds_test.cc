@@ -1,10 +1,15 @@
 // Reservations by HTTP: what bodies may say, and what becomes of a hold.
 
+#include <array>
+#include <barrier>
+#include <cstddef>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "rules/slots.h"
 #include "server/http/http_test_door.h"
 #include "weir/holding_store.h"
 
@@ -252,6 +257,27 @@ TEST(HttpHolds, RefusesWhatNobodyCanHold) {
   EXPECT_EQ(door.commit("00000000000000000000000000000000", R"("cost":-1)").status, 400);
   EXPECT_EQ(door.commit("x", R"("cost":1,"more":1)").status, 400);
   EXPECT_EQ(door.ask(post("/v1/commit", "[]")).status, 400);
+}
+
+TEST(RulelessSlots, AreTheSameForCoresThatMakeThemAtOnce) {
+  constexpr std::int64_t kFrom = 9'000;  // no other test has made them
+  constexpr std::size_t kLimits = 500;
+  std::array<std::array<const Rule*, kLimits>, 2> made{};
+  std::barrier together(2);
+  const auto make = [&](std::size_t core) {
+    for (std::size_t i = 0; i < kLimits; ++i) {
+      together.arrive_and_wait();
+      made[core][i] = &ruleless_slots(kFrom + static_cast<std::int64_t>(i));
+    }
+  };
+  {
+    const std::jthread other([&] { make(1); });
+    make(0);
+  }
+  EXPECT_EQ(made[0], made[1]);
+  for (std::size_t i = 0; i < kLimits; ++i) {
+    EXPECT_EQ(made[0][i]->holds_max, kFrom + static_cast<std::int64_t>(i));
+  }
 }
 
 }  // namespace
