@@ -1,7 +1,6 @@
 #include "rules/rule_key.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/ascii.h"
@@ -14,6 +13,26 @@ namespace {
 // Stands before an address that stands in for a part, and before a value that begins like it.
 constexpr std::string_view kByClient = "client ";
 constexpr std::string_view kMark = "client =";
+
+constexpr std::string_view kOfCredentials[] = {"authorization", "proxy-authorization"};
+
+bool has_credentials(const KeyPart& part) {
+  return part.property == KeyPart::Property::kHeader &&
+         std::ranges::any_of(kOfCredentials, [&](std::string_view name) {
+           return equal_ignoring_case(part.name, name);
+         });
+}
+
+// What stands behind the scheme; all if nothing does. Origins read the scheme in any case and take
+// any blanks behind it. Of the words there many take the first, unless they are parameters.
+std::string_view credentials_in(std::string_view value) {
+  constexpr std::string_view kBlanks = " \t";
+  const auto begin = value.find_first_not_of(kBlanks, value.find_first_of(kBlanks));
+  if (begin == std::string_view::npos) return value;
+  value.remove_prefix(begin);
+  const std::string_view word = value.substr(0, value.find_first_of(kBlanks));
+  return word.find_first_of("\",") == std::string_view::npos ? word : value;
+}
 
 // Two texts, since nothing holds them together yet.
 struct Words {
@@ -48,6 +67,7 @@ void append_named(const KeyPart& part, std::string_view value, std::string& key)
 // Where there are several parts, each has its length.
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key) {
+  if (has_credentials(part)) value = credentials_in(value);
   if (rule.key_form == Rule::KeyForm::kFirst) return append_named(part, value, key);
   if (rule.key_parts.size() == 1 && !part.may_be_missing()) {
     key.append(value);
@@ -66,11 +86,8 @@ void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
 bool has_secret_key(const Rule& rule) {
   return std::ranges::any_of(rule.key_parts, [](const KeyPart& part) {
     using enum KeyPart::Property;
-    if (part.property != kHeader) return part.property == kCookie;
-    constexpr std::array<std::string_view, 3> kSecrets = {"authorization", "proxy-authorization",
-                                                          "cookie"};
-    return std::ranges::any_of(
-        kSecrets, [&](std::string_view name) { return equal_ignoring_case(part.name, name); });
+    return part.property == kCookie || has_credentials(part) ||
+           (part.property == kHeader && equal_ignoring_case(part.name, "cookie"));
   });
 }
 

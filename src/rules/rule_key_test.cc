@@ -104,6 +104,38 @@ TEST(RuleKey, MayBeWhatARuleWantsOrSkipsARequestFor) {
   EXPECT_FALSE(skips(denies, {}));
 }
 
+TEST(RuleKey, OfAuthorizationIsWhatStandsBehindTheScheme) {
+  constexpr std::pair<const char*, const char*> kCases[] = {
+      {"Bearer k1", "k1"},
+      {"bearer k1", "k1"},
+      {"BEARER \t  k1", "k1"},
+      {"Bearer\tk1", "k1"},
+      {"Basic k1=", "k1="},
+      {"Bearer k1 k2", "k1"},
+      {"Bearer k1, k2", "k1, k2"},
+      {"Bearer k1\tk2", "k1"},
+      {"k1", "k1"},
+      {"Digest a=\"b c\", d=e", "a=\"b c\", d=e"},
+      {"Bearer", "Bearer"},
+      {"Bearer ", "Bearer "},
+      {"", "client 192.0.2.7"},
+      {"x client 9", "client"}};
+  for (const char* const name : {"Authorization", "proxy-authorization"}) {
+    const KeyPart part{.property = kHeader, .name = name};
+    for (const auto& [value, counted] : kCases) {
+      EXPECT_EQ(key(rule_by({part}), {{name, value}}), counted) << value;
+    }
+    EXPECT_EQ(key(rule_by({part, kOfPath}), {{name, "Bearer k1"}}), "2:k12:/p");
+    EXPECT_EQ(key(first_of({part, kAddress}), {{name, "bearer  k1"}}),
+              std::string("header:") + name + " k1");
+  }
+  EXPECT_EQ(key(rule_by({kApiKey}), {{"X-Api-Key", "Bearer k1"}}), "Bearer k1");
+
+  const Rule rule = rule_by({{.property = kHeader, .name = "Authorization"}});
+  const Headers lines = {{"Authorization", "Bearer k1"}, {"authorization", "bearer k2"}};
+  EXPECT_EQ(key_choices(rule, {.headers = lines})->keys, (Texts{"k1", "k2", ""}));
+}
+
 TEST(RuleKey, OfACookieOrOfAuthorizationIsASecret) {
   using enum KeyPart::Property;
   for (const char* const name :

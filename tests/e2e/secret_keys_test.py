@@ -17,6 +17,8 @@ rules:
      allow: friend, on_deny: {block: 5m}, notify_at: 100%}
   - {id: api, group: api, match: {path: /a}, key: [header:X-App, header:Authorization],
      limit: 1000, window: 366d, notify_at: 1%}
+  - {id: token, group: token, match: {path: /a}, key: header:Authorization, limit: 1000,
+     window: 366d}
   - {id: open, group: open, match: {path: /a}, key: header:X-App, limit: 1, window: 366d}
 """
 
@@ -49,16 +51,17 @@ class SecretKeys(unittest.TestCase):
     def test_no_page_and_no_file_has_them(self):
         self.assertEqual([self.visit(SECRET) for _ in range(12)], [200] + 11 * [429])
         busiest = "/admin/busiest?rule="
-        for rule in ("session", "api", "open"):
+        for rule in ("session", "api", "token", "open"):
             wait_until(lambda rule=rule: '"key"' in self.page(busiest + rule), "it has samples")
         wait_until(lambda: digest(SECRET)[:64] in self.page("/admin/events"), "it tells of it")
         pages = {path: self.page(path) for path in (
             "/admin/denials", "/admin/blocks", "/admin/events", busiest + "session",
-            busiest + "api", busiest + "open")}
+            busiest + "api", busiest + "token", busiest + "open")}
         self.assertIn(digest(SECRET)[:64], pages["/admin/denials"])
         self.assertIn(digest(SECRET)[:64], pages[busiest + "session"])
         self.assertIn(digest(SECRET), pages["/admin/blocks"])
         self.assertIn("sha256:", pages[busiest + "api"])
+        self.assertIn(digest(SECRET)[:64], pages[busiest + "token"])  # without the scheme
         self.assertIn("plain-ada", pages[busiest + "open"])  # keys are shown
         state = pathlib.Path(self.weir.config_path).with_name("state")
         wait_until(lambda: state.exists() and digest(SECRET) in state.read_text("latin-1"), "kept")

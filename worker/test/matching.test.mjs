@@ -107,14 +107,15 @@ test("who sends another line of a header has no key of its own", async () => {
   assert.equal(tokenOf("Bearer a", "Bearer b"), "");
   assert.equal(tokenOf("Bearer a", "b"), "");
   assert.equal(tokenOf("Bearer a=", "b=c"), "");
-  assert.equal(tokenOf("Bearer a", "Bearer a"), "Bearer a");
-  assert.equal(tokenOf("Basic YTpi"), "Basic YTpi");
-  const digest = 'Digest username="a, b", uri="/", qop=auth';
-  assert.equal(tokenOf(digest), digest);
-  const signed = "AWS4-HMAC-SHA256 Credential=a/b/aws4_request, SignedHeaders=host;date, " +
+  assert.equal(tokenOf("Bearer a", "Bearer a"), "a");
+  assert.equal(tokenOf("bearer  a"), "a");
+  assert.equal(tokenOf("Basic YTpi"), "YTpi");
+  const digest = 'username="a, b", uri="/", qop=auth';
+  assert.equal(tokenOf(`Digest ${digest}`), digest);
+  const signed = "Credential=a/b/aws4_request, SignedHeaders=host;date, " +
                  "Signature=1f";
-  assert.equal(tokenOf(signed), signed);
-  assert.equal(tokenOf(signed, "Basic YTpi"), "");
+  assert.equal(tokenOf(`AWS4-HMAC-SHA256 ${signed}`), signed);
+  assert.equal(tokenOf(`AWS4-HMAC-SHA256 ${signed}`, "Basic YTpi"), "");
 });
 
 // ExportedRules.KeepTheHours asks the server, whose time zones are not JavaScript's.
