@@ -46,7 +46,7 @@ void collect(const boost::json::value& value, const std::string& path, std::size
              Numbers& to) {
   if (const auto* const object = value.if_object()) {
     for (const auto& [name, inner] : *object) {
-      const std::string below = (path.empty() ? "" : path + ".") + std::string(name);
+      const std::string below = (names == 0 ? "" : path + ".") + std::string(name);
       collect(inner, below, names + 1, to);
     }
   }
@@ -78,7 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Numbers heard = numbers_in(text, text.size() + 1);
   WEIR_ASSERT(numbers_in(text, piece) == heard);
   check_against_parser(text, heard);
-  for (const auto form : {UsageReader::Form::kJson, UsageReader::Form::kEvents}) {
+  using enum UsageReader::Form;
+  for (const auto form : {kJson, kLines, kEvents}) {
     for (const char* const path : {"", "usage.total_tokens"}) {
       UsageReader whole(form, path);
       UsageReader pieces(form, path);

@@ -176,7 +176,7 @@ void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
   }
 }
 
-void Stay::read(std::string_view piece) {
+void Stay::read(std::string_view piece) noexcept {
   for (const Charge& charge : charges_) {
     if (charge.body != nullptr) charge.body->feed(piece);
   }

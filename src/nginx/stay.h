@@ -84,7 +84,8 @@ class Stay {
   // body will say.
   void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
   bool reads_body() const;
-  void read(std::string_view piece);
+  // Where nothing catches what is thrown.
+  void read(std::string_view piece) noexcept;
   // Asks for what the body has said, as far as it came, and owes nothing from then on.
   void pay_for_body(const RuleSet& rules, Asks& asks);
   // Gives the shares of what it has paid back, when that is charged.

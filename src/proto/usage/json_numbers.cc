@@ -12,7 +12,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-void JsonNumbers::feed(std::string_view piece) {
+void JsonNumbers::feed(std::string_view piece) noexcept {
   const char* at = piece.data();
   const char* const end = at + piece.size();
   while (at != end && !has_failed_) {
@@ -64,26 +64,32 @@ void JsonNumbers::read(char c) {
     case ',': expects_name_ = is_in_object(); break;
     default:
       if (!is_digit(c) && c != '-') break;
-      in_number_ = is_whole_ = true;
+      in_number_ = is_valid_ = true;
+      is_fraction_ = is_rounded_up_ = false;
       number_ = 0;
       goes_on_number(c);
   }
 }
 
 bool JsonNumbers::goes_on_number(char c) {
-  if (is_digit(c)) {
+  const bool goes_on = is_digit(c) || std::string_view("+-.eE").find(c) != std::string_view::npos;
+  if (is_digit(c) && !is_fraction_) {
     number_ = std::min(number_ * 10 + (c - '0'), kCostMax);
-    return true;
+  } else if (is_digit(c)) {
+    is_rounded_up_ = is_rounded_up_ || c != '0';
+  } else if (c == '.') {
+    is_fraction_ = true;
+  } else if (goes_on) {
+    is_valid_ = false;
   }
-  const bool goes_on = std::string_view("+-.eE").find(c) != std::string_view::npos;
-  if (goes_on) is_whole_ = false;
   return goes_on;
 }
 
 void JsonNumbers::end_number() {
   in_number_ = false;
   const bool has_path = lost_at_ == 0 && is_in_object() && !expects_name_;
-  if (has_path && is_whole_) sink_.number(path_, number_);
+  if (!has_path || !is_valid_) return;
+  sink_.number(path_, std::min(number_ + (is_rounded_up_ ? 1 : 0), kCostMax));
 }
 
 void JsonNumbers::begin_name() {
@@ -95,7 +101,7 @@ void JsonNumbers::begin_name() {
   }
   path_.resize(outer_sizes_[depth_ - 1]);
   in_name_ = true;
-  if (!path_.empty()) add_to_name(".");
+  if (depth_ > 1 && !is_array_[depth_ - 2]) add_to_name(".");
 }
 
 void JsonNumbers::add_to_name(std::string_view text) {

@@ -6,7 +6,7 @@
 // which no parser of whole texts allows. A number in an array has no path, unless the array is the
 // text itself: a stream of objects, which a client may read one by one. The same holds for a
 // number below more than kNamesMax objects, or of a path beyond kPathMax. Numbers that are negative
-// or not written as digits alone say nothing; those beyond kCostMax are that.
+// or have an exponent say nothing; a fraction is rounded up, and beyond kCostMax they are that.
 //
 // Brackets that do not match end the reading: what follows says nothing, up to end(). The rest of
 // the grammar is not checked.
@@ -39,9 +39,10 @@ class JsonNumbers {
   static constexpr std::size_t kPathMax = 128;
 
   // `sink` outlives this.
-  explicit JsonNumbers(Sink& sink) : sink_(sink) {}
+  explicit JsonNumbers(Sink& sink) : sink_(sink) { path_.reserve(kPathMax); }
 
-  void feed(std::string_view piece);
+  // Allocates nothing.
+  void feed(std::string_view piece) noexcept;
   // The text is over; another one may follow.
   void end();
   bool has_failed() const { return has_failed_; }
@@ -66,7 +67,9 @@ class JsonNumbers {
       0;  // what is below this depth, or of the name there, has no path; 0: all has
   std::int64_t number_ = 0;
   bool in_number_ = false;
-  bool is_whole_ = false;
+  bool is_fraction_ = false;  // behind the point
+  bool is_rounded_up_ = false;
+  bool is_valid_ = false;
   bool in_string_ = false;
   bool is_escaped_ = false;
   bool in_name_ = false;  // which is part of the path

@@ -43,7 +43,8 @@ TEST(JsonNumbers, NumbersHaveThePathsOfTheirNames) {
       {R"({"s":"\\","a":2})", "a=2 "},
       {R"({"a":"1","b":true,"c":null,"d":0})", "d=0 "},
       {R"({"a\"b":1,"\u0061":2,"":3})", R"(a\"b=1 \u0061=2 =3 )"},
-      {R"({"a":-1,"b":1.0,"c":1e3,"d":-0,"e":7})", "e=7 "},
+      {R"({"a":-1,"b":30.0,"c":1e3,"d":-0,"e":7.001,"f":2.0e1,"g":7.0})", "b=30 e=8 g=7 "},
+      {R"({"":{"a":1},"b":{"":{"":2}}})", ".a=1 b..=2 "},
       {"7 [1,2] 3", ""},
       {"", ""},
       {R"({"a":1)", ""},  // perhaps 12
@@ -62,6 +63,7 @@ TEST(JsonNumbers, NumbersBeyondTheLargestCostAreIt) {
   const std::string most = std::to_string(kCostMax);
   EXPECT_EQ(numbers_in("{\"a\":" + most + "}", 3), "a=" + most + " ");
   EXPECT_EQ(numbers_in("{\"a\":" + most + "0}", 3), "a=" + most + " ");
+  EXPECT_EQ(numbers_in("{\"a\":" + most + ".5}", 3), "a=" + most + " ");
   EXPECT_EQ(numbers_in("{\"a\":" + std::string(5000, '9') + "}", 3), "a=" + most + " ");
 }
 

@@ -10,6 +10,7 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kData = "data:";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Name {
   std::string_view text;
@@ -53,17 +54,18 @@ std::optional<UsageReader::Form> UsageReader::form_of(std::string_view content_t
   const auto is = [type](std::string_view other) { return equal_ignoring_case(type, other); };
   if (is("text/event-stream")) return Form::kEvents;
   const std::string_view end = type.substr(type.size() - std::min<std::size_t>(5, type.size()));
-  if (is("application/json") || is("application/x-ndjson") || equal_ignoring_case(end, "+json")) {
+  if (is("application/x-ndjson")) return Form::kLines;
+  if (is("application/json") || equal_ignoring_case(end, "+json")) {
     return Form::kJson;
   }
   return std::nullopt;
 }
 
-void UsageReader::feed(std::string_view piece) {
-  if (form_ == Form::kEvents) {
-    read_events(piece);
-  } else {
-    numbers_.feed(piece);
+void UsageReader::feed(std::string_view piece) noexcept {
+  switch (form_) {
+    case Form::kJson: return numbers_.feed(piece);
+    case Form::kLines: return read_lines(piece);
+    case Form::kEvents: return read_events(piece);
   }
 }
 
@@ -86,7 +88,22 @@ void UsageReader::number(std::string_view path, std::int64_t value) {
   if (part) seen_[*part] = std::max(seen_[*part], value);
 }
 
+void UsageReader::read_lines(std::string_view piece) {
+  while (!piece.empty()) {
+    const std::size_t line = std::min(piece.find('\n'), piece.size() - 1) + 1;
+    numbers_.feed(piece.substr(0, line));
+    if (piece[line - 1] == '\n') numbers_.end();
+    piece.remove_prefix(line);
+  }
+}
+
 void UsageReader::read_events(std::string_view piece) {
+  for (; of_mark_ < kByteOrderMark.size() && !piece.empty(); piece.remove_prefix(1)) {
+    if (piece.front() != kByteOrderMark[of_mark_++]) {
+      of_mark_ = kByteOrderMark.size();
+      break;
+    }
+  }
   const char* const end = piece.data() + piece.size();
   for (const char* at = piece.data(); at != end;) {
     const char* const stop =

@@ -32,6 +32,7 @@ class UsageReader final : JsonNumbers::Sink {
  public:
   enum class Form : std::uint8_t {
     kJson,    // one text, or several one after the other
+    kLines,   // a text on each line: a broken one spoils no other
     kEvents,  // text/event-stream: a text in the data of each event
   };
   // By the type of the content; none: nothing is read of others.
@@ -42,7 +43,8 @@ class UsageReader final : JsonNumbers::Sink {
   UsageReader(const UsageReader&) = delete;
   UsageReader& operator=(const UsageReader&) = delete;
 
-  void feed(std::string_view piece);
+  // Allocates nothing.
+  void feed(std::string_view piece) noexcept;
   // So far; none: nothing was said.
   std::optional<std::int64_t> units() const;
 
@@ -50,6 +52,7 @@ class UsageReader final : JsonNumbers::Sink {
 
  private:
   void number(std::string_view path, std::int64_t value) override;
+  void read_lines(std::string_view piece);
   void read_events(std::string_view piece);
   void read_line(std::string_view part);
   void end_line(char by);
@@ -58,6 +61,7 @@ class UsageReader final : JsonNumbers::Sink {
   const std::string path_;
   JsonNumbers numbers_{*this};
   std::array<std::int64_t, kParts> seen_{-1, -1, -1, -1, -1, -1, -1};  // by part; below 0: not yet
+  std::size_t of_mark_ = 0;  // bytes of the byte order mark that may begin a stream of events
   // Of a line of a stream.
   std::size_t matched_ = 0;  // of "data:"
   bool is_of_data_ = true;   // so far

@@ -96,7 +96,7 @@ constexpr Case kCases[] = {
      11},
     {"a path of one's own", kJson,
      R"({"meta": {"billed": {"units": 5}}, "usage": {"total_tokens": 1}})", 5, "meta.billed.units"},
-    {"a path of one's own, in lines", kJson, "{\"done\":false}\n{\"eval_count\":7}\n", 7,
+    {"a path of one's own, in lines", kLines, "{\"done\":false}\n{\"eval_count\":7}\n", 7,
      "eval_count"},
     {"a path that is not there", kJson, R"({"usage": {"total_tokens": 1}})", std::nullopt, "cost"},
     {"an event of several lines", kEvents,
@@ -105,6 +105,17 @@ constexpr Case kCases[] = {
      "data: ]]]\ndata: {\"usage\":{\"total_tokens\":3}}\n\ndata: "
      "{\"usage\":{\"total_tokens\":4}}\n\n",
      4},
+    {"a stream with a byte order mark", kEvents,
+     "\xEF\xBB\xBF"
+     "data: {\"usage\":{\"total_tokens\":3}}\n\n",
+     3},
+    {"a stream with half of one", kEvents,
+     "\xEF\xBB"
+     "data: {\"usage\":{\"total_tokens\":3}}\n\n"
+     "data: {\"usage\":{\"total_tokens\":2}}\n\n",
+     3},
+    {"lines of which some are broken", kLines,
+     "}\n{\"usage\":{\"total_tokens\":\n{\"usage\":{\"total_tokens\":3}}\n\"", 3},
     {"other fields of events", kEvents,
      "dat: {\"usage\":{\"total_tokens\":3}}\ndatax: {\"usage\":{\"total_tokens\":4}}\n"
      "id: {\"usage\":{\"total_tokens\":5}}\n\n",
@@ -156,7 +167,7 @@ TEST(UsageReader, TheTypeOfTheContentSaysTheForm) {
   EXPECT_EQ(UsageReader::form_of("Text/Event-Stream; charset=utf-8"), kEvents);
   EXPECT_EQ(UsageReader::form_of("application/json;charset=utf-8"), kJson);
   EXPECT_EQ(UsageReader::form_of("application/problem+JSON"), kJson);
-  EXPECT_EQ(UsageReader::form_of("application/x-ndjson"), kJson);
+  EXPECT_EQ(UsageReader::form_of("application/x-ndjson"), kLines);
   for (const std::string_view other : {"", "text/html", "json", "application/jsonx", ";"}) {
     EXPECT_EQ(UsageReader::form_of(other), std::nullopt) << other;
   }

@@ -1,0 +1,31 @@
+// A worker of nginx reads bodies where nothing catches what is thrown. This program has no memory.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/allocation_testing.h"
+#include "proto/usage/usage_reader.h"
+
+namespace weir {
+namespace {
+
+TEST(UsageAllocation, ReadingNeedsNoMemory) {
+  using enum UsageReader::Form;
+  const std::string name(JsonNumbers::kPathMax, 'n');
+  const std::string body = "{\"" + name + "\":{\"" + name + "\":5},\"deep\":{\"" + name.substr(8) +
+                           "\":{\"n\":4}},\"usage\":{\"total_tokens\":9}}\n\n";
+  for (const auto form : {kJson, kLines, kEvents}) {
+    UsageReader reader(form, "");
+    const std::string sent = (form == kEvents ? "data:" : "") + body;
+    {
+      const NoMemory none;
+      for (const char& byte : sent) reader.feed({&byte, 1});
+      EXPECT_FALSE(none.has_failed());
+    }
+    EXPECT_EQ(reader.units(), 9);
+  }
+}
+
+}  // namespace
+}  // namespace weir
