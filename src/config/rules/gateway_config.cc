@@ -115,8 +115,9 @@ class GatewayFields {
       rule.response->reserved = reserved_by(rule);
     } else if (reader_.is_set("reserve")) {
       reader_.mistake("reserve",
-                      "'reserve' is only for what is counted by the response; add 'count_if', or "
-                      "remove it");
+                      "'reserve' is only for what is counted by the response; add 'cost: usage', "
+                      "another cost that answers report (docs/reference/usage.md), or 'count_if', "
+                      "or remove it");
     }
   }
 
@@ -160,13 +161,16 @@ class GatewayFields {
   }
 
   void check_path(const std::string& path) const {
-    static const re2::RE2 names(R"([^.\s\\"[:cntrl:]]+(\.[^.\s\\"[:cntrl:]]+)*)");
+    // A path as others write it, "$.data[0]" or "/usage/total", would name no number.
+    static const std::string name = R"([^$.\s\\"/[:cntrl:]\[\]][^.\s\\"/[:cntrl:]\[\]]*)";
+    static const re2::RE2 names(name + "(\\." + name + ")*");
     const auto dots = static_cast<std::size_t>(std::ranges::count(path, '.'));
     const bool fits = path.size() <= ResponseCount::kPathMax && dots < ResponseCount::kPathNamesMax;
     if (fits && re2::RE2::FullMatch(path, names)) return;
     reader_.mistake("cost",
                     "'json:' is followed by the names of objects, and at last a number, with dots "
-                    "between, such as response:json:usage.total_tokens: at most " +
+                    "between, such as response:json:usage.total_tokens, without '$', '/' and "
+                    "lists: at most " +
                         std::to_string(ResponseCount::kPathNamesMax) + " names and " +
                         std::to_string(ResponseCount::kPathMax) + " characters");
   }
