@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples"
 TRY = {
     "edge": "for i in $(seq 10); do curl -s -o /dev/null -w '%{{http_code}} ' -X POST "
             "localhost:{port}/api/login; done",
-    "llm": "curl -N localhost:{port}/v1/messages -H 'Authorization: Bearer k1' -d "
+    "llm": "curl -N localhost:{port}/v1/messages -H 'X-Api-Key: k1' -d "
            "'{{\"messages\":[{{\"content\":\"Say it\"}}],\"max_tokens\":40,\"stream\":true}}'",
 }
 

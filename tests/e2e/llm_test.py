@@ -42,6 +42,15 @@ VENDORS = (
         "generationConfig": {"maxOutputTokens": words}},
      len(STALLED.split()) + origin.WORDS_BEFORE_STALL),
 )
+HEADERS = ("Authorization: Bearer {}", "X-Api-Key: {}", "X-Goog-Api-Key: {}")
+
+COUNTERS = (0, 0, 1, 2)  # of VENDORS, by their headers
+
+
+def header_of(path, key):
+    """What the vendor of a path takes its key from."""
+    number = 1 if path.startswith("/v1/messages") else 2 if path.startswith("/v1beta/") else 0
+    return HEADERS[number].format(key) + "\r\n"
 
 
 class Llm(Gateway):
@@ -51,14 +60,17 @@ class Llm(Gateway):
         self.origin.pace, self.origin.stops = 0, threading.Event()
         self._undo.callback(self.origin.stops.set)
 
-    def ask_model(self, path, key, body):
-        return self.ask(post(path, json.dumps(body).encode(), f"Authorization: Bearer {key}\r\n"))
+    def ask_model(self, path, key, body, others=""):
+        return self.ask(post(path, json.dumps(body).encode(), header_of(path, key) + others))
 
     def tokens_left(self, key):
-        """An error costs no tokens."""
-        reply = self.ask_model("/v1/nothing", key, {})
-        assert reply.status == 404, reply.head
-        return int(re.search(r'"llm-tokens(?:-1)?";r=(\d+)', reply.head)[1])
+        """Of each vendor. An error costs no tokens."""
+        left = []
+        for path in ("/v1/nothing", "/v1/messages/nothing", "/v1beta/nothing"):
+            reply = self.ask_model(path, key, {})
+            assert reply.status == 404, reply.head
+            left.append(int(re.search(r'-tokens(?:-1)?";r=(\d+)', reply.head)[1]))
+        return left
 
 
 def read_until(client, enough):
@@ -78,7 +90,7 @@ def stream(gateway, number):
     with Connection(gateway.port) as connection:
         client = connection.socket
         connection.send(post(path, json.dumps(body).encode(),
-                             f"Authorization: Bearer k{number % KEYS}\r\n"))
+                             header_of(path, f"k{number // len(VENDORS) % KEYS}")))
         if not is_cut:
             seen = read_until(client, lambda seen: seen.endswith(b"\r\n0\r\n\r\n"))
             assert seen.count(b"word ") == words, seen
@@ -98,10 +110,13 @@ class LlmTest(unittest.TestCase):
                 costs = list(pool.map(lambda number: stream(gateway, number), range(STREAMS)))
             due = collections.Counter()
             for number, cost in enumerate(costs):
-                due[f"k{number % KEYS}"] += cost
-            for key, cost in due.items():  # nginx notes a moment later that a client has left
-                wait_until(lambda key=key, cost=cost: gateway.tokens_left(key) == LIMIT - cost,
-                           f"{key} has spent {cost}")
+                key = f"k{number // len(VENDORS) % KEYS}"
+                due[key, COUNTERS[number % len(VENDORS)]] += cost
+            for number in range(KEYS):  # nginx notes a moment later that a client has left
+                key = f"k{number}"
+                spent = [LIMIT - due[key, counter] for counter in range(3)]
+                wait_until(lambda key=key, spent=spent: gateway.tokens_left(key) == spent,
+                           f"{key} has left {spent}")
 
     def test_requests_and_tokens_are_limited_together(self):
         with Llm(RULES) as gateway:
@@ -109,12 +124,49 @@ class LlmTest(unittest.TestCase):
                 path, body_of, _ = VENDORS[2]
                 return gateway.ask_model(path, key, body_of(PROMPT, words) | {"stream": False})
 
-            self.assertEqual([ask("a", 497).status for _ in range(3)], [200, 200, 429])
+            self.assertEqual([ask("a", 497).status for _ in range(2)], [200, 200])
+            # nginx may see the end of an answer a moment after its client has all of it
+            wait_until(lambda: ask("a", 1).status == 429, "a has spent its tokens")
             denied = ask("a", 1)
             self.assertIn("tokens: 1000", denied.text)
             statuses = [ask("b", 1).status for _ in range(61)]
             self.assertEqual(statuses, 60 * [200] + [429])
             self.assertIn("requests a minute: 60", ask("b", 1).text)
+
+    def test_no_header_that_a_client_invents_opens_a_counter(self):
+        rules = re.sub(r"(?m)^    limit: 60$", "    limit: 4", RULES)
+        with Llm(rules) as gateway:
+            for path, body_of, _ in VENDORS[1:]:
+                def ask(key, others, path=path, body_of=body_of):
+                    return gateway.ask_model(path, key, body_of(PROMPT, 1) | {"stream": False},
+                                             others).status
+
+                own = header_of(path, "")[:5]
+                invented = [header.format(f"x{number}") + "\r\n" for number in range(3)
+                            for header in HEADERS if not header.startswith(own)]
+                statuses = [ask("a", others) for others in ["", *invented]]
+                self.assertEqual(statuses, 4 * [200] + 3 * [429], path)
+                self.assertEqual(ask("b", ""), 200, path)
+
+    def test_who_leaves_the_header_out_is_counted_by_address(self):
+        rules = re.sub(r"(?m)^    limit: 60$", "    limit: 4", RULES)
+        with Llm(rules) as gateway:
+            for path, body_of, _ in VENDORS[1:]:
+                body = json.dumps(body_of(PROMPT, 1) | {"stream": False}).encode()
+                statuses = [gateway.ask(post(path, body, f"X-Other: {i}\r\n")).status
+                            for i in range(6)]
+                self.assertEqual(statuses, 4 * [200] + 2 * [429], path)
+
+    def test_no_other_spelling_of_a_key_opens_a_counter(self):
+        rules = re.sub(r"(?m)^    limit: 60$", "    limit: 4", RULES)
+        with Llm(rules) as gateway:
+            path, body_of, _ = VENDORS[1]
+            body = json.dumps(body_of(PROMPT, 1) | {"stream": False}).encode()
+            statuses = [gateway.ask(post(path, body, f"{spelling}\r\n")).status for spelling in (
+                "Authorization: Bearer k1", "authorization: bearer k1", "Authorization: BEARER  k1",
+                "Authorization:Bearer\tk1", "Authorization: bEARER k1",
+                "Authorization: Bearer k1 x", "Authorization: Bearer k2")]
+            self.assertEqual(statuses, 4 * [200] + 2 * [429] + [200])
 
 
 if __name__ == "__main__":
