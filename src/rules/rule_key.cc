@@ -86,8 +86,8 @@ void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
 bool has_secret_key(const Rule& rule) {
   return std::ranges::any_of(rule.key_parts, [](const KeyPart& part) {
     using enum KeyPart::Property;
-    return part.property == kCookie || has_credentials(part) ||
-           (part.property == kHeader && equal_ignoring_case(part.name, "cookie"));
+    if (part.property != kHeader) return part.property == kCookie;
+    return has_credentials(part) || equal_ignoring_case(part.name, "cookie");
   });
 }
 
