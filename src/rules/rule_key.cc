@@ -14,13 +14,12 @@ namespace {
 constexpr std::string_view kByClient = "client ";
 constexpr std::string_view kMark = "client =";
 
-constexpr std::string_view kOfCredentials[] = {"authorization", "proxy-authorization"};
-
+// Authorization, and what proxies call theirs or pass on: Proxy-Authorization.
 bool has_credentials(const KeyPart& part) {
-  return part.property == KeyPart::Property::kHeader &&
-         std::ranges::any_of(kOfCredentials, [&](std::string_view name) {
-           return equal_ignoring_case(part.name, name);
-         });
+  constexpr std::string_view kEnd = "authorization";
+  const std::string_view name = part.name;
+  return part.property == KeyPart::Property::kHeader && name.size() >= kEnd.size() &&
+         equal_ignoring_case(name.substr(name.size() - kEnd.size()), kEnd);
 }
 
 // What stands behind the scheme; all if nothing does. Origins read the scheme in any case and take

@@ -61,6 +61,20 @@ std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int6
   return check.decisions().front().remaining;
 }
 
+// Secrets are kept as digests. By themselves, so that plain keys pay nothing for them.
+[[gnu::noinline]] void record_secret(CoreTraffic& traffic, const DenialFacts& facts,
+                                     DenialTexts texts) {
+  const StoredKey digest(texts.key, StoredKey::Kind::kSecret);
+  texts.key = digest;
+  traffic.record_denial(facts, texts);
+}
+[[gnu::noinline]] void sample_secret(CoreTraffic& traffic, CoreBusiestKeys::Sample sample,
+                                     Instant now) {
+  const StoredKey digest(sample.key, StoredKey::Kind::kSecret);
+  sample.key = digest;
+  traffic.sample_key(sample, now);
+}
+
 // Counts one denial, and blocks the key if it is one too many within the rule's
 // block_window. Each block within block_memory is longer than the one before.
 // REQUIRES: the rule has blocks
@@ -158,7 +172,9 @@ void Conclusion::record(const Item& item) {
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
     if (traffic.record_rule(rule.number, outcome, hash, now_)) {
-      traffic.sample_key({rule.number, outcome, hash, stored_key(rule, ask.key)}, now_);
+      const CoreBusiestKeys::Sample sample{rule.number, outcome, hash, ask.key};
+      has_secret_key(rule) ? sample_secret(traffic, sample, now_)
+                           : traffic.sample_key(sample, now_);
     }
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
@@ -226,11 +242,14 @@ void Conclusion::remember_denial(const Item& item) {
   facts.remaining = answer.decision.remaining;
   if (answer.decision.verdict != Verdict::kNever) facts.retry_after = answer.decision.retry_after;
   facts.client = ask.client.value_or(IpAddress());
-  const bool is_secret = ask.rule != nullptr && has_secret_key(*ask.rule);
-  const StoredKey key(ask.key, is_secret ? StoredKey::Kind::kSecret : StoredKey::Kind::kPlain);
-  engine_.traffic().record_denial(
-      facts,
-      {.method = round_.method(), .key = key, .path = round_.path(), .country = round_.country()});
+  const DenialTexts texts{.method = round_.method(),
+                          .key = ask.key,
+                          .path = round_.path(),
+                          .country = round_.country()};
+  if (ask.rule != nullptr && has_secret_key(*ask.rule)) {
+    return record_secret(engine_.traffic(), facts, texts);
+  }
+  engine_.traffic().record_denial(facts, texts);
 }
 
 // Charges without a rule switch together, by what they have in common.

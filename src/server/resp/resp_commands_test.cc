@@ -56,7 +56,7 @@ TEST(RespRules, HoldsAnEstimateAndChargesTheCost) {
   ASSERT_TRUE(held.starts_with("*2\r\n*5\r\n:0\r\n:100\r\n:40\r\n:-1\r\n:60\r\n$32\r\n")) << held;
   const std::string token = held.substr(held.size() - 34, 32);
   EXPECT_TRUE(
-      door.ask("WEIR.RESERVE tokens a 41 30s\r\n").ends_with(":40\r\n:30\r\n:60\r\n$-1\r\n"));
+      door.ask("WEIR.RESERVE tokens a 41 30s\r\n").ends_with(":40\r\n:60\r\n:60\r\n$-1\r\n"));
   EXPECT_EQ(door.ask("WEIR.COMMIT " + token + " 25 more\r\n"), ":0\r\n");
   EXPECT_EQ(door.ask("WEIR.COMMIT " + token + " 10\r\n"), ":1\r\n");
   EXPECT_TRUE(door.ask("WEIR.COMMIT " + token + " 10\r\n").starts_with("-NOTOKEN "));
