@@ -14,7 +14,7 @@ import threading
 
 WORDS_MAX = 1000
 WORDS_BEFORE_STALL = 3
-# What a client may call the number, by vendor.
+# The names that clients give the number; vendors differ.
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 

@@ -6,8 +6,7 @@
 //     commit 6 is asked          3 spent           4 held, 9 spent
 //     commit 6 is answered       9 spent           9 spent
 //
-// What is admitted has to fit next to what is certain; what is denied must not fit next to the
-// most.
+// An admission has to fit next to the certain units. A denial must not fit next to the most.
 
 #include <algorithm>
 #include <map>
@@ -93,7 +92,7 @@ class HoldsCount final : public Check {
     const bool loses = fault.kind == kRestart || fault.kind == kFailover || fault.kind == kEvict;
     if (loses || is_clock_step(fault)) named_anew();
   }
-  // What is shared may be lost from now on, or not.
+  // Redis may have lost units, so the check begins again with all that nodes share.
   void named_anew() override {
     known_from_ = world_.now();
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
@@ -157,7 +156,7 @@ class HoldsCount final : public Check {
     return keys_.at(part.rule, is_local(part.rule) ? node : 0, part.key);
   }
 
-  // What a commit charges. A slot costs nothing.
+  // A commit charges so much. A slot costs nothing.
   std::int64_t cost_of(const Part& part) const {
     return world_.rules()[part.rule].has_slots() ? 0 : part.cost;
   }
@@ -181,8 +180,8 @@ class HoldsCount final : public Check {
     return {.first = number(span.from), .last = number(span.to)};
   }
 
-  // What was certainly spent or held, whenever this was admitted. Of admissions at the same time
-  // the last has seen the others.
+  // Counts the units that were certainly spent or held when the store admitted this. The store
+  // decides admissions one by one, so the last of several has seen the others.
   void judge_admitted(const Answered& answered, const Key& key) {
     const Asked& asked = answered.asked;
     const Windows now = windows(asked, {.from = asked.at, .to = answered.at});
@@ -209,7 +208,7 @@ class HoldsCount final : public Check {
     judge(asked, sum, "was admitted: at least ", sum > limit_of(asked));
   }
 
-  // What was spent or held at most.
+  // Counts all units that may have been spent or held.
   void judge_denied(const Answered& answered, const Key& key) {
     const Asked& asked = answered.asked;
     const Windows now = windows(asked, {.from = asked.at, .to = answered.at});
@@ -270,7 +269,7 @@ class HoldsCount final : public Check {
          " with it, spent or held");
   }
 
-  // What may still count is kept.
+  // Keeps all that may still count.
   void forget_old(Key& key, Duration counts) {
     const auto is_old = [&](Instant at) { return at < world_.now() - told_ - counts; };
     std::erase_if(key.hits, [&](const auto& hit) { return is_old(hit.second.at.from); });

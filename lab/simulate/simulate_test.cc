@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 
 #include "config/config.h"
@@ -83,38 +84,36 @@ TEST(Simulate, LocalCountsAreOfOneNode) {
   EXPECT_FALSE(run(scenario, 3, nullptr).violation);
 }
 
-// Slots are taken, and released by any node.
+// All of that comes to pass, and no promise is broken.
+void expect_lines(const std::string& scenario, std::initializer_list<const char*> lines) {
+  const std::string text = played(scenario_of(scenario), 5);
+  for (const char* const line : lines) EXPECT_NE(text.find(line), std::string::npos) << line;
+  EXPECT_EQ(text.find("BROKEN"), std::string::npos);
+}
+
+// Nodes take slots, and any node releases them.
 TEST(Simulate, WorkTakesSlotsAndReleasesThem) {
-  const Scenario scenario = scenario_of(R"(
+  expect_lines(
+      R"(
 length: 8s
 nodes: 3
 settings: { store: { redis: "redis://redis", mode: leased } }
 rules: [{ id: r, of: concurrency, limit: 6 }]
 traffic: [{ kind: work, rate: 40, keys: 2, hold: 500ms }]
-)");
-  const std::string text = played(scenario, 5);
-  for (const char* const what :
-       {"reserve 1 allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "}) {
-    EXPECT_NE(text.find(what), std::string::npos) << what;
-  }
-  EXPECT_EQ(text.find("BROKEN"), std::string::npos);
+)",
+      {"reserve 1 allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "});
 }
 
-// Work is held, committed by any node, once, or lapses; some comes too late.
+// Nodes hold units. Any node commits them once, or they lapse; some commits come too late.
 TEST(Simulate, WorkHoldsUnitsAndCommitsThem) {
-  const Scenario scenario = scenario_of(R"(
+  expect_lines(R"(
 length: 8s
 nodes: 3
 settings: { store: { redis: "redis://redis", mode: strict } }
 rules: [{ id: r, algorithm: fixed_window, limit: 60, window: 2s, max_holds: 20 }]
 traffic: [{ kind: work, rate: 40, keys: 3, cost: 9, hold: 500ms }]
-)");
-  const std::string text = played(scenario, 5);
-  for (const char* const what :
-       {"allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "}) {
-    EXPECT_NE(text.find(what), std::string::npos) << what;
-  }
-  EXPECT_EQ(text.find("BROKEN"), std::string::npos);
+)",
+               {"allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "});
 }
 
 // What simulations have found, and what was fixed; with the seed in the name, if there is one.

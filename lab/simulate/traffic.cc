@@ -56,7 +56,7 @@ class Traffic::Works {
     while (!due_.empty() && due_.begin()->first <= now) {
       Commit commit = std::move(due_.begin()->second);
       due_.erase(due_.begin());
-      // Of a fleet's hold any node takes it.
+      // Any node of a fleet takes the commit.
       if (chance_.below(2) == 0) {
         commit.node = chance_.below(static_cast<std::uint32_t>(world_.nodes()));
       }

@@ -233,7 +233,7 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   return reply;
 }
 
-// Of the changes that have no reply yet. Gives one to those that cannot be made on this version.
+// Collects the changes that have no reply yet, and refuses those that do not fit this version.
 TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& before) {
   TenantTable::Edits all;
   std::map<KeyHash, TenantTable::Row> rows;
