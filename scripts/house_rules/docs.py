@@ -23,6 +23,15 @@ def check_links(tree):
                 yield Finding(path, line_of(prose, match.start()), "link", message)
 
 
+def check_index(tree):
+    """The first page leads to all others: README says so. A decision's page is ARCHITECTURE's."""
+    index = "docs/index.md"
+    text = tree.text(index) if tree.exists(index) else None
+    for path in tree.matching(".md", under="docs/") if text else ():
+        if path != index and "/adr/" not in path and f"]({path[len('docs/'):]}" not in text:
+            yield Finding(path, 1, "link", f"{index} does not link it")
+
+
 def without_code(text):
     return INLINE.sub(blank, FENCE.sub(blank, text))
 

@@ -26,10 +26,10 @@ PARTS = [
     ("laboratory", ("lab/", "bench/"), 15_261),
     ("console", ("console/",), 5_551),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
-    ("scripts", ("scripts/", "dev"), 1_522),
+    ("scripts", ("scripts/", "dev"), 1_529),
 ]
 LUA_MAX = 1_963
-TESTS_MAX = 68_281
+TESTS_MAX = 68_285
 
 
 def weigh(tree):

@@ -179,6 +179,11 @@ class Docs(CheckTest):
         self.expect({"docs/a.md": "\n[b](c.md)\n"}, ("link", "docs/a.md", 2))
         self.expect({"docs/a.md": "`[b](c.md)`\n```\n[b](c.md)\n```\n"})
 
+    def test_the_index_has_all_pages(self):
+        pages = {"docs/a.md": "", "docs/b/c.md": "", "docs/internals/adr/1.md": ""}
+        self.expect({**pages, "docs/index.md": "[a](a.md) [c](b/c.md#d)\n", "docs/b/c.md": "# D\n"})
+        self.expect({**pages, "docs/index.md": "[c](b/c.md)\n"}, ("link", "docs/a.md", 1))
+
     def test_headings(self):
         self.expect({"docs/a.md": "# One `two`, three\n[x](#one-two-three)\n"})
         self.expect({"docs/a.md": "# One\n[x](#two)\n"}, ("link", "docs/a.md", 2))
