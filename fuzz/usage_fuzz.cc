@@ -1,7 +1,8 @@
-// UsageReader and JsonNumbers, on any bytes in any pieces. The input's first byte is the size of
-// the pieces.
+// UsageReader, JsonNumbers and asked_tokens(), on any bytes, in any pieces. The input's first byte
+// is the size of the pieces.
 //
-// Checked: pieces change nothing; and what a parser of whole texts finds in a JSON text is found.
+// Checked: pieces change nothing. What a parser of whole texts finds in a JSON text is found: no
+// request holds less than it lets a model answer with.
 
 #include <boost/json.hpp>
 
@@ -14,11 +15,13 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "proto/usage/asked_tokens.h"
 #include "proto/usage/usage_reader.h"
 #include "weir/quota.h"
 
 namespace {
 
+using weir::asked_tokens;
 using weir::JsonNumbers;
 using weir::UsageReader;
 
@@ -56,10 +59,26 @@ void collect(const boost::json::value& value, const std::string& path, std::size
   to.emplace_back(path, std::min(*whole, weir::kCostMax));
 }
 
+// What a model would obey.
+void check_asked(std::string_view text, const boost::json::object& request) {
+  constexpr std::int64_t kOtherwise = 200;
+  const std::int64_t asked = asked_tokens({.bytes = text}, {}, kOtherwise);
+  WEIR_ASSERT(asked > 0 && asked <= weir::kCostMax);
+  const auto* const most = request.if_contains("max_tokens");
+  if (most == nullptr || most->is_double()) return;
+  const auto* const whole = most->if_int64();
+  const bool is_plain = whole != nullptr && *whole > 0;
+  WEIR_ASSERT(asked >= (is_plain ? std::min(*whole, weir::kCostMax) : kOtherwise));
+  WEIR_ASSERT(asked_tokens({.bytes = text, .is_whole = false}, {}, kOtherwise) >= kOtherwise);
+}
+
 void check_against_parser(std::string_view text, const Numbers& heard) {
   boost::system::error_code error;
   const auto value = boost::json::parse(text, error, {}, {.max_depth = 200});
-  if (error || text.find('\\') != text.npos) return;  // names are compared as they are written
+  if (error) return;
+  if (const auto* const object = value.if_object()) check_asked(text, *object);
+  const bool has_other_names = std::ranges::any_of(text, [](unsigned char c) { return c >= 0x80; });
+  if (has_other_names || text.find('\\') != text.npos) return;  // not all escapes are undone
   Numbers expected;
   if (const auto* const array = value.if_array()) {
     for (const auto& each : *array) collect(each, "", 0, expected);

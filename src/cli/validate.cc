@@ -73,7 +73,10 @@ void print_bound(const Rule& rule) {
   });
   std::cout << "rule '" << printable(rule.id) << "': at most "
             << count_of(static_cast<std::size_t>(most / rule.response->reserved), "request")
-            << " of a key pass at once; they cost at most as many times what the dearest costs\n";
+            << " of a key pass at once"
+            << (rule.response->reserved_path
+                    ? ", if they do not say what they may cost; others as long as that fits\n"
+                    : "; they cost at most as many times what the dearest costs\n");
 }
 
 std::string share_of(std::int64_t units, std::int64_t limit) {

@@ -73,7 +73,7 @@ Judgement Judge::judge(const Question& question, Instant now) {
   const Judgement judgement = decide(question, now);
   blocks_.tell(now);
   asked_at_ = now;
-  if (judgement.kind != Judgement::Kind::kWaits) counts_.record_latency(clock_.now() - now);
+  if (judgement.is_made()) counts_.record_latency(clock_.now() - now);
   return judgement;
 }
 
@@ -86,11 +86,15 @@ Judgement Judge::decide(const Question& question, Instant now) {
   const auto refusal =
       ask_rules(*pool.rules(), question.described, engine_.wall_time(now), *asks_, [&](Ask& ask) {
         if (question.cost) ask.cost = cost_by(*question.cost);
-        stay_->admit(ask, asks_->size());
+        stay_->admit(ask, asks_->size(), question.body);
       });
   if (refusal) {
     stay_->end();
     return {.kind = Judgement::Kind::kRefused, .at = now, .refusal = *refusal};
+  }
+  if (stay_->lacks_body()) {
+    stay_->end();
+    return {.kind = Judgement::Kind::kNeedsBody, .at = now};
   }
   if (asks_->empty()) return {.at = now};
   if (asks_->decide(now) == Asks::Progress::kWaits) {

@@ -42,6 +42,7 @@ struct Question {
   std::size_t rules = 0;                   // the number of a set of the gateway
   std::optional<std::string_view> cost{};  // instead of what the rules make of the request
   bool passes = false;                     // whatever the judgement is
+  const BodyStart* body = nullptr;         // null: it is not there yet
 };
 
 struct Judgement {
@@ -51,6 +52,7 @@ struct Judgement {
     kRefused,      // `refusal` says why
     kUnavailable,  // nobody could decide
     kWaits,        // for a Redis: see Pending
+    kNeedsBody,    // that of the request says how much it holds; nothing was asked
   };
 
   Kind kind = Kind::kNothing;
@@ -59,6 +61,7 @@ struct Judgement {
   GateRefusal refusal{};
   Duration wait{0};  // until a request that is allowed may go on
 
+  bool is_made() const { return kind < Kind::kWaits; }
   bool is_denied() const { return said != nullptr && !said->allows(); }
 };
 

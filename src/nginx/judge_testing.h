@@ -70,8 +70,8 @@ class Workers : public testing::Test {
                                    ids_, clock_);
   }
   static Judgement ask(Judge& judge, std::string_view uri = "/login",
-                       std::string_view client = "192.0.2.1") {
-    Question question{.described = judge.scratch()};
+                       std::string_view client = "192.0.2.1", const BodyStart* body = nullptr) {
+    Question question{.described = judge.scratch(), .body = body};
     question.described.request = {.method = "POST", .client = IpAddress::parse(client)};
     set_target(uri, "example.com", question.described);
     return judge.judge(question, judge.catch_up());

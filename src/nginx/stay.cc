@@ -19,15 +19,13 @@ namespace {
 constexpr std::string_view kWaitingFor("\0waiting", 8);
 constexpr std::string_view kMayCount("\0may count", 10);
 
-bool has_entered(const Concurrency::Entrance& entrance) {
-  return entrance.kind == Concurrency::Entrance::Kind::kEntered;
-}
-
 bool is_error(int status) { return status >= 400; }
 
-// How many requests are under way, with this one, that a limit is compared with; 0: nobody knows.
+bool is_listed(const Ask& ask) { return ask.is_on_deny_list() || ask.is_on_allow_list(); }
+
+// How much is under way, with this request, that a limit is compared with; 0: nobody knows.
 std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, const Rule& rule) {
-  if (has_entered(entrance)) return entrance.under_way;
+  if (entrance.has_entered()) return entrance.under_way;
   const bool is_over = entrance.kind == Concurrency::Entrance::Kind::kOver;
   return is_over || rule.on_full == OnFull::kDeny ? limit + 1 : 0;
 }
@@ -35,20 +33,33 @@ std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, 
 static_assert(ResponseCount::kPathMax <= JsonNumbers::kPathMax);
 static_assert(ResponseCount::kPathNamesMax <= JsonNumbers::kNamesMax);
 
-// Work that nobody waited for costs what was reserved for it. Nothing: the request says the cost.
-std::optional<std::int64_t> cost_of(const ResponseHead& response, const ResponseCount& count) {
+std::int64_t least_of(std::span<const Quota> limits) {
+  return std::ranges::min(limits, {}, &Quota::capacity).capacity();
+}
+
+// What a request is expected to cost: at most all of the limit, or it could never pass.
+std::int64_t estimate_of(const ResponseCount& count, std::int64_t limit, const BodyStart* body) {
+  const bool is_said = count.reserved_path && body != nullptr;
+  const std::int64_t estimate =
+      is_said ? asked_tokens(*body, *count.reserved_path, count.reserved) : count.reserved;
+  return std::clamp<std::int64_t>(estimate, 1, std::max<std::int64_t>(1, limit));
+}
+
+// Work that nobody waited for costs the estimate. Nothing: the request says the cost.
+std::optional<std::int64_t> cost_of(const ResponseHead& response, const ResponseCount& count,
+                                    std::int64_t estimate) {
   if (count.cost_from == ResponseCount::CostFrom::kNowhere) return std::nullopt;
   if (count.is_of_body()) {
-    return response.is_known && is_error(response.status) ? 0 : count.estimate();
+    return response.is_known && is_error(response.status) ? 0 : estimate;
   }
   const std::string_view text = response.field(count.cost_name);
   const bool is_known = response.is_known || !text.empty();
-  return is_known ? cost_by(text) : count.estimate();
+  return is_known ? cost_by(text) : estimate;
 }
 
 }  // namespace
 
-void Stay::admit(Ask& ask, std::size_t place) {
+void Stay::admit(Ask& ask, std::size_t place, const BodyStart* body) {
   const Rule& rule = *ask.rule;
   const bool is_of_responses = rule.response.has_value();
   const bool is_of_concurrency = rule.effect == Rule::Effect::kConcurrency;
@@ -56,36 +67,38 @@ void Stay::admit(Ask& ask, std::size_t place) {
   is_empty_ = false;  // perhaps: passes() looks again
   if (is_of_concurrency) ask.cost = enter(ask);
   if (is_of_responses) {
-    owe(ask, place);
+    const bool is_free = is_listed(ask);
+    lacks_body_ = lacks_body_ || (body == nullptr && !is_free && rule.response->reserved_path);
+    if (lacks_body_) return;
+    const std::int64_t limit = least_of(rule.limits_for(ask.key, ask.tier));
+    Charge& charge = owe(ask, place, estimate_of(*rule.response, limit, is_free ? nullptr : body));
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
-    if (rule.response->reserved > 0) ask.under_way = reserve(ask);
+    if (rule.response->reserved > 0 && !is_free) reserve(ask, limit, charge);
   }
   ask.patience = patience(ask);
 }
 
 std::int64_t Stay::enter(const Ask& ask) {
-  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  if (is_listed(ask)) return 0;
   const Rule& rule = *ask.rule;
   const KeyHash key = hasher_.hash({.rule = rule.id, .bucket = {}, .key = ask.key}, rule.quota);
   const auto entrance = under_way_.enter(key, rule.quota.limit());
-  if (has_entered(entrance)) held_.push_back(key);
+  if (entrance.has_entered()) held_.push_back(key);
   return counted(entrance, rule.quota.limit(), rule);
 }
 
 // One that no limit has room for holds nothing, or those that are sure to be denied would take the
 // places of others while they wait for a Redis.
-std::int64_t Stay::reserve(const Ask& ask) {
-  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+void Stay::reserve(Ask& ask, std::int64_t limit, Charge& charge) {
   const Rule& rule = *ask.rule;
   const KeyHash share =
       hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
-  const auto limits = rule.limits_for(ask.key, ask.tier);
-  const std::int64_t least = std::ranges::min(limits, {}, &Quota::capacity).capacity();
-  const std::int64_t most = std::max<std::int64_t>(1, least / rule.response->reserved);
-  const auto entrance = under_way_.enter(share, most, Concurrency::Count::kLiving);
-  if (has_entered(entrance)) charges_.back().share = share;
-  return counted(entrance, most, rule);
+  const auto entrance =
+      under_way_.enter(share, limit, Concurrency::Count::kLiving, charge.estimate);
+  if (entrance.has_entered()) charge.share = share;
+  ask.under_way = counted(entrance, limit, rule);
+  ask.is_alone = entrance.is_alone;
 }
 
 // How long the request may wait: not at all, unless there is a place for one more.
@@ -96,19 +109,21 @@ Duration Stay::patience(const Ask& ask) {
   if (ask.is_shadow()) return denial.delay_max;  // counted so, and nobody waits
   const KeyHash place =
       hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
-  if (!has_entered(under_way_.enter(place, denial.waiting_max))) return Duration{0};
+  if (!under_way_.enter(place, denial.waiting_max).has_entered()) return Duration{0};
   waiting_.push_back(place);
   return denial.delay_max;
 }
 
-void Stay::owe(const Ask& ask, std::size_t look) {
+Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t estimate) {
   charges_.push_back({.ask = ask,
                       .look = look,
                       .rule = ask.rule->id,
                       .key = std::string(ask.key),
                       .tier = std::string(ask.tier),
+                      .estimate = estimate,
                       .wants_body = ask.rule->response->is_of_body()});
   charges_.back().ask.choices = nullptr;  // the request's, like the texts
+  return charges_.back();
 }
 
 void Stay::go_on() {
@@ -123,10 +138,11 @@ void Stay::let_all_go() {
   for (const KeyHash& key : held_) under_way_.leave(key);
   held_.clear();
   is_empty_ = true;
+  lacks_body_ = false;
 }
 
 void Stay::leave(const Charge& charge) {
-  if (charge.share) under_way_.leave(*charge.share);
+  if (charge.share) under_way_.leave(*charge.share, charge.estimate);
 }
 
 void Stay::passes(const Asks& looks, Duration wait) {
@@ -171,7 +187,7 @@ void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
       charge.is_paid = false;
       charge.body = std::make_unique<UsageReader>(*response.body, count.cost_name);
     } else {
-      add_due(charge, *rule, cost_of(response, count), asks);
+      add_due(charge, *rule, cost_of(response, count, charge.estimate), asks);
     }
   }
 }
@@ -188,7 +204,7 @@ void Stay::pay_for_body(const RuleSet& rules, Asks& asks) {
     const auto body = std::exchange(charge.body, nullptr);
     const Rule* const rule = rules.find(charge.rule);
     if (body == nullptr || rule == nullptr || !rule->response) continue;
-    const std::int64_t unsaid = is_error_ ? 0 : rule->response->estimate();
+    const std::int64_t unsaid = is_error_ ? 0 : charge.estimate;
     add_due(charge, *rule, body->units().value_or(unsaid), asks);
   }
 }

@@ -7,16 +7,17 @@
 //
 // Requests under way are counted until their memory is given back, however they end.
 //
-// A request that a rule may count by the response holds a share of the limit until then, as one
-// that is under way. The cost is charged when the response's head is known, before any of the body
-// is sent: a client that reads slowly delays nothing. A request that ends without a response is
-// charged at its end: nobody knows what it would have been, so it counts.
+// A request that a rule may count by the response holds units of the limit until then: the rule's
+// estimate, or what its body says. The cost is charged when the response's head is known, before
+// any of the body is sent: a client that reads slowly delays nothing. A request that ends without a
+// response is charged at its end: nobody knows what it would have been, so it counts.
 //
 // Where the body says the cost, it is read on its way, and charged when its end is there. If the
 // client leaves before, it pays what was said so far. A body that says nothing, or cannot be read,
 // costs the rule's estimate; that of an error, nothing.
 //
-// Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
+// Thread rule: a worker's only thread. Tested by stay_test.cc, stay_asked_test.cc and
+// tests/nginx/response_test.py.
 
 #pragma once
 
@@ -31,6 +32,7 @@
 
 #include "engine/asks/asks.h"
 #include "nginx/zone/concurrency.h"
+#include "proto/usage/asked_tokens.h"
 #include "proto/usage/usage_reader.h"
 
 namespace weir::nginx {
@@ -72,7 +74,10 @@ class Stay {
   bool is_empty() const { return is_empty_; }
 
   // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
-  void admit(Ask& ask, std::size_t place);
+  // `body`: of the request; null: it is not there yet.
+  void admit(Ask& ask, std::size_t place, const BodyStart* body);
+  // What it holds says a body that was not there. REQUIRES: end() follows
+  bool lacks_body() const { return lacks_body_; }
 
   // The request passes, as `looks` say: it owes nothing that they have denied. If it need not wait
   // for its turn, it goes on.
@@ -102,6 +107,7 @@ class Stay {
     std::string rule;
     std::string key;
     std::string tier;
+    std::int64_t estimate;  // of its cost, which it holds until that is known
     std::optional<KeyHash> share{};
     bool wants_body = false;
     std::unique_ptr<UsageReader> body{};  // while that passes by
@@ -109,8 +115,8 @@ class Stay {
   };
   void let_all_go();
   std::int64_t enter(const Ask& ask);
-  void owe(const Ask& ask, std::size_t look);
-  std::int64_t reserve(const Ask& ask);
+  Charge& owe(const Ask& ask, std::size_t look, std::int64_t estimate);
+  void reserve(Ask& ask, std::int64_t limit, Charge& charge);
   Duration patience(const Ask& ask);
   void leave(const Charge& charge);
   static bool counts(const ResponseCount& count, const ResponseHead& response);
@@ -121,6 +127,7 @@ class Stay {
   const KeyHasher& hasher_;
   std::size_t rules_ = 0;
   bool is_empty_ = true;  // as most are: then nothing else is looked at
+  bool lacks_body_ = false;
   std::vector<Charge> charges_;
   bool is_error_ = false;  // says the status of the response whose body is read
   std::vector<KeyHash> held_;

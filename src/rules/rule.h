@@ -82,10 +82,11 @@ struct ResponseCount {
   // models report there.
   std::string cost_name{};
   std::int64_t reserved = 1;  // units for each request under way; 0: none
+  // The path to a number of the request's JSON that is reserved instead; empty: to what vendors of
+  // language models call the most tokens of an answer. None: nobody reads the request's body.
+  std::optional<std::string> reserved_path{};
 
   bool is_of_body() const { return cost_from == CostFrom::kBody; }
-  // What work has cost of which nobody says it.
-  std::int64_t estimate() const { return std::max<std::int64_t>(1, reserved); }
 
   bool counts(int status) const {
     return statuses.empty() || std::ranges::any_of(statuses, [status](const StatusRange& range) {

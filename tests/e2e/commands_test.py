@@ -90,6 +90,10 @@ class Validate(unittest.TestCase):
          "     overrides: [{key: 192.0.2.1, limit: 200, window: 1m}]}\n", ("--gateway",), 0,
          "rule 'tokens': at most 6 requests of a key pass at once; they cost at most as many times "
          "what the dearest costs\nFILE: ok, 1 rule\n"),
+        ("rules:\n  - {id: tokens, match: {path: /a}, key: client, limit: 100, window: 1m,\n"
+         "     cost: usage, reserve: 30, reserve_from: max_tokens}\n", ("--gateway",), 0,
+         "rule 'tokens': at most 3 requests of a key pass at once, if they do not say what they "
+         "may cost; others as long as that fits\nFILE: ok, 1 rule\n"),
         ("rules: [{id: a, limit: 1, window: 1m, match: {path: /Login/}, key: client}]\n",
          ("--strict",), 0,
          "FILE:1:46: note: a request for '/LOGIN/' and '/Login' passes this rule for '/Login/'; if "

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import unittest
@@ -24,16 +25,15 @@ RULES = EXAMPLE.replace("window: 1m", "window: 366d")  # none ends meanwhile
 STREAMS = 10_000 if os.environ.get("WEIR_TESTS") == "long" else 600
 KEYS, AT_ONCE = 20, 16
 LIMIT = 1_000_000_000
-ESTIMATE = int(re.search(r"reserve: (\d+)", RULES)[1])
 PROMPT = "say it again"
 STALLED = PROMPT + " stall"
-# The path, the body of a prompt, and what a stream that is cut has reported.
+# The path, the body of a prompt, and what a stream that is cut has reported; None: nothing.
 VENDORS = (
     ("/v1/chat/completions", lambda prompt, words: {
         "messages": [{"content": prompt}], "max_completion_tokens": words, "stream": True,
-        "stream_options": {"include_usage": True}}, ESTIMATE),
+        "stream_options": {"include_usage": True}}, None),
     ("/v1/responses", lambda prompt, words: {
-        "input": prompt, "max_output_tokens": words, "stream": True}, ESTIMATE),
+        "input": prompt, "max_output_tokens": words, "stream": True}, None),
     ("/v1/messages", lambda prompt, words: {
         "messages": [{"content": prompt}], "max_tokens": words, "stream": True},
      len(STALLED.split()) + 1),
@@ -97,11 +97,32 @@ def stream(gateway, number):
             return len(PROMPT.split()) + words
         read_until(client, lambda seen: seen.count(b"word ") == origin.WORDS_BEFORE_STALL)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return reported
+        return words if reported is None else reported
 
 
 @unittest.skipUnless(NGINX_LOADS_IT, "there is no nginx module here")
 class LlmTest(unittest.TestCase):
+    def test_the_commands_in_the_example_do_as_it_says(self):
+        commands = re.findall(r"^#   (curl(?:.*\\\n#)*.*)", EXAMPLE, re.MULTILINE)
+        with Llm(RULES) as gateway:
+            said = [subprocess.run(
+                command.replace("\\\n#", "").replace(":3000", f":{gateway.port}"), shell=True,
+                check=True, capture_output=True, text=True).stdout for command in commands]
+        self.assertEqual([text.count('"word "') for text in said], [40, 0])
+        self.assertEqual(said[1], '{"error":{"message":"tokens: 1000"}}')
+
+    def test_who_has_said_what_a_call_may_cost_holds_that_meanwhile(self):
+        with Llm(RULES) as gateway:
+            for path, body_of, _ in VENDORS:
+                key = path[-9:]
+                with Connection(gateway.port) as connection:
+                    body = json.dumps(body_of(STALLED, 700)).encode()
+                    connection.send(post(path, body, header_of(path, key)))
+                    read_until(connection.socket, lambda seen: b"200 OK" in seen)
+                    said = [gateway.ask_model(path, key, body_of(PROMPT, words)).status
+                            for words in (301, 301)]
+                    self.assertEqual(said, 2 * [429], path)
+
     def test_streams_are_charged_what_was_reported_even_if_they_are_cut(self):
         rules = re.sub(r"    more_limits: .*\n", "", RULES)
         rules = re.sub(r"(?m)^    limit: \d+$", f"    limit: {LIMIT}", rules)

@@ -119,6 +119,26 @@ class GatewayFields {
                       "another cost that answers report (docs/reference/usage.md), or 'count_if', "
                       "or remove it");
     }
+    if (const auto from = reader_.get<std::string>("reserve_from")) read_reserve_from(*from, rule);
+  }
+
+  void read_reserve_from(std::string_view from, Rule& rule) const {
+    constexpr std::string_view kJson = "request:json:";
+    if (!rule.response || rule.response->cost_from == ResponseCount::CostFrom::kNowhere) {
+      return reader_.mistake("reserve_from",
+                             "'reserve_from' is only for costs that answers report; add 'cost: "
+                             "usage' or another (docs/reference/usage.md), or remove it");
+    }
+    const auto reserve = reader_.get<std::string>("reserve").value_or("true");
+    if (reserve == "true" || reserve == "false") {
+      return reader_.mistake("reserve_from",
+                             "who says nothing reserves next to nothing, and many pass at once; "
+                             "add 'reserve: N' for those, in units");
+    }
+    std::string& path = rule.response->reserved_path.emplace();
+    if (from == "max_tokens") return;
+    path = from.substr(kJson.size());
+    check_path("reserve_from", path);
   }
 
   // No request could reserve more than a key can ever spend at once.
@@ -149,7 +169,7 @@ class GatewayFields {
     cost.remove_prefix(kOfResponse.size());
     if (cost.starts_with(kJson)) {
       count.cost_name = cost.substr(kJson.size());
-      return check_path(count.cost_name);
+      return check_path("cost", count.cost_name);
     }
     count.cost_from = ResponseCount::CostFrom::kHeader;
     count.cost_name = cost;
@@ -160,14 +180,14 @@ class GatewayFields {
                     "number of its JSON, such as response:json:usage.total_tokens");
   }
 
-  void check_path(const std::string& path) const {
+  void check_path(std::string_view field, const std::string& path) const {
     // A path as others write it, "$.data[0]" or "/usage/total", would name no number.
     static const std::string name = R"([^$.\s\\"/[:cntrl:]\[\]][^.\s\\"/[:cntrl:]\[\]]*)";
     static const re2::RE2 names(name + "(\\." + name + ")*");
     const auto dots = static_cast<std::size_t>(std::ranges::count(path, '.'));
     const bool fits = path.size() <= ResponseCount::kPathMax && dots < ResponseCount::kPathNamesMax;
     if (fits && re2::RE2::FullMatch(path, names)) return;
-    reader_.mistake("cost",
+    reader_.mistake(field,
                     "'json:' is followed by the names of objects, and at last a number, with dots "
                     "between, such as response:json:usage.total_tokens, without '$', '/' and "
                     "lists: at most " +

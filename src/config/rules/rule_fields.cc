@@ -237,6 +237,9 @@ constexpr Condition kOfRequests = {"of", "requests"};
 
 constexpr std::array<std::string_view, 2> kLapses = {"charge", "refund"};
 
+constexpr TextForm kReserveFrom = {
+    "^(max_tokens|request:json:.*)$",
+    "max_tokens, or a number of the request's JSON, such as request:json:max_tokens"};
 constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
 
 constexpr Field kRuleFields[] = {
@@ -411,6 +414,11 @@ constexpr Field kRuleFields[] = {
               "takes up until its response is known. So no more than limit / reserve pass at "
               "once. true: 1. false: none, and as many pass as come at once.")
         .defaults_to("true")
+        .only_if(kOfRequests),
+    row::text("reserve_from", &kReserveFrom,
+              "What the request says of the units that it takes up, where it does: max_tokens, as "
+              "vendors of language models call the most tokens of an answer, or request:json:PATH, "
+              "a number of its JSON. 'reserve' is for requests that do not say.")
         .only_if(kOfRequests),
     row::section("on_deny", kOnDeny, "What a denial brings: blocks, and the answer of HTTP doors."),
     row::texts(

@@ -88,23 +88,24 @@ TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
 
 // The limit is lower than what was meant where a node decides alone by its share.
 TEST_F(AsksOverdraft, WhatOthersReserveIsLeftToThem) {
-  Rule looked_at{.id = "looked at", .quota = quota(9)};
-  looked_at.response = {.reserved = 4};
-  Rule lower{.id = "lower", .quota = quota(3)};
-  lower.response = {.reserved = 4};
-  const auto look = [&](const Rule& rule, std::int64_t under_way) {
-    return decide(
-        Operation::kSpendAll,
-        {{.rule = &rule, .key = "a", .counting = Ask::Counting::kNothing, .under_way = under_way}});
+  const Rule looked_at{.id = "looked at", .quota = quota(9)};
+  const Rule lower{.id = "lower", .quota = quota(3)};
+  const auto look = [&](const Rule& rule, std::int64_t own, std::int64_t others) {
+    return decide(Operation::kSpendAll, {{.rule = &rule,
+                                          .key = "a",
+                                          .counting = Ask::Counting::kNothing,
+                                          .is_alone = others == 0,
+                                          .under_way = own + others}});
   };
-  EXPECT_EQ(look(looked_at, 2), "+9 ");
-  EXPECT_EQ(look(looked_at, 3), "-0 ");
+  EXPECT_EQ(look(looked_at, 4, 4), "+9 ");
+  EXPECT_EQ(look(looked_at, 4, 5), "+9 ");
+  EXPECT_EQ(look(looked_at, 4, 6), "-0 ");
   hit(looked_at, "a", 6);
-  EXPECT_EQ(look(looked_at, 1), "-0 ");
-  EXPECT_EQ(look(lower, 1), "+3 ");
-  EXPECT_EQ(look(lower, 2), "-0 ");
+  EXPECT_EQ(look(looked_at, 4, 0), "-0 ");
+  EXPECT_EQ(look(lower, 4, 0), "+3 ");
+  EXPECT_EQ(look(lower, 4, 1), "-0 ");
   hit(lower, "a", 1);
-  EXPECT_EQ(look(lower, 1), "-0 ");
+  EXPECT_EQ(look(lower, 4, 0), "-0 ");
 }
 
 TEST_F(AsksOverdraft, ChargesOfADecidedRequestCountBlockAndAreInNoFigure) {

@@ -125,11 +125,9 @@ void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant
 void leave_units(const Ask& ask, Answer& answer) {
   const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
   if (!is_counted || ask.under_way == 0) return;
-  const std::int64_t reserved =
-      ask.rule != nullptr && ask.rule->response ? ask.rule->response->reserved : 1;
-  // One request holds all of a limit that is lower than what each reserves.
-  const std::int64_t each = std::max<std::int64_t>(1, std::min(reserved, answer.decision.limit));
-  if (answer.decision.remaining / each >= ask.under_way) return;
+  const Decision& now = answer.decision;
+  const std::int64_t needed = ask.is_alone ? std::min(ask.under_way, now.limit) : ask.under_way;
+  if (now.remaining >= needed) return;
   answer.cause = Answer::Cause::kUnderWay;
   answer.decision = refused(answer.quota);
 }

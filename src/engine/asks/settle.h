@@ -33,8 +33,8 @@ StoredKey stored_key(const Rule& rule, std::string_view key);
 std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std::string_view key,
                                  const std::optional<IpAddress>& client, Instant now);
 
-// Leaves what the rule reserves for the requests under way whose responses may count: an answer
-// that would use it up denies.
+// Leaves what is reserved for the requests under way whose responses may count: an answer that
+// would use it up denies.
 void leave_units(const Ask& ask, Answer& answer);
 
 // Denied, for a moment: nobody knows better when to ask again.

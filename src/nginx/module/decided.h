@@ -62,8 +62,13 @@ struct Decided {
   std::int64_t remaining;
   std::int64_t retry_after_s;  // 0: waiting does not help, or is not needed
   std::int64_t time_us;
-  std::int64_t wait_ms;   // 0: it need not wait for its turn
-  bool is_delayed;        // it waits for its turn
+  std::int64_t wait_ms;  // 0: it need not wait for its turn
+  bool is_delayed;       // it waits for its turn
+  enum class Body : std::uint8_t {
+    kNotNeeded,
+    kAwaited,  // nginx reads it
+    kRead,     // so that the request can be judged
+  } body;
   ParkedRequest* parked;  // while it waits for its answer; else null
   Stay* stay;             // while it owes something; else null
 };

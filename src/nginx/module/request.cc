@@ -14,6 +14,7 @@
 
 #include "base/ascii.h"
 #include "nginx/module/decided.h"
+#include "nginx/module/request_body.h"
 #include "nginx/module/settings.h"
 #include "proto/http/rate_limit_fields.h"
 #include "rules/mode.h"
@@ -26,15 +27,6 @@ namespace weir::nginx {
 namespace {
 
 constexpr std::size_t kHashDigits = 16;
-
-void for_each_header(const ngx_http_request_t* request, const auto& visit) {
-  for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
-       part = part->next) {
-    for (auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-      visit(header);
-    }
-  }
-}
 
 // Origins would differ in what they read: rules/request/plain_value.h.
 bool has_odd_header(const ngx_http_request_t* request) {
@@ -199,6 +191,7 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     case Judgement::Kind::kUnavailable:
       return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
     case Judgement::Kind::kWaits:
+    case Judgement::Kind::kNeedsBody:
     case Judgement::Kind::kDecided: break;
   }
   if (place.state() == Switch::kDryRun) {
@@ -221,7 +214,7 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
   return NGX_AGAIN;
 }
 
-ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
+ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place, Decided* decided) {
   DescribedRequest& described = deciders.judge->scratch();
   const Instant now = deciders.judge->catch_up();
   const RequestNeeds& needs = deciders.judge->needs(place.rules);
@@ -233,13 +226,25 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
                     .rules = place.rules,
                     .cost = {},
                     .passes = place.state() == Switch::kDryRun};
-  Decided* const decided = keep_decided(request);
+  BodyStart body;
+  if (decided == nullptr) {
+    decided = keep_decided(request);
+  } else {
+    body = start_of_body(request);
+    question.body = &body;
+    decided->body = Decided::Body::kNotNeeded;
+  }
   if (decided == nullptr || !read_value(request, place.key, described.request.named_key) ||
       !read_value(request, place.tier, described.request.named_tier) ||
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  const Judgement judgement = deciders.judge->judge(question, now);
+  Judgement judgement = deciders.judge->judge(question, now);
+  if (judgement.kind == Judgement::Kind::kNeedsBody) {
+    if (has_plain_body(request)) return await_body(request, *decided);
+    question.body = &body;
+    judgement = deciders.judge->judge(question, now);
+  }
   if (deciders.loop != nullptr) deciders.loop->has_asked();
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
   decided->stay = deciders.judge->take_stay().release();
@@ -249,7 +254,7 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
 
 // Phases may run again while it waits.
 ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided) {
-  if (decided.is_delayed) return NGX_AGAIN;
+  if (decided.is_delayed || decided.body == Decided::Body::kAwaited) return NGX_AGAIN;
   if (decided.parked == nullptr) return NGX_DECLINED;
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
@@ -422,7 +427,8 @@ ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
   if (place.state() == Switch::kOff || request != request->main) return NGX_DECLINED;
   try {
     Decided* const decided = find_decided(request);
-    return decided != nullptr ? go_on(request, place, *decided) : judge_request(request, place);
+    const bool is_judged = decided != nullptr && decided->body != Decided::Body::kRead;
+    return is_judged ? go_on(request, place, *decided) : judge_request(request, place, decided);
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_ERR, request->connection->log, 0, "weir: %s", error.what());
     return NGX_HTTP_INTERNAL_SERVER_ERROR;

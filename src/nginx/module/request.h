@@ -39,6 +39,14 @@ ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 std::optional<IpAddress> client_of(const ngx_http_request_t* request);
 
 // Its header fields, in the order sent.
+void for_each_header(const ngx_http_request_t* request, const auto& visit) {
+  for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
+       part = part->next) {
+    for (auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+      visit(header);
+    }
+  }
+}
 void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to);
 
 // Adds fields to the response. False: there is no memory.

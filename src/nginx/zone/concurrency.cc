@@ -97,25 +97,29 @@ Concurrency::Entry* Concurrency::place_for(Set& set, std::uint64_t key) const {
   return &*free;
 }
 
-Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit, Count count) {
+Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit, Count count,
+                                         std::int64_t units) {
   Set& set = set_of(key);
   const std::lock_guard lock(lock_of(key));
   std::int64_t others = count_all(set, key.low);
-  if (others >= limit || count == Count::kLiving) others = count_living(set, key.low);
-  if (others >= limit) return {Entrance::Kind::kOver, others};
+  const auto is_over = [&] { return units > limit - others; };
+  if (is_over() || count == Count::kLiving) others = count_living(set, key.low);
+  if (is_over()) return {Entrance::Kind::kOver, others};
   Entry* const entry = place_ ? place_for(set, key.low) : nullptr;
   if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
   // Behind all else of the entry, for the worker that comes after this one is killed here.
-  entry->count.store(entry->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  return {Entrance::Kind::kEntered, others + 1};
+  entry->count.store(entry->count.load(std::memory_order_relaxed) + units,
+                     std::memory_order_release);
+  return {Entrance::Kind::kEntered, others + units, others == 0};
 }
 
-void Concurrency::leave(KeyHash key) {
+void Concurrency::leave(KeyHash key, std::int64_t units) {
   Set& set = set_of(key);
   const std::lock_guard lock(lock_of(key));
   for (Entry& entry : set) {
     if (entry.key != key.low || !is_own(entry) || !is_valid(entry)) continue;
-    entry.count.store(entry.count.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    entry.count.store(entry.count.load(std::memory_order_relaxed) - units,
+                      std::memory_order_release);
     return;
   }
   WEIR_ASSERT(false);

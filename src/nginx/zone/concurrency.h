@@ -1,9 +1,10 @@
-// Concurrency: how many requests of a key are under way, in memory that all workers map.
+// Concurrency: how many requests of a key are under way, or what they hold, in memory that all
+// workers map.
 //
 //   │ owners: a lock and a term for each │ locks of the sets │ sets of entries │
 //
-// An entry says how many requests of one key one worker has under way; the entries of a key are in
-// one set. The number that a limit is compared with is the sum of those whose owners live.
+// An entry says how much of one key one worker has under way; the entries of a key are in one set.
+// The number that a limit is compared with is the sum of those whose owners live.
 //
 // No count outlives its worker. Each holds the lock of its place among the owners while it lives,
 // and if it is killed, the kernel says so to the next that tries the lock. The finder ends the
@@ -51,18 +52,23 @@ class Concurrency {
   struct Entrance {
     enum class Kind : std::uint8_t {
       kEntered,  // counted until it leaves
-      kOver,     // so many are under way that this one would be beyond the limit
+      kOver,     // so much is under way that this one would be beyond the limit
       kNoPlace,  // it cannot be counted
     };
     Kind kind = Kind::kNoPlace;
     std::int64_t under_way = 0;  // of the key, with this one if it has entered
+    bool is_alone = false;       // nobody else is under way
+
+    bool has_entered() const { return kind == Kind::kEntered; }
   };
   // kLiving: counts none of a dead worker, however few there are, as somebody asks for their
   // number.
   enum class Count : std::uint8_t { kAll, kLiving };
-  Entrance enter(KeyHash key, std::int64_t limit, Count count = Count::kAll);
-  // REQUIRES: it has entered, and not left
-  void leave(KeyHash key);
+  // REQUIRES: units > 0
+  Entrance enter(KeyHash key, std::int64_t limit, Count count = Count::kAll,
+                 std::int64_t units = 1);
+  // REQUIRES: it has entered with as many, and not left
+  void leave(KeyHash key, std::int64_t units = 1);
 
  private:
   struct Owner {
@@ -73,8 +79,7 @@ class Concurrency {
     std::uint64_t key;
     std::uint32_t term;
     std::uint32_t owner;
-    std::atomic<std::uint32_t> count;  // 0: free
-    std::uint32_t unused;
+    std::atomic<std::int64_t> count;  // 0: free
   };
   static_assert(sizeof(Entry) == 24);
   static constexpr std::size_t kEntriesASet = 42;  // about a KiB

@@ -86,6 +86,21 @@ TEST_F(ConcurrencyTest, WhatFindsNoRoomHoldsNothing) {
   EXPECT_EQ(one->enter(ada_, 2, kLiving).under_way, 2);
 }
 
+TEST_F(ConcurrencyTest, UnitsAreCountedTogether) {
+  const auto one = worker();
+  const auto other = worker();
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  const auto first = one->enter(ada_, kMost, kLiving, kMost - 5);
+  EXPECT_TRUE(first.has_entered() && first.is_alone);
+  const auto second = other->enter(ada_, kMost, kLiving, 4);
+  EXPECT_EQ(second.under_way, kMost - 1);
+  EXPECT_FALSE(second.is_alone);
+  EXPECT_EQ(one->enter(ada_, kMost, kLiving, 2).kind, Kind::kOver);
+  EXPECT_TRUE(one->enter(ada_, kMost, kLiving, 1).has_entered());
+  one->leave(ada_, kMost - 5);
+  EXPECT_EQ(other->enter(ada_, kMost, kLiving, 1).under_way, 6);
+}
+
 TEST_F(ConcurrencyTest, AWorkerThatEndsHoldsNothing) {
   const auto one = worker();
   auto other = worker();

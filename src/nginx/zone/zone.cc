@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 9;
+constexpr std::uint64_t kLayout = 10;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 

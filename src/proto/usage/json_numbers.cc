@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "base/byte_search.h"
+#include "base/percent.h"
 #include "weir/quota.h"
 
 namespace weir {
 namespace {
+
+// Stands in a path for what no name that anybody looks for has.
+constexpr std::string_view kOther = "\\";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -25,14 +29,13 @@ void JsonNumbers::feed(std::string_view piece) noexcept {
 }
 
 void JsonNumbers::end() {
-  depth_ = lost_at_ = 0;
+  depth_ = lost_at_ = digits_left_ = 0;
   in_number_ = in_string_ = is_escaped_ = in_name_ = expects_name_ = has_failed_ = false;
 }
 
 const char* JsonNumbers::read_string(const char* at, const char* end) {
   if (is_escaped_) {
-    is_escaped_ = false;
-    add_to_name({at, 1});
+    read_escaped(*at);
     return at + 1;
   }
   const char* const stop =
@@ -43,9 +46,29 @@ const char* JsonNumbers::read_string(const char* at, const char* end) {
     in_string_ = in_name_ = false;
   } else {
     is_escaped_ = true;
-    add_to_name("\\");  // no name that anybody looks for has one
   }
   return stop + 1;
+}
+
+void JsonNumbers::read_escaped(char c) {
+  if (digits_left_ == 0 && c == 'u') {
+    digits_left_ = 4;
+    character_ = 0;
+    return;
+  }
+  if (digits_left_ == 0) {
+    is_escaped_ = false;
+    const bool is_itself = c == '"' || c == '/';
+    return add_to_name(is_itself ? std::string_view(&c, 1) : kOther);
+  }
+  const auto digit = hex_digit(c);
+  // What is no digit breaks the text, and is no name.
+  character_ = digit ? character_ << 4 | static_cast<unsigned>(*digit) : 0xFFFF;
+  if (--digits_left_ > 0) return;
+  is_escaped_ = false;
+  const char ascii = static_cast<char>(character_ & 0x7F);
+  add_to_name(character_ == static_cast<unsigned char>(ascii) ? std::string_view(&ascii, 1)
+                                                              : kOther);
 }
 
 void JsonNumbers::read(char c) {
@@ -54,14 +77,24 @@ void JsonNumbers::read(char c) {
   switch (c) {
     case '"':
       in_string_ = true;
-      if (expects_name_) begin_name();
+      if (expects_name_) {
+        begin_name();
+      } else {
+        say_no_number();
+      }
       expects_name_ = false;
       break;
     case '{':
-    case '[': open(c); break;
+    case '[':
+      say_no_number();
+      open(c);
+      break;
     case '}':
     case ']': close(c); break;
     case ',': expects_name_ = is_in_object(); break;
+    case 'n':
+    case 't':
+    case 'f': say_no_number(); break;  // null, true, false
     default:
       if (!is_digit(c) && c != '-') break;
       in_number_ = is_valid_ = true;
@@ -87,8 +120,8 @@ bool JsonNumbers::goes_on_number(char c) {
 
 void JsonNumbers::end_number() {
   in_number_ = false;
-  const bool has_path = lost_at_ == 0 && is_in_object() && !expects_name_;
-  if (!has_path || !is_valid_) return;
+  if (!is_valid_) return say_no_number();
+  if (!has_path()) return;
   sink_.number(path_, std::min(number_ + (is_rounded_up_ ? 1 : 0), kCostMax));
 }
 

@@ -9,7 +9,7 @@
 // or have an exponent say nothing; a fraction is rounded up, and beyond kCostMax they are that.
 //
 // Brackets that do not match end the reading: what follows says nothing, up to end(). The rest of
-// the grammar is not checked.
+// the grammar is not checked. Escapes in names are undone as far as they mean ASCII.
 //
 // Thread rule: one thread. Tested by json_numbers_test.cc and fuzz/usage_fuzz.cc.
 
@@ -29,6 +29,8 @@ class JsonNumbers {
   class Sink {
    public:
     virtual void number(std::string_view path, std::int64_t value) = 0;
+    // Another value, or a number that says nothing.
+    virtual void no_number(std::string_view) {}
 
    protected:
     ~Sink() = default;
@@ -49,6 +51,7 @@ class JsonNumbers {
 
  private:
   const char* read_string(const char* at, const char* end);
+  void read_escaped(char c);
   void read(char c);
   bool goes_on_number(char c);
   void end_number();
@@ -57,6 +60,10 @@ class JsonNumbers {
   void open(char bracket);
   void close(char bracket);
   bool is_in_object() const { return depth_ > 0 && !is_array_[depth_ - 1]; }
+  bool has_path() const { return lost_at_ == 0 && is_in_object() && !expects_name_; }
+  void say_no_number() {
+    if (has_path()) sink_.no_number(path_);
+  }
 
   Sink& sink_;
   std::string path_{};
@@ -72,6 +79,8 @@ class JsonNumbers {
   bool is_valid_ = false;
   bool in_string_ = false;
   bool is_escaped_ = false;
+  std::size_t digits_left_ = 0;  // of a character's number, such as \u0041
+  unsigned character_ = 0;
   bool in_name_ = false;  // which is part of the path
   bool expects_name_ = false;
   bool has_failed_ = false;

@@ -1,0 +1,132 @@
+// Requests whose bodies say how much they hold until their cost is known.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nginx/judge_testing.h"
+#include "nginx/stay.h"
+
+namespace weir::nginx {
+namespace {
+
+constexpr std::string_view kRules = R"(rules:
+  - id: asked
+    match: {path: "/asked*"}
+    limit: 100
+    window: 1m
+    more_limits: [{limit: 1000, window: day}]
+    cost: usage
+    reserve: 40
+    reserve_from: max_tokens
+    allow: [192.0.2.9]
+  - id: asked-own-path
+    group: all
+    match: {path: /asked/twice}
+    limit: 50
+    window: 1m
+    cost: usage
+    reserve: 10
+    reserve_from: request:json:options.most
+  - id: other
+    match: {path: /other}
+    limit: 100
+    window: 1m
+    cost: usage
+    reserve: 30
+)";
+
+// Requests that say in their bodies how many tokens they may cost.
+class Asked : public Workers {
+ protected:
+  Asked() : Workers(kRules) {}
+
+  // Null: it is denied.
+  std::unique_ptr<Stay> go(Judge& judge, std::string_view body, std::string_view path = "/asked") {
+    const BodyStart said{.bytes = body};
+    if (ask(judge, path, "192.0.2.1", &said).is_denied()) return nullptr;
+    return judge.take_stay();
+  }
+  std::unique_ptr<Stay> go(std::string_view body) { return go(*judge_, body); }
+  std::int64_t left() {
+    const BodyStart none;
+    return ask(*judge_, "/asked", "192.0.2.1", &none).said->answer->decision.remaining;
+  }
+
+  std::unique_ptr<Judge> judge_ = worker();
+  const ResponseHead silent_{.status = 200};
+};
+
+TEST_F(Asked, HoldAndCostWhatTheySay) {
+  const auto other = worker();
+  std::vector<std::unique_ptr<Stay>> stays;
+  const auto passes = [&](Judge& judge, std::string_view body) {
+    auto stay = go(judge, body);
+    if (stay == nullptr) return false;
+    stays.push_back(std::move(stay));
+    return true;
+  };
+  EXPECT_TRUE(passes(*judge_, R"({"max_tokens":30})"));
+  EXPECT_TRUE(passes(*other, R"({"max_tokens":5})"));
+  EXPECT_TRUE(passes(*judge_, R"({})")) << "40, as the rule says";
+  EXPECT_FALSE(passes(*other, R"({"max_tokens":26})"));
+  EXPECT_FALSE(passes(*other, "no JSON"));
+  EXPECT_TRUE(passes(*other, R"({"max_tokens":25})"));
+  EXPECT_FALSE(passes(*judge_, R"({"max_tokens":1})"));
+
+  judge_->charge(*stays[0], silent_);
+  EXPECT_FALSE(passes(*judge_, R"({"max_tokens":1})")) << "it has cost what it held";
+  stays.erase(stays.begin(), stays.begin() + 2);
+  EXPECT_TRUE(passes(*judge_, R"({"max_tokens":5})")) << "one was given up";
+  EXPECT_FALSE(passes(*judge_, R"({"max_tokens":1})"));
+  stays.clear();
+  EXPECT_EQ(left(), 70);
+}
+
+TEST_F(Asked, HoldAllOfTheLimitIfTheySayMore) {
+  auto all = go(R"({"max_tokens":999999999999999})");
+  ASSERT_NE(all, nullptr);
+  EXPECT_EQ(go(R"({"max_tokens":1})"), nullptr);
+  all.reset();
+  const auto one = go(R"({"max_tokens":1})");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(go(R"({"max_tokens":999999999999999})"), nullptr);
+  EXPECT_NE(go(R"({"max_tokens":99})"), nullptr);
+  judge_->charge(*one, silent_);
+  EXPECT_EQ(left(), 99);
+  EXPECT_EQ(go(R"({"max_tokens":100})"), nullptr) << "so many are never left";
+}
+
+TEST_F(Asked, CostNoMoreThanTheLimitIfNothingIsReported) {
+  judge_->charge(*go(R"({"max_tokens":5000})"), silent_);
+  EXPECT_EQ(left(), 0);
+  clock_.time += std::chrono::minutes(2);
+  EXPECT_EQ(left(), 100);
+}
+
+TEST_F(Asked, OfEachRuleHoldWhatIsSaidForIt) {
+  const auto go_twice = [&](std::string_view body) { return go(*judge_, body, "/asked/twice"); };
+  const auto first = go_twice(R"({"max_tokens":50,"options":{"most":20}})");
+  ASSERT_NE(first, nullptr);
+  const auto second = go_twice(R"({"max_tokens":1,"options":{"most":30}})");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(go_twice(R"({"max_tokens":1,"options":{"most":1}})"), nullptr);
+  EXPECT_NE(go(R"({"max_tokens":49})"), nullptr) << "who was denied holds nothing";
+}
+
+TEST_F(Asked, AreJudgedWhenTheirBodyIsThere) {
+  EXPECT_EQ(ask(*judge_, "/asked").kind, Judgement::Kind::kNeedsBody);
+  EXPECT_EQ(judge_->take_stay(), nullptr);
+  EXPECT_EQ(ask(*judge_, "/asked/twice").kind, Judgement::Kind::kNeedsBody);
+  EXPECT_NE(ask(*judge_, "/asked", "192.0.2.9").kind, Judgement::Kind::kNeedsBody)
+      << "nobody counts it";
+  EXPECT_NE(ask(*judge_, "/other").kind, Judgement::Kind::kNeedsBody);
+  EXPECT_NE(go(R"({"max_tokens":100})"), nullptr) << "nothing was asked, and nothing held";
+  EXPECT_EQ(left(), 100);
+}
+
+}  // namespace
+}  // namespace weir::nginx

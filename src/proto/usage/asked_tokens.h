@@ -1,0 +1,33 @@
+// asked_tokens(): how many tokens a request lets a language model answer with, as its body says.
+//
+//   OpenAI     "max_completion_tokens", "max_output_tokens"; before: "max_tokens"
+//   Anthropic  "max_tokens"
+//   Gemini     "generationConfig":{"maxOutputTokens":..}; its fields may be written with lines, too
+//
+// Who evades limits may tell one thing to who counts and another to the model. So names are
+// compared without their case, as some parsers do, and of several numbers the largest counts.
+//
+// Thread rule: pure. Tested by asked_tokens_test.cc and fuzz/usage_fuzz.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir {
+
+// Of a request's body as much as is looked at; none: it has none, or is compressed.
+struct BodyStart {
+  static constexpr std::size_t kBytesMax = std::size_t{64} << 10;
+
+  std::string_view bytes{};
+  bool is_whole = true;
+};
+
+// `path`: to the one number that counts; empty: as above. `otherwise`: where the body says nothing.
+// It is the least where the body may say something else: by what is no number, behind the bytes
+// that are looked at, or behind brackets that do not match.
+std::int64_t asked_tokens(const BodyStart& body, std::string_view path, std::int64_t otherwise);
+
+}  // namespace weir
