@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/ip_address.h"
 #include "config/fields/section_reader.h"
 #include "config/rules/match_cover.h"
 #include "config/rules/rule_config.h"
@@ -342,13 +343,17 @@ class Warnings {
     return false;
   }
 
-  // A key of the first part that is there begins with its name.
+  // A key of the first part that is there begins with its name. Networks of the lists are compared
+  // with the client's address, whatever the key.
   void warn_of_unnamed_parts(const Rule& rule, const RulePlaces& places) {
     if (rule.key_form != Rule::KeyForm::kFirst) return;
     std::map<std::string_view, std::string_view> fields;  // by key, in order
     for (const auto& [key, limits] : rule.overrides) fields.emplace(key, "overrides");
-    for (const std::string& key : rule.allow.keys) fields.emplace(key, "allow");
-    for (const std::string& key : rule.deny.keys) fields.emplace(key, "deny");
+    for (const auto& [field, list] : {std::pair("allow", &rule.allow), {"deny", &rule.deny}}) {
+      for (const std::string& key : list->keys) {
+        if (!IpPrefix::parse(key)) fields.emplace(key, field);
+      }
+    }
     for (const auto& [key, field] : fields) {
       const auto begins_key = [&, key = key](const KeyPart& part) {
         return key.starts_with(name_of(part) + " ");
