@@ -82,7 +82,7 @@ def listens(port):
 class Gateway:
     """A running gateway with its origin. A context manager; leaving it ends both."""
 
-    def __init__(self, rules, *arguments):
+    def __init__(self, rules, *arguments, access_log="access.log"):
         self._undo = contextlib.ExitStack()
         self.folder = pathlib.Path(
             self._undo.enter_context(tempfile.TemporaryDirectory(prefix="weir-gateway-test-")))
@@ -102,7 +102,7 @@ class Gateway:
         self.process = subprocess.Popen(
             [WEIR, "gateway", "--origin", f"http://127.0.0.1:{self.origin.server_port}",
              "--config", str(self.rules), "--http", f"127.0.0.1:{self.port}", "--workers", "2",
-             "--memory", "4194304", "--access-log", str(self.folder / "access.log"),
+             "--memory", "4194304", "--access-log", str(self.folder / access_log),
              *map(str, arguments)],
             stdout=log, stderr=log, env={**os.environ, "TMPDIR": str(temporary)})
 
@@ -176,6 +176,15 @@ class TheGateway(unittest.TestCase):
             self.assertIn('"GET / HTTP/1.1" 200', lines[0])
             self.assertRegex(lines[1],
                              r" 429 .* rule all .* limit 1 remaining 0 retry \d+ delay - ")
+
+    def test_one_file_for_both_logs_keeps_all_lines(self):
+        with Gateway(RULES % 3, access_log="/dev/stdout") as gateway:
+            gateway.admits(3)
+            asked = '"GET / HTTP/1.1" 200'
+            wait_until(lambda: gateway.log().count(asked) == 3, "nginx has written")
+            gateway.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "again" in gateway.log(), "the gateway has written")
+            self.assertEqual(gateway.log().count(asked), 3, gateway.log())
 
     def test_it_counts_whom_trusted_proxies_name(self):
         with Gateway(RULES % 1) as gateway:  # loopback is trusted unless the file says otherwise

@@ -1,5 +1,6 @@
 // weir gateway: nginx, with Weir in its workers, in front of an origin.
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -299,12 +300,21 @@ void make_absolute(GatewayOptions& options) {
   }
 }
 
+// Where both are one file, nginx opens it once more for its own log, and appends.
+void append_to_logs() {
+  for (const int log : {STDOUT_FILENO, STDERR_FILENO}) {
+    const int flags = ::fcntl(log, F_GETFL);
+    if (flags >= 0) ::fcntl(log, F_SETFL, flags | O_APPEND);
+  }
+}
+
 int run(const CommandLine& line, GatewayOptions options) {
   const auto nginx = find_nginx(line.nginx);
   auto folder = std::optional<Folder>();
   if (options.folder.empty()) options.folder = folder.emplace().path();
   write_nginx_file(options);
 
+  append_to_logs();
   set_up_log();
   raise_open_files_limit();  // nginx's workers inherit it
   const auto signals = Signals({SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGCHLD});
