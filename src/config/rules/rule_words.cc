@@ -84,6 +84,8 @@ std::string requests_text(const Rule& rule, const WrittenRule& written) {
   if (rule.has_slots()) return "work that takes its slots";
   if (!rule.match) return rule.descriptor ? "descriptors of Envoy" : "checks that name the rule";
   auto text = codes(written.methods, "any method") + " " + codes(written.paths, "any path");
+  if (rule.match->path_case == PathCase::kInsensitive) text += " in any case";
+  if (rule.match->trailing_slash == TrailingSlash::kSame) text += ", with or without a last slash";
   if (!written.conditions.empty()) text += ", where " + code(json::serialize(written.conditions));
   if (!written.hours.empty()) text += ", " + hours_text(written.hours);
   return text;
@@ -142,8 +144,8 @@ WrittenRule written_rule(std::string_view text) {
                           .hours = object_in(fields, "active")};
   rule.methods = texts(rule.conditions.if_contains("method"));
   rule.paths = texts(rule.conditions.if_contains("path"));
-  rule.conditions.erase("method");
-  rule.conditions.erase("path");
+  // These say how paths are compared, and are no further condition.
+  for (const auto name : {"method", "path", "case", "trailing_slash"}) rule.conditions.erase(name);
   return rule;
 }
 
