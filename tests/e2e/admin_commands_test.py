@@ -30,7 +30,7 @@ class Blocks(unittest.TestCase):
     def test_a_network_is_blocked_shown_and_let_go(self):
         with Weir("--threads", "2", config=FILE) as weir:
             done = command(weir, "block", "203.0.113.0/24", "--for", "1h",
-                                "--reason", "many bots")
+                                "--why", "many bots")
             self.assertEqual((done.code, done.out),
                              (0, "203.0.113.0/24 is blocked for 1h, by all rules\n"), done.err)
             weir.wait_for_log('blocks: 203.0.113.0/24 is blocked for 1h for all rules, by "carol" '

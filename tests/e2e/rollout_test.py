@@ -46,7 +46,7 @@ def see_keys(node):
 class Rollouts(unittest.TestCase):
     def test_starts_stops_by_itself_and_says_whom_it_denied(self):
         with Weir(config=CONFIG) as weir:
-            begun = command(weir, "rollout", "r", *TO_10, "--reason", "bots")
+            begun = command(weir, "rollout", "r", *TO_10, "--why", "bots")
             self.assertEqual((begun.code, begun.out), (0, "r denies 10% of the keys\n"), begun.err)
             self.assertIn("r                    10%  of 0% 10% 100%, each 1h, stops if "
                           "denied_keys>3%\n", command(weir, "rollout").out)

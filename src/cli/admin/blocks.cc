@@ -29,7 +29,7 @@ struct BlockOptions {
   std::string key;
   std::string length;
   std::string rule;  // empty: all
-  std::string reason;
+  std::string why;
   int limit = 100;
 };
 
@@ -56,7 +56,7 @@ void block(const BlockOptions& options) {
                                      .body = body_of({{"key", options.key},
                                                       {"for", options.length},
                                                       {"rule", options.rule},
-                                                      {"why", options.reason},
+                                                      {"why", options.why},
                                                       {"by", user_name()}})};
   options.client.show(question, [&](const json::value& made) {
     const auto why = text_in(made, "passes_because");
@@ -111,7 +111,7 @@ void add_block_commands(CLI::App& app) {
       ->required()
       ->check(mistake_in_duration);
   command->add_option("--rule", made->rule, "The id of the rule that denies it [all rules]");
-  command->add_option("--reason", made->reason, "Why, for the log and for weir blocks");
+  command->add_option("--why", made->why, "Why, for the log and for weir blocks");
   command->callback([made] { block(*made); });
 
   const auto lifted = std::make_shared<BlockOptions>();

@@ -140,7 +140,7 @@ void add_rollout_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--stop-if", options->stop_if, "Denied keys, of those seen, that end it")
       ->capture_default_str();
-  command->add_option("--reason", options->why, "Why, for the history");
+  command->add_option("--why", options->why, "Why, for the history");
   command->add_flag("--stop", options->stop, "End it; the rule stays where it is")->excludes(to);
   command->callback([options] { roll_out(*options); });
 }
