@@ -180,7 +180,7 @@ void add_validate_command(CLI::App& app) {
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   auto* against = command
                       ->add_option("--against", options->against,
-                                   "A running server: what the rules that are others would have "
+                                   "A running server: what rules that differ would have "
                                    "decided of the requests that it remembers")
                       ->excludes("--envoy")
                       ->excludes("--gateway");

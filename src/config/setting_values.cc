@@ -57,8 +57,10 @@ std::string text_of(const SettingValue& value) {
   struct Text {
     std::string operator()(std::int64_t number) const { return std::to_string(number); }
     std::string operator()(double number) const {
-      std::array<char, 32> text;
-      const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+      std::array<char, 352> text;  // the longest has 342
+      const auto end =
+          std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed)
+              .ptr;
       return {text.data(), end};
     }
     std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }

@@ -43,7 +43,7 @@ REFUSED = [
      "1:40: 127.0.0.1:7777 is the address of 'http' already; give each its own"),
     ("store: {redis: 'rediss://127.0.0.1?ca_file={f}/none'}",
      "1:16: the authorities' file {f}/none cannot be used"),
-    ("store: {redis: 'http://127.0.0.1'}", "1:16: 'redis' "),
+    ("store: {redis: 'http://127.0.0.1'}", "1:16: 'redis': "),
     ("jwt: {secret_file: {f}/none}", "1:20: "),
     ("country_database: {f}/none", "1:19: "),
 ]

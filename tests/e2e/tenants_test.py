@@ -132,7 +132,7 @@ class OneNode(unittest.TestCase):
             def command(*words):
                 code, out, err = run_weir("tenants", *words, "--server", weir.url_of("http"))
                 return code, out + err
-            self.assertEqual(command("set", "ann", "--plan", "gold"), (0, "1 rows, version 1\n"))
+            self.assertEqual(command("set", "ann", "--plan", "gold"), (0, "1 row, version 1\n"))
             self.assertEqual(command("get", "ann"), (0, "ann has the plan gold\n"))
             said = run_weir("explain", "ann", "--rule", "api", "--server", weir.url_of("http"))
             self.assertIn("1000 of 1000 left by sliding_window of 365d, plan gold, mode local",

@@ -50,8 +50,9 @@ std::string path_of(const TenantOptions& options) {
 
 std::string rows_in(const json::value& said) {
   const bool is_alone = text_in(said, "told") == "false";
-  return text_of(said.at("rows")) + " rows, version " + text_of(said.at("version")) + "\n" +
-         (is_alone ? "on this node alone: Redis has not heard of them yet\n" : "");
+  const std::string rows = text_of(said.at("rows"));
+  return rows + (rows == "1" ? " row, version " : " rows, version ") + text_of(said.at("version")) +
+         "\n" + (is_alone ? "on this node alone: Redis has not heard of them yet\n" : "");
 }
 
 void get(const TenantOptions& options) {

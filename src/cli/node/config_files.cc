@@ -130,7 +130,7 @@ Result<Config, ConfigErrors> load_whole_config(const std::string& file, ServedBy
   return ConfigErrors{{.file = file,
                        .line = place.line,
                        .column = place.column,
-                       .message = "'redis' " + url.error().message}};
+                       .message = "'redis': " + url.error().message}};
 }
 
 Result<Config, ConfigErrors> load_config_files(const ServeOptions& options) {

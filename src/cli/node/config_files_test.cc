@@ -114,7 +114,7 @@ TEST_F(ConfigFilesTest, AFolderThatMayNotBeReadEndsNothing) {
 TEST_F(ConfigFilesTest, TheUrlOfTheRedisIsCheckedWhereItStands) {
   ServeOptions options;
   options.config_file = write("weir.yaml", "store:\n  redis: http://10.0.0.5\n");
-  EXPECT_THAT(mistake(options), HasSubstr("weir.yaml:2:10: 'redis' "));
+  EXPECT_THAT(mistake(options), HasSubstr("weir.yaml:2:10: 'redis': "));
 }
 
 }  // namespace
