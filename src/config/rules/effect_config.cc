@@ -13,6 +13,7 @@
 
 #include "base/ascii.h"
 #include "base/duration_text.h"
+#include "rules/plan_name.h"
 #include "rules/time/time_zone.h"
 #include "weir/holding_store.h"
 
@@ -137,6 +138,10 @@ Rule::LimitsByName read_named_limits(const SectionReader& reader, const RuleCont
   reader.for_each(list, [&](const SectionReader& item) {
     const auto name = item.get<std::string>(name_field).value_or("");
     auto of_item = inherited;
+    if (list == "tiers" && name.size() > kPlanNameMax && reader.get<bool>("tenants") == true) {
+      item.mistake(name_field, "with 'tenants: true' the name of a tier is a plan, of at most " +
+                                   std::to_string(kPlanNameMax) + " bytes; shorten it");
+    }
     if (const auto anchor = item.get<std::int64_t>("anchor"))
       of_item.anchor = static_cast<int>(*anchor);
     auto limits = read_limits(item, context, of_item);
@@ -344,8 +349,8 @@ void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& r
   rule.overrides = read_named_limits(reader, context, "overrides", "key", inherited);
   if (rule.tier && !reader.get<const YamlNode*>("tiers")) {
     reader.mistake("tier",
-                   "'tier' says which of the 'tiers' a request belongs "
-                   "to; add them, or remove it");
+                   "'tier' says which of the 'tiers' a request belongs to; "
+                   "add them, or remove it");
   }
 }
 

@@ -119,7 +119,10 @@ TenantTable::Edited TenantTable::edited(Edits edits) const {
   merge(rows_, changes, take, [](const Row&) {});
   if (*std::ranges::max_element(next->starts_) > kBucketRowsMax) return {};
   next->forget_unused_plans();
-  if (next->plans_.size() > kPlansMax) return {};
+  const auto fits = [](const std::string& plan) {
+    return !plan.empty() && plan.size() <= kPlanNameMax;
+  };
+  if (next->plans_.size() > kPlansMax || !std::ranges::all_of(next->plans_, fits)) return {};
   for (std::size_t i = 0; i < kBuckets; ++i) next->starts_[i + 1] += next->starts_[i];
   next->digest_ = digest_;
   for (const std::uint16_t bucket : edited.changed) {
@@ -156,7 +159,7 @@ bool TenantTable::read_bucket(std::uint16_t number, std::string_view bytes, Edit
     row.key.high = in.hash();
     row.key.low = in.hash();
     if (in.number(1) == 0) {
-      const std::string_view plan = in.text(kPlanMax);
+      const std::string_view plan = in.text(kPlanNameMax);
       const auto found = std::ranges::find(edits.plans, plan);
       row.window_us = found - edits.plans.begin();
       if (found == edits.plans.end()) edits.plans.emplace_back(plan);

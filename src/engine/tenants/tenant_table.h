@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/plan_name.h"
 #include "weir/key.h"
 #include "weir/quota.h"
 
@@ -51,9 +52,8 @@ class TenantTable {
   // Of one bucket: 16 on average, and 48 with a probability of 10^-10.
   static constexpr std::size_t kBucketRowsMax = 128;
   static constexpr std::size_t kPlansMax = 1024;
-  static constexpr std::size_t kPlanMax = 64;  // bytes of its name
   static constexpr std::size_t kKeyMax = 4096;
-  static constexpr std::size_t kBucketBytesMax = kBucketRowsMax * (2 + 16 + kPlanMax);
+  static constexpr std::size_t kBucketBytesMax = kBucketRowsMax * (2 + 16 + kPlanNameMax);
 
   struct Row {
     KeyHash key;
@@ -81,7 +81,8 @@ class TenantTable {
     return hasher_.hash_names({.rule = {}, .bucket = {}, .key = key}).key;
   }
 
-  // The table with these changes, and the buckets that differ. Null: it would be too large.
+  // The table with these changes, and the buckets that differ. Null: it would be too large, or no
+  // row has room for the name of a plan.
   struct Edited {
     TenantTablePtr table{};
     std::vector<std::uint16_t> changed{};

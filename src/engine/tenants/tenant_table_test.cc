@@ -81,6 +81,15 @@ TEST(TenantTable, ForgetsPlansThatNoRowHas) {
   EXPECT_EQ(with(TenantTable(secret()), rows), nullptr) << "so many are in use";
 }
 
+TEST(TenantTable, TakesNoPlanThatItCouldNotReadAgain) {
+  const TenantTable none(secret());
+  const std::string longest(kPlanNameMax, 'p');
+  const auto table = with(none, {{"ann", {.plan = longest}}});
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(told(*table, none)->find("ann"), (TenantTerms{.plan = longest}));
+  EXPECT_EQ(with(none, {{"ann", {.plan = longest + "p"}}}), nullptr);
+}
+
 TEST(TenantTable, CountsTheChangesThatAnotherTableLacks) {
   const auto before = with(TenantTable(secret()), {{"ann", {.plan = "gold"}},
                                                    {"bob", {.limit = 1}},

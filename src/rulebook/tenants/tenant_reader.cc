@@ -187,6 +187,9 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
     if (!fields.window.empty()) return "window: only a limit has one; a plan's are in the rules";
     const auto found = std::ranges::find(plans_, fields.plan);
     row.window_us = found - plans_.begin();
+    if (fields.plan.size() > kPlanNameMax) {
+      return "plan: expected a name of at most " + std::to_string(kPlanNameMax) + " bytes";
+    }
     if (found != plans_.end()) return {};
     const std::vector<std::string_view> names(plans_.begin(), plans_.end());
     return "plan: no rule with 'tenants: true' has a tier " + quoted(fields.plan) +

@@ -15,7 +15,7 @@ class TenantReaderTest : public ::testing::Test {
  protected:
   // What is wrong with the text; empty: nothing.
   std::string read(std::string_view text) {
-    TenantReader reader(none_, {"gold", "iron"});
+    TenantReader reader(none_, {"gold", "iron", std::string(65, 'p')});
     reader.read(text);
     reader.finish();
     if (reader.mistakes().empty()) table_ = none_->edited(reader.take()).table;
@@ -73,6 +73,8 @@ TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
             "line 2: window: only a limit has one; a plan's are in the rules\n");
   EXPECT_EQ(row("ann,golf,,"),
             "line 2: plan: no rule with 'tenants: true' has a tier 'golf'; did you mean 'gold'?\n");
+  EXPECT_EQ(row("ann," + std::string(65, 'p') + ",,"),
+            "line 2: plan: expected a name of at most 64 bytes\n");
   EXPECT_EQ(row("a\0b,gold,,"s), "line 2: it holds a NUL\n");
   EXPECT_EQ(row("\"ann,gold,,"), "line 2: its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"\n");
   EXPECT_EQ(read("key,plam\nann,gold"), "line 1: unknown column 'plam'; did you mean 'plan'?\n");
