@@ -87,7 +87,7 @@ struct HoldingStore::State {
   Held held(const KeyHash& key, Instant now) noexcept;
 
   void lapse(Instant now) noexcept;
-  void end(Holds::iterator place, std::int64_t cost, Instant now) noexcept;
+  void end(Holds::iterator place, std::int64_t cost, Instant at, Instant now) noexcept;
   std::optional<HoldToken> make(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
   bool put_down(const HoldToken& token, Hold hold) noexcept;
@@ -387,7 +387,7 @@ HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::in
   if (place == holds.end() || place->second.is_slot) return Commit::kUnknown;
   if (work == Work::kIsDone) {
     const bool is_counted = !place->second.parts.empty();
-    end(place, cost, now);
+    end(place, cost, now, now);
     return is_counted ? Commit::kCharged : Commit::kNoted;
   }
   Hold& hold = place->second;
@@ -431,18 +431,21 @@ bool HoldingStore::State::release(const HoldToken& token, Instant now) noexcept 
   const std::scoped_lock lock(mutex);
   const auto place = holds.find(token);
   if (place == holds.end() || !place->second.is_slot) return false;
-  end(place, 0, now);
+  end(place, 0, now, now);
   return true;
 }
 
 // The cost is in the counters before the hold goes. Most fit, and to spend is the shorter way then.
-void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant now) noexcept {
+// Where the window of `at` is over, the counters would take it for a late charge of the next.
+void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant at,
+                              Instant now) noexcept {
   const auto& [token, hold] = *place;
   for (const Part& part : hold.parts) {
     if (cost == 0) break;
+    if (part.quota.is_fixed() && refilled(part.quota, 0, 1, at) <= now) continue;
     const Charge charge{.key = part.key, .quota = &part.quota, .tag = part.tag};
-    if (charge_inner(Operation::kSpendEach, charge, cost, now).allowed()) continue;
-    charge_inner(Operation::kCharge, charge, cost, now);
+    if (charge_inner(Operation::kSpendEach, charge, cost, at).allowed()) continue;
+    charge_inner(Operation::kCharge, charge, cost, at);
   }
   take_up(HoldToken(token), hold);
   holds.erase(place);
@@ -457,7 +460,7 @@ void HoldingStore::State::lapse(Instant now) noexcept {
   const std::scoped_lock lock(mutex);
   while (!ends.empty() && ends.begin()->first <= now) {
     const auto place = holds.find(ends.begin()->second);
-    end(place, place->second.due, place->second.end);
+    end(place, place->second.due, place->second.end, now);
   }
 }
 

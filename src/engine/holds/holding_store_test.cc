@@ -98,6 +98,14 @@ TEST_F(HoldingStoreTest, ChargesALapseAsOfItsOwnEnd) {
   EXPECT_EQ(left(kNow + 131s), 40);
 }
 
+// Rules without holds go by, and show the counters that time has passed.
+TEST_F(HoldingStoreTest, ALapseThatIsNoticedInTheNextWindowCountsInItsOwn) {
+  ASSERT_TRUE(reserve(60, 10s, kNow + 49500ms));
+  memory_->decide_one(Operation::kSpendEach, {.key = kOther, .quota = &quota_, .cost = 1},
+                      kNow + 60200ms);
+  EXPECT_EQ(left(kNow + 60300ms), 100);
+}
+
 TEST_F(HoldingStoreTest, ChargesWhatWasReportedLastIfItLapses) {
   const auto token = reserve(60, 30s);
   EXPECT_EQ(commit(token, 20, kNow, Work::kGoesOn), Commit::kNoted);
