@@ -119,7 +119,7 @@ class NeverOver final : public Check {
            quota.algorithm() != Algorithm::kExponentialBackoff;
   }
   static Key fresh(const Quota& quota, Mode mode) {
-    if (quota.algorithm() == Algorithm::kFixedWindow) return WindowCount();
+    if (quota.is_fixed()) return WindowCount();
     if (quota.algorithm() == Algorithm::kTokenBucket) {
       return BucketLevel(mode == Mode::kLeased ? gained_in_lease(quota) : 0);
     }
@@ -134,13 +134,12 @@ class NeverOver final : public Check {
     const auto* const count = std::get_if<WindowCount>(&key);
     if (count == nullptr || mode == Mode::kAsync) return;
     const Quota& quota = world_.rules()[part.rule].quota;
-    const bool is_early = epoch_us(last.to) % quota.window().count() < kEarly.count();
+    const bool is_early = window_number(quota, last.to - kEarly) != window_number(quota, last.to);
     if (!is_early && ++answers_ % kOneOf != 0) return;
     const Instant from = std::max(next_look_, world_.now() - kLooksAtOnce * kLookEvery);
     if (from > world_.now()) return;
     next_look_ = from + kLookEvery;
-    const std::int64_t window_us = quota.window().count();
-    if (epoch_us(world_.redis()->reached()) / window_us != epoch_us(last.to) / window_us) return;
+    if (window_number(quota, world_.redis()->reached()) != window_number(quota, last.to)) return;
     const std::int64_t admitted = count->admitted(quota, last.to);
     const auto left = world_.left_in_redis(part.rule, part.key, RedisServer::Script::kIfKnown);
     if (!left || admitted <= quota.limit() - *left + forgiven) return;
@@ -231,17 +230,16 @@ class CountsExactly final : public Check {
       const Answer& answer = answered.answers[i];
       Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = answered.asked.at_node;
-      const std::int64_t length = rule.quota.window().count();
       // An ask that waits for its other parts may be counted already, or not yet.
       const bool is_open = --key.open > 0 || answered.at != answered.asked.at;
       if (is_open || part.verb == Verb::kRefund || part.verb == Verb::kCharge) {
         const Instant heard = world_.machine(answered.asked.node).clock.at(answered.at);
-        key.unclear_in = epoch_us(heard + world_.patience()) / length;
+        key.unclear_in = window_number(rule.quota, heard + world_.patience());
       }
       if (world_.mode_of(part.rule) != Mode::kLocal || !is_plain(rule)) continue;
-      if (rule.quota.algorithm() != Algorithm::kFixedWindow) continue;
+      if (!rule.quota.is_fixed()) continue;
       const bool is_counted = answer.cause == Answer::Cause::kCounted && !answered.is_unavailable;
-      if (epoch_us(at) / length <= key.unclear_in || !is_counted) continue;
+      if (window_number(rule.quota, at) <= key.unclear_in || !is_counted) continue;
       const std::int64_t left = rule.quota.limit() - key.count.admitted(rule.quota, at);
       const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
       key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
@@ -312,7 +310,7 @@ class AloneWithinShare final : public Check {
  private:
   bool is_about(std::uint32_t number) const {
     const Rule& rule = world_.rules()[number];
-    return is_plain(rule) && rule.quota.algorithm() == Algorithm::kFixedWindow &&
+    return is_plain(rule) && rule.quota.is_fixed() &&
            rule.on_store_failure == OnStoreFailure::kLocal &&
            (world_.mode_of(number) != Mode::kLeased || has_one_time_);
   }

@@ -42,8 +42,9 @@ class UnitsComeBack final : public Check {
       const bool is_lost = answered.is_unavailable || answered.answers[i].is_alone;
       const bool is_told = is_lost || world_.mode_of(part.rule) == Mode::kAsync;
       const Instant charged = is_told ? to + kTold : to;
-      const std::int64_t window = number(quota, charged);
-      if (is_lost || number(quota, answered.asked.at_redis) != window) key.unclear_in = window;
+      const std::int64_t window = window_number(quota, charged);
+      if (is_lost || window_number(quota, answered.asked.at_redis) != window)
+        key.unclear_in = window;
       if (!is_charged(answered, i)) continue;
       key.count.add(quota, {.from = from, .to = to, .units = part.cost});
       key.last = world_.now();
@@ -74,7 +75,7 @@ class UnitsComeBack final : public Check {
   void have_left() override {
     each_key([this](std::uint32_t rule, std::uint32_t number, const Key& key) {
       const Quota& quota = world_.rules()[rule].quota;
-      if (key.open > 0 || key.unclear_in >= this->number(quota, world_.redis()->now())) return;
+      if (key.open > 0 || key.unclear_in >= window_number(quota, world_.redis()->now())) return;
       judge(rule, number, [&](std::int64_t admitted, std::int64_t left) {
         return left == std::max<std::int64_t>(0, quota.limit() - admitted);
       });
@@ -94,13 +95,10 @@ class UnitsComeBack final : public Check {
   static constexpr Duration kTold = std::chrono::seconds(1);
   static constexpr Duration kRecovered = std::chrono::seconds(12);
 
-  static std::int64_t number(const Quota& quota, Instant at) {
-    return epoch_us(at) / quota.window().count();
-  }
   bool is_about(std::uint32_t rule) const {
     const Rule& asked = world_.rules()[rule];
     return world_.mode_of(rule) != Mode::kLocal && is_plain(asked) && world_.scenario().loss <= 0 &&
-           asked.quota.algorithm() == Algorithm::kFixedWindow;
+           asked.quota.is_fixed();
   }
   template <typename Act>
   void each_key(const Act& act) {

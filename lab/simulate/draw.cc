@@ -19,6 +19,19 @@ using std::chrono::seconds;
 
 constexpr Duration kQuiet = seconds(13);  // in which the fleet recovers
 
+// Summer time that skips and repeats the hour, a leap day, short months, the ends of a year and a
+// week. Python's zoneinfo has computed them.
+constexpr Boundary kBoundaries[] = {
+    {R"("window":"day","zone":"Europe/Berlin","resets_at":"02:30")", 1'711'846'800},
+    {R"("window":"day","zone":"Europe/Berlin","resets_at":"02:30")", 1'729'989'000},
+    {R"("window":"day")", 1'709'164'800},
+    {R"("window":"month","anchor":31,"zone":"America/New_York","resets_at":"09:00")",
+     1'709'215'200},
+    {R"("window":"week","week_starts":"sun","zone":"Asia/Tokyo")", 1'703'948'400},
+    {R"("window":"year","zone":"Asia/Kolkata")", 1'704'047'400},
+    {R"("window":"month","zone":"Australia/Lord_Howe")", 1'709'211'600},
+};
+
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : chance_(seed) {}
@@ -47,6 +60,7 @@ class Draw {
     if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn);
     if (one_in(4)) add_work_story(drawn);
     if (one_in(6)) add_slots_story(drawn);
+    if (one_in(5)) add_calendar_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -234,6 +248,43 @@ class Draw {
                              .until = busy_});
   }
 
+  // A window of a calendar that ends meanwhile. Or one that does not, whatever zone nodes go by.
+  void add_calendar_story(Scenario& drawn) {
+    constexpr std::array<std::string_view, 4> kModes = {"strict", "strict", "leased", "local"};
+    constexpr std::array<std::string_view, 4> kZones = {"Asia/Kathmandu", "America/St_Johns",
+                                                        "Pacific/Apia", "Pacific/Honolulu"};
+    constexpr std::array<std::string_view, 3> kUnits = {"day", "week", "month"};
+    constexpr std::int64_t kNoBoundary = 1'710'505'020;  // 12:17 UTC, and a quarter in each zone
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    const std::int64_t limit = size(200);
+    const bool moves = has_faults_ && one_in(2);
+    const Boundary& boundary = kBoundaries[chance_.below(std::size(kBoundaries))];
+    std::string rule = "{\"id\":\"" + id + "\",\"limit\":" + std::to_string(limit) + ",";
+    if (moves) {
+      drawn.begins = Instant(seconds(kNoBoundary));
+      rule += "\"window\":\"" + std::string(any_of(kUnits)) + "\"";
+      drawn.faults.push_back({.kind = Fault::Kind::kZone,
+                              .at = busy_ * between(2, 6) / 8,
+                              .rule = id,
+                              .zone = std::string(any_of(kZones))});
+      if (one_in(3)) drawn.faults.back().node = between(0, drawn.nodes - 1);
+    } else {
+      drawn.begins = Instant(seconds(boundary.at_s - between(1, busy_ / seconds(1) - 1)));
+      rule += boundary.fields;
+    }
+    if (is_shared_) rule += ",\"mode\":\"" + std::string(any_of(kModes)) + "\"";
+    drawn.rules.push_back(rule + "}");
+    drawn.traffic.push_back({.rules = {id},
+                             .rate = static_cast<double>(std::max<std::int64_t>(20, limit)),
+                             .keys = size(4),
+                             .cost = one_in(3) ? size(8) : 1,
+                             .until = busy_});
+    drawn.traffic.push_back({.kind = TrafficSource::Kind::kPatient,
+                             .rules = {id},
+                             .rate = static_cast<double>(size(60)),
+                             .keys = size(4)});
+  }
+
   // A limit that nodes with one clock have used up together in the middle of each window.
   void add_async_story(Scenario& drawn) {
     drawn.nodes = std::max<std::int64_t>(2, drawn.nodes);
@@ -258,6 +309,8 @@ class Draw {
 };
 
 }  // namespace
+
+std::span<const Boundary> boundaries() { return kBoundaries; }
 
 Scenario draw_scenario(std::uint64_t seed) {
   Scenario scenario = Draw(seed).scenario();

@@ -99,6 +99,11 @@ void Faults::begin(const Fault& fault, std::size_t index) {
         if (world_.node(node) != nullptr) world_.node(node)->reload();
       });
       break;
+    case Kind::kZone:
+      for_each_node(fault, [&](std::size_t node) {
+        if (world_.node(node) != nullptr) world_.node(node)->use_zone(fault.zone, fault.rule);
+      });
+      break;
     case Kind::kFreeze:
       for_each_node(fault, [&](std::size_t node) {
         Instant& until = world_.machine(node).frozen_until;

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulate/judging.h"
 #include "simulate/promises.h"
-#include "simulate/world.h"
 
 namespace weir::sim {
 namespace {
@@ -47,6 +47,7 @@ class RetryTruthful final : public Check {
 
   void answered(const Answered& answered) override {
     const Asked& asked = answered.asked;
+    for (std::size_t i = 0; i < asked.parts.size(); ++i) judge_calendar(answered, i);
     if (asked.source == Asked::kNoSource || asked.parts.size() != 1) return;
     const TrafficSource& source = world_.scenario().traffic[asked.source];
     const Part& part = asked.parts.front();
@@ -81,6 +82,33 @@ class RetryTruthful final : public Check {
     Instant at;
     Instant retry;
   };
+  // By a calendar a denial holds until its window ends, on the clock that decides. A node that
+  // remembers one does so as of when it asked.
+  void judge_calendar(const Answered& answered, std::size_t index) {
+    const Asked& asked = answered.asked;
+    const Rule& rule = world_.rules()[asked.parts[index].rule];
+    const Answer& answer = answered.answers[index];
+    if (!rule.quota.is_by_calendar() || !is_plain(rule) || !rule.denial.blocks.empty()) return;
+    const Mode mode = world_.mode_of(asked.parts[index].rule);
+    const bool is_denial = answer.cause == Answer::Cause::kCounted && !answer.is_alone &&
+                           answer.decision.verdict == Verdict::kDenied && !answered.is_unavailable;
+    if (!is_denial || mode == Mode::kAsync || answer.decision.is_store_full) return;
+    if (world_.has_clock_steps() || world_.has_fault(Fault::Kind::kZone)) return;
+    const bool is_local = mode == Mode::kLocal;
+    const Machine& machine = is_local ? world_.machine(asked.node) : world_.redis()->machine();
+    const Instant from = is_local ? asked.at_node : asked.at_redis;
+    const Instant to = machine.clock.at(answered.at);
+    const Duration retry = answer.decision.retry_after;
+    const Duration slack = is_local ? Duration(0) : trip_ + world_.patience();
+    const WindowEnds ends = rule.quota.window_ends();
+    for (const Instant end : {ends.previous, ends.current, ends.next}) {
+      if (end <= from) continue;
+      if (retry >= end - to - slack && retry <= end - from + slack) return;
+      if (end > to + slack) break;  // else it may have been decided in the next window
+    }
+    fail(about(world_, asked.parts[index]) + " is to wait for " + format_duration(retry) +
+         ", and its window ends in " + format_duration(ends.current - to));
+  }
   bool is_decided_at_one_place(const TrafficSource& source, std::uint32_t rule) const {
     const Mode mode = world_.mode_of(rule);
     const Rule& asked = world_.rules()[rule];

@@ -35,12 +35,19 @@ inline std::int64_t capped(const Admission& admission, std::int64_t room) {
   return std::clamp<std::int64_t>(room, 0, admission.units);
 }
 
-// Units of each window that begins at a multiple of its length, certainly admitted in it.
+// Numbers fixed windows in their order: those of a calendar as far as the quota knows their ends.
+inline std::int64_t window_number(const Quota& quota, Instant at) {
+  if (!quota.is_by_calendar()) return epoch_us(at) / quota.window().count();
+  const WindowEnds ends = quota.window_ends();
+  return (at >= ends.previous ? 1 : 0) + (at >= ends.current ? 1 : 0) + (at >= ends.next ? 1 : 0);
+}
+
+// Units of each fixed window, certainly admitted in it.
 class WindowCount {
  public:
   void add(const Quota& quota, const Admission& admission) {
-    const std::int64_t window = number(quota, admission.from);
-    const bool is_in_one = window == number(quota, admission.to);
+    const std::int64_t window = window_number(quota, admission.from);
+    const bool is_in_one = window == window_number(quota, admission.to);
     if (is_in_one) {
       std::int64_t& units = count(window);
       units += capped(admission, quota.debt_max() - units);
@@ -50,7 +57,7 @@ class WindowCount {
     }
   }
   std::int64_t admitted(const Quota& quota, Instant at) const {
-    const std::int64_t window = number(quota, at);
+    const std::int64_t window = window_number(quota, at);
     const Count& found = counts_[static_cast<std::size_t>(window) % counts_.size()];
     return found.window == window ? found.units : 0;
   }
@@ -60,9 +67,6 @@ class WindowCount {
     std::int64_t window = -1;
     std::int64_t units = 0;
   };
-  static std::int64_t number(const Quota& quota, Instant at) {
-    return epoch_us(at) / quota.window().count();
-  }
   std::int64_t& count(std::int64_t window) {
     Count& found = counts_[static_cast<std::size_t>(window) % counts_.size()];
     if (found.window != window) found = {.window = window};

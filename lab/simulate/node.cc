@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rules/time/time_zone.h"
+
 namespace weir::sim {
 namespace {
 
@@ -23,6 +25,7 @@ MemoryStoreOptions memory_of(const ServerSettings& settings) {
 
 SimNode::SimNode(Place place)
     : place_(std::move(place)),
+      written_(place_.means.rules),
       tokens_(place_.seed),
       secret_(secret_of(tokens_)),
       name_("node" + std::to_string(place_.number) + "-" + std::to_string(place_.life)),
@@ -50,8 +53,15 @@ SimNode::~SimNode() {
   if (fleet_) fleet_->end(0);
 }
 
+void SimNode::use_zone(std::string_view zone, std::string_view rule) {
+  for (Rule& each : written_) {
+    if (rule.empty() || rule == each.id) each.calendar.zone = find_zone(std::string(zone));
+  }
+  reload();
+}
+
 RuleSetPtr SimNode::compiled() {
-  std::vector<Rule> rules = place_.means.rules;
+  std::vector<Rule> rules = written_;
   number_rules(rules, traffic_.rules());
   return std::make_shared<const RuleSet>(std::move(rules), place_.means.sources);
 }

@@ -12,6 +12,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/prng.h"
 #include "engine/asks/asks_pool.h"
@@ -62,6 +64,8 @@ class SimNode {
   std::uint64_t secret_number() const { return hasher().hash({}, Quota()).low; }
 
   void reload() { pool_.use_rules(compiled()); }
+  // Of this rule, or of all if it has no name.
+  void use_zone(std::string_view zone, std::string_view rule);
   // NodeFleet::leave().
   bool leave() { return !fleet_ || fleet_->leave(0, now()); }
 
@@ -72,7 +76,8 @@ class SimNode {
   void follow_seconds(Instant now);
 
   const Place place_;
-  Prng tokens_;  // of the node's secret, and of those that its holds are named by
+  std::vector<Rule> written_;  // the rules, as in a file
+  Prng tokens_;                // of the node's secret, and of those that its holds are named by
   const HashSecret secret_;
   const std::string name_;
   std::unique_ptr<MemoryStore> memory_;

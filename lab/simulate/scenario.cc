@@ -6,6 +6,7 @@
 #include "base/duration_text.h"
 #include "config/fields/section_reader.h"
 #include "config/yaml/yaml_document.h"
+#include "rules/time/time_zone.h"
 #include "store/redis/fleet/node_fleet.h"
 
 namespace weir::sim {
@@ -20,7 +21,7 @@ constexpr std::string_view kTrafficKinds[] = {"steady",  "bursts", "cron", "atta
 constexpr std::string_view kFaultKinds[] = {
     "cut",    "half_cut", "slow_path", "pause",  "slow_redis", "restart", "failover",
     "forget", "evict",    "read_only", "full",   "half_open",  "clock",   "clock_back",
-    "kill",   "leave",    "reload",    "freeze", "block",      "lift"};
+    "kill",   "leave",    "reload",    "freeze", "block",      "lift",    "zone"};
 constexpr std::string_view kVerbs[] = {"hit", "look", "charge"};
 
 constexpr Field kTrafficFields[] = {
@@ -51,6 +52,7 @@ constexpr Field kStepFields[] = {
     row::text("charge", kAnyText, "The key that pays, whether or not it fits."),
     row::text("rule", kAnyText, "The id of the rule. Without, the first."),
     row::text("key", kAnyText, "The key of a block."),
+    row::text("zone", kAnyText, "The time zone from then on."),
     row::integer("cost", {-kCostMax, kCostMax}, "How many units.").defaults_to("1"),
     row::boolean("allowed", "Whether it is to be allowed. Without, it is not compared."),
     row::integer("left", {0, kCostMax}, "What is to remain. Without, it is not compared."),
@@ -59,6 +61,8 @@ constexpr Section kStep = {"a step", "Something that happens once.", kStepFields
 
 constexpr Field kScenarioFields[] = {
     row::text("name", kAnyText, "What it says, as a sentence."),
+    row::integer("begins", {0, 4'102'444'800}, "When, in seconds since 1970.")
+        .defaults_to("1700000040"),
     row::duration("length", {1'000, 86'400'000'000}, "How long it lasts.").defaults_to("10s"),
     row::integer("nodes", {1, 2'000}, "How many nodes.").defaults_to("1"),
     row::duration("latency", {0, 10'000'000}, "Of a packet.").defaults_to("300us"),
@@ -128,8 +132,12 @@ void read_step(const SectionReader& reader, Duration& at, Scenario& scenario) {
                 .at = at,
                 .node = node,
                 .rule = text_of(reader, "rule"),
-                .key = text_of(reader, "key")};
+                .key = text_of(reader, "key"),
+                .zone = text_of(reader, "zone")};
     fill(reader, "for", fault.length);
+    if (fault.kind == Fault::Kind::kZone && find_zone(fault.zone) == nullptr) {
+      reader.mistake(reader.place(), "there is no time zone '" + fault.zone + "'");
+    }
     const bool is_block = fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift;
     if (is_block && fault.key.empty()) reader.mistake(reader.place(), "a block needs a 'key'");
     if (lasts(fault.kind) && fault.at + fault.length > scenario.length) {
@@ -240,7 +248,7 @@ bool is_about_redis(Fault::Kind kind) { return kind <= Fault::Kind::kClockBack; 
 bool lasts(Fault::Kind kind) {
   using enum Fault::Kind;
   return kind != kClock && kind != kClockBack && kind != kFailover && kind != kBlock &&
-         kind != kLift;
+         kind != kLift && kind != kZone;
 }
 
 Duration last_fault(const Scenario& scenario) {
@@ -265,6 +273,8 @@ Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::s
   }
   const SectionReader reader(kScenario, *root, mistakes);
   Scenario scenario{.name = text_of(reader, "name")};
+  const auto begins = reader.get<std::int64_t>("begins");
+  if (begins) scenario.begins = Instant(std::chrono::seconds(*begins));
   fill(reader, "length", scenario.length);
   fill(reader, "nodes", scenario.nodes);
   fill(reader, "latency", scenario.latency);
@@ -324,6 +334,9 @@ std::string to_yaml(const Scenario& scenario) {
   std::string out;
   const auto line = [&](const std::string& text) { out += text + "\n"; };
   if (!scenario.name.empty()) line("name: " + quoted(scenario.name));
+  if (scenario.begins != Scenario().begins) {
+    line("begins: " + std::to_string(epoch_us(scenario.begins) / 1'000'000));
+  }
   line("length: " + format_duration(scenario.length));
   line("nodes: " + std::to_string(scenario.nodes));
   line("latency: " + format_duration(scenario.latency));
@@ -359,6 +372,7 @@ std::string to_yaml(const Scenario& scenario) {
     if (fault.length > Duration(0)) text += ", for: " + format_duration(fault.length);
     if (!fault.rule.empty()) text += ", rule: " + fault.rule;
     if (!fault.key.empty()) text += ", key: " + quoted(fault.key);
+    if (!fault.zone.empty()) text += ", zone: " + quoted(fault.zone);
     line(text + " }");
   }
   for (const Question& question : scenario.questions) {

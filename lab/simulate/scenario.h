@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,7 @@ struct Fault {
     kFreeze,     // a node stands still
     kBlock,      // a node blocks a key by hand
     kLift,       // a node lifts that
+    kZone,       // a node gets rules whose calendars are of another time zone
   };
 
   Kind kind = Kind::kCut;
@@ -79,6 +81,7 @@ struct Fault {
   std::optional<std::int64_t> node{};  // none: all
   std::string rule{};                  // of a block
   std::string key{};
+  std::string zone{};
 };
 
 // One request, and what is to be answered.
@@ -95,6 +98,7 @@ struct Question {
 
 struct Scenario {
   std::string name;
+  Instant begins = instant_from_epoch_us(1'700'000'040'000'000);  // as a minute does
   Duration length = std::chrono::seconds(10);
   std::int64_t nodes = 1;
   std::string settings = "{}";                        // JSON, as a configuration has them
@@ -124,6 +128,13 @@ Result<Means, ConfigErrors> means_of(const Scenario& scenario);
 
 // A text that read_scenario() reads as the same.
 std::string to_yaml(const Scenario& scenario);
+
+// Where a window of a calendar ends, as others compute it, and the rule's fields that say so.
+struct Boundary {
+  std::string_view fields;
+  std::int64_t at_s;  // since 1970
+};
+std::span<const Boundary> boundaries();
 
 // A scenario of chance: each feature is in some of them.
 Scenario draw_scenario(std::uint64_t seed);

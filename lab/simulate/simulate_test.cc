@@ -135,6 +135,52 @@ TEST(Simulate, FoundScenariosHold) {
   EXPECT_GE(played, 3);
 }
 
+// Units come back when the window ends. In another zone it goes on, and brings back none.
+TEST(Simulate, WindowsOfACalendarEndAndChange) {
+  const std::string text = R"(
+begins: 1711846795
+length: 9s
+nodes: 2
+settings: { store: { redis: "redis://redis", mode: MODE } }
+rules: [{ id: r, limit: 2, window: day, zone: Europe/Berlin, resets_at: "02:30" }]
+steps:
+  - { at: 1s, hit: a, allowed: true }
+  - { at: 2s, hit: a, allowed: true, left: 0 }
+  - { at: 3s, hit: a, allowed: false }
+  - { at: 4s, fault: zone, zone: ZONE }
+  - { at: 4500ms, hit: a, allowed: false }
+  - { at: 6s, hit: a, allowed: ENDS }
+)";
+  const auto broken = [&](const std::string& mode, const std::string& zone, const char* ends) {
+    std::string changed = text;
+    changed.replace(changed.find("MODE"), 4, mode);
+    changed.replace(changed.find("ZONE"), 4, zone);
+    changed.replace(changed.find("ENDS"), 4, ends);
+    const Outcome outcome = run(scenario_of(changed), 1, nullptr);
+    return outcome.violation ? outcome.violation->promise : "";
+  };
+  for (const std::string mode : {"strict", "leased", "local"}) {
+    EXPECT_EQ(broken(mode, "Europe/Berlin", "true"), "") << mode;
+    EXPECT_EQ(broken(mode, "Europe/Berlin", "false"), "expected") << mode;
+  }
+  for (const std::string mode : {"strict", "leased"}) {
+    EXPECT_EQ(broken(mode, "Asia/Kathmandu", "false"), "") << mode;
+  }
+}
+
+TEST(Simulate, BoundariesThatAreDrawnAreThoseOfTheRules) {
+  for (const Boundary& boundary : boundaries()) {
+    Scenario scenario;
+    scenario.rules = {R"({"id":"r","limit":1,)" + std::string(boundary.fields) + "}"};
+    const auto means = means_of(scenario);
+    ASSERT_TRUE(means) << boundary.fields;
+    const Rule& rule = means->rules.front();
+    const Instant at(std::chrono::seconds(boundary.at_s));
+    EXPECT_EQ(window_ends(rule.calendar, rule.quota, at - 1s).current, at) << boundary.fields;
+    EXPECT_EQ(window_ends(rule.calendar, rule.quota, at).previous, at) << boundary.fields;
+  }
+}
+
 // What is expected wrongly is found, and said with its time.
 TEST(Simulate, ExpectedAnswersAreCompared) {
   const std::string text = R"(
@@ -207,6 +253,8 @@ TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
   EXPECT_EQ(mistake("rules: [{ id: r, limit: 1, window: 1s, max_holds: 1 }]\n"
                     "traffic:\n  - { kind: work, hold: 2s }"),
             "s.yaml:3:25: it is longer than the rule's window");
+  EXPECT_EQ(mistake(rules + "steps:\n  - { fault: zone, zone: Mars }"),
+            "s.yaml:3:5: there is no time zone 'Mars'");
   EXPECT_NE(mistake(rules + "nodes: 2").find("several nodes need a 'store'"), std::string::npos);
   EXPECT_NE(mistake("rules: [{ id: r, limit: -1, window: 1s }]").find("s.yaml:1:"),
             std::string::npos);

@@ -9,8 +9,6 @@
 namespace weir::sim {
 namespace {
 
-// A Tuesday, a minute begins.
-constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr Duration kLeaveMax = std::chrono::seconds(1);
 constexpr Duration kLeaveEvery = std::chrono::milliseconds(5);
@@ -20,6 +18,13 @@ Duration up_to(Prng& chance, Duration most) {
   return Duration(
              static_cast<std::int64_t>(chance.unit() * 2.0 * static_cast<double>(most.count()))) -
          most;
+}
+std::vector<Rule> as_of(Instant begins, std::vector<Rule> rules) {
+  for (Rule& rule : rules) {
+    if (!rule.quota.is_by_calendar()) continue;
+    rule.quota.set_window_ends(window_ends(rule.calendar, rule.quota, begins));
+  }
+  return rules;
 }
 std::int64_t up_to(Prng& chance, std::int64_t most) {
   return up_to(chance, Duration(most)).count();
@@ -155,22 +160,21 @@ class World::Request final : Asks::Listener {
 World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, Timeline* timeline)
     : scenario_(scenario),
       means_(means),
+      rules_(as_of(scenario.begins, means.rules)),
       timeline_(timeline),
-      start_(kStart),
-      queue_(kStart),
+      start_(scenario.begins),
+      queue_(start_),
       chance_(seed),
       network_(queue_, chance_.next()),
       collector_(queue_, [this](Instant) { collect(); }),
       looker_(queue_, [this](Instant) { look(); }),
       leaver_(queue_, [this](Instant) { go_on_leaving(); }),
-      whole_since_(kStart) {
+      whole_since_(start_) {
   tally_.rules.resize(means.rules.size());
   if (!means.settings->store.redis.empty()) {
-    const bool has_replica = std::ranges::find(scenario.faults, Fault::Kind::kFailover,
-                                               &Fault::kind) != scenario.faults.end();
-    redis_.emplace(
-        queue_, network_,
-        RedisServer::Options{.ahead = up_to(chance_, scenario.skew), .has_replica = has_replica});
+    redis_.emplace(queue_, network_,
+                   RedisServer::Options{.ahead = up_to(chance_, scenario.skew),
+                                        .has_replica = has_fault(Fault::Kind::kFailover)});
     network_.add_server(std::string(kRedisAddress), *redis_);
   }
   for (std::int64_t i = 0; i < scenario.nodes; ++i) {

@@ -55,7 +55,8 @@ class World {
   // ---- for what lives in it
 
   const Scenario& scenario() const { return scenario_; }
-  const std::vector<Rule>& rules() const { return means_.rules; }
+  // Limits by a calendar know where their windows end around the beginning.
+  const std::vector<Rule>& rules() const { return rules_; }
   Mode mode_of(std::uint32_t rule) const;
   Duration patience() const { return means_.settings->store.deadline; }
   Duration sync_interval() const { return means_.settings->store.sync_interval; }
@@ -95,6 +96,9 @@ class World {
   bool is_whole_for(Duration time) const { return !is_broken() && now() - whole_since_ >= time; }
   bool is_broken() const { return faults_open_ > 0; }
   bool has_clock_steps() const { return std::ranges::any_of(scenario_.faults, is_clock_step); }
+  bool has_fault(Fault::Kind kind) const {
+    return std::ranges::find(scenario_.faults, kind, &Fault::kind) != scenario_.faults.end();
+  }
   void fault_begins(const Fault& fault);
   void fault_ends();
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units);
@@ -131,6 +135,7 @@ class World {
 
   const Scenario& scenario_;
   const Means& means_;
+  const std::vector<Rule> rules_;
   Timeline* const timeline_;
   const Instant start_;
   EventQueue queue_;

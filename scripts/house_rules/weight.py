@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 58_986),
-    ("laboratory", ("lab/", "bench/"), 15_261),
+    ("laboratory", ("lab/", "bench/"), 15_381),
     ("console", ("console/",), 5_551),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_530),
 ]
 LUA_MAX = 1_963
-TESTS_MAX = 68_780
+TESTS_MAX = 68_825
 
 
 def weigh(tree):
