@@ -74,7 +74,9 @@ struct HoldTerms {
   bool is_charged = true;      // the units are in the counters
   // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
   bool is_free = false;
-  bool is_slot = false;       // which is released, and never committed
+  bool is_slot = false;  // which is released, and never committed
+  // Of a slot that was lent: all slots of its key end then, unless renew() comes before.
+  Instant lease_end = Instant::max();
   std::size_t room = 65'536;  // holds of all keys, up to HoldingStore::kHoldsMax
 };
 
@@ -105,10 +107,12 @@ class HoldingStore final : public Store {
     Decision decision;
     std::optional<HoldToken> token;  // none though it is allowed: there is no room for another hold
   };
-  // REQUIRES: the quota is a slot_quota(); of the terms length and room count
+  // REQUIRES: the quota is a slot_quota(); of the terms length, lease_end and room count
   Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
   // False: there is no such slot, or no longer.
   bool release(const HoldToken& token, Instant now) noexcept;
+  // The slots of the key are lent for longer; those whose lease has ended are not.
+  void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
 
   enum class Commit : std::uint8_t {
     kCharged,

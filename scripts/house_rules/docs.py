@@ -129,7 +129,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 635,
+    "CHANGELOG.md": 637,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -147,7 +147,7 @@ WORDS_MAX = {
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 985,
     "docs/reference/reservations.md": 735,
-    "docs/reference/rules.md": 2943,
+    "docs/reference/rules.md": 2944,
     "docs/reference/settings.md": 2447,
     "docs/reference/usage.md": 800,
 }

@@ -27,8 +27,9 @@ class Fleet {
   // changes nothing.
   virtual Store& leases_at_hand() = 0;
 
-  // Of the store of mode strict. Null: nothing can be held there.
-  virtual SharedHolds* holds() { return nullptr; }
+  // Of the store of mode strict; of mode leased, whose nodes lend slots. Null: nothing can be held
+  // there. REQUIRES: kStrict or kLeased
+  virtual SharedHolds* holds(Mode) { return nullptr; }
 
   // The mode of rules and calls that name none.
   virtual Mode default_mode() const = 0;

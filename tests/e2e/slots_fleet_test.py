@@ -1,9 +1,6 @@
 #!/usr/bin/python3
 """Nodes that share a Redis share slots: never more tokens are good than the limit says."""
 
-import contextlib
-import json
-import random
 import signal
 import threading
 import time
@@ -11,11 +8,10 @@ import unittest
 
 from fleet import Fleet
 from redis_world import Redis, Sentinels
-from resp_client import RespError
-from weir_server import ConnectionClosed, main, post, wait_until
+from slot_callers import HOLD_S, LIMIT, ByHttp, ByResp, Caller, Log, acquire, call, held, \
+    wait_for_streams
+from weir_server import main, wait_until
 
-LIMIT = 40
-HOLD_S = 2
 PATIENT = ("--redis-deadline", "2s", "--sync-interval", "100ms")
 CONFIG = f"""
 rules:
@@ -23,122 +19,6 @@ rules:
   - {{id: pair, of: concurrency, limit: 2}}
   - {{id: open, of: concurrency, limit: 2, on_store_failure: allow}}
 """
-
-
-def call(node, path, **fields):
-    with node.connect() as connection:
-        reply = connection.ask(post(path, json.dumps(fields).encode()))
-    return reply.status, reply.json()
-
-
-def acquire(node, key="a", rule="pair", hold="30s"):
-    status, said = call(node, "/v1/acquire", rule=rule, key=key, hold=hold)
-    assert status == 200, said
-    return said
-
-
-def held(node, rule, key="a"):
-    """None: Redis does not answer."""
-    said = call(node, "/v1/explain", rule=rule, key=key)[1]["applies"][0]
-    return said.get("held", {}).get("units")
-
-
-class ByHttp:
-    def __init__(self, node):
-        self.connection = node.connect()
-
-    def acquire(self):
-        body = {"rule": "streams", "key": "a", "hold": f"{HOLD_S}s"}
-        said = self.connection.ask(post("/v1/acquire", json.dumps(body).encode())).json()
-        return said.get("token")
-
-    def release(self, token):
-        body = json.dumps({"token": token}).encode()
-        return self.connection.ask(post("/v1/release", body)).status == 200
-
-
-class ByResp:
-    def __init__(self, node):
-        self.connection = node.client()
-
-    def acquire(self):
-        return self.connection.ask("WEIR.ACQUIRE", "streams", "a", f"{HOLD_S}s")[1]
-
-    def release(self, token):
-        with contextlib.suppress(RespError):
-            return self.connection.ask("WEIR.RELEASE", token) == 1
-        return False
-
-
-class Log:
-    """When streams were certainly under way, as their callers know it."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.streams = []  # when each began and ended
-        self.late = 0      # releases that came too late
-
-    def add(self, began, asked, ended, was_good):
-        # A token is good from before its answer to `HOLD_S` after it was asked for, at least.
-        with self.lock:
-            self.streams.append((began, min(ended, asked + HOLD_S)))
-            self.late += not was_good
-
-    def most_at_once(self):
-        changes = [(began, 1) for began, ended in self.streams if began < ended]
-        changes += [(ended, -1) for began, ended in self.streams if began < ended]
-        count = most = 0
-        for _, change in sorted(changes):
-            count += change
-            most = max(most, count)
-        return most
-
-
-class Caller(threading.Thread):
-    """Has up to four streams at once by `home`, and ends them by any of `others`."""
-
-    def __init__(self, door, home, others, log, goal, seed):
-        super().__init__(daemon=True)
-        self.door, self.home, self.others = door, home, others
-        self.log, self.goal = log, goal
-        self.chance = random.Random(seed)
-        self.streams = []  # when it began, when it was asked for, its token
-        self.failures = 0
-
-    def run(self):
-        with contextlib.ExitStack() as stack:
-            home, *others = [self.door(node) for node in (self.home, *self.others)]
-            for door in (home, *others):
-                stack.enter_context(door.connection)
-            self.come_and_go(home, others)
-
-    def come_and_go(self, home, others):
-        while not self.goal.is_set():
-            try:
-                self.take(home)
-            except (OSError, ConnectionClosed):  # its node has died
-                self.failures += 1
-                home = self.chance.choice(others)
-            if self.streams and self.chance.random() < 0.7:
-                self.end(self.chance.choice(others))
-        while self.streams:
-            self.end(self.chance.choice(others))
-
-    def take(self, door):
-        if len(self.streams) == 4:
-            return
-        asked = time.monotonic()
-        token = door.acquire()
-        if token:
-            self.streams.append((time.monotonic(), asked, token))
-
-    def end(self, door):
-        began, asked, token = self.streams.pop(self.chance.randrange(len(self.streams)))
-        if self.chance.random() < 0.03:  # its program dies, and releases nothing
-            self.log.add(began, asked, asked + HOLD_S, True)
-            return
-        ended = time.monotonic()
-        self.log.add(began, asked, ended, door.release(token))
 
 
 class SlotsFleetTest(unittest.TestCase):
@@ -162,18 +42,13 @@ class SlotsFleetTest(unittest.TestCase):
         for caller in callers:
             caller.start()
 
-        def wait_for_streams(more, seconds=0):
-            many, until = len(log.streams) + more, time.monotonic() + seconds
-            wait_until(lambda: len(log.streams) >= many and time.monotonic() >= until,
-                       "streams come and go")
-
-        wait_for_streams(1000)
+        wait_for_streams(log, 1000)
         dies.process.kill()
-        wait_for_streams(500)
+        wait_for_streams(log, 500)
         stops.signal(signal.SIGSTOP)
-        wait_for_streams(1000, seconds=1.5 * HOLD_S)  # until what it took has ended
+        wait_for_streams(log, 1000, seconds=1.5 * HOLD_S)  # until what it took has ended
         stops.signal(signal.SIGCONT)
-        wait_for_streams(1000)
+        wait_for_streams(log, 1000)
         goal.set()
         for caller in callers:
             caller.join()

@@ -78,9 +78,9 @@ class GatewayFields {
  private:
   void read_requests_under_way(Rule& rule) const {
     rule.mode = Mode::kLocal;
-    if (reader_.is_set("on_store_failure")) {
-      reader_.mistake("on_store_failure",
-                      "nginx counts requests under way without a store; remove it");
+    for (const std::string_view field : {"mode", "on_store_failure"}) {
+      if (!reader_.is_set(field)) continue;
+      reader_.mistake(field, "nginx counts requests under way without a store; remove it");
     }
     if (rule.match) return;
     reader_.mistake("of",
@@ -100,7 +100,13 @@ class GatewayFields {
                                    std::to_string(kSlotsMax) + "; lower it");
     }
     rule.holds_max = std::max<std::int64_t>(1, rule.quota.limit());
-    rule.mode = Mode::kStrict;  // one place knows what is under way; without Redis, this node
+    // One place knows what is under way, and may lend slots to nodes; without Redis, this node.
+    if (rule.mode.value_or(Mode::kStrict) < Mode::kLeased) {
+      reader_.mistake("mode",
+                      "one place has to know what is under way; write strict, the default of 'of: "
+                      "concurrency', or leased");
+    }
+    if (rule.mode != Mode::kLeased) rule.mode = Mode::kStrict;
     if (!reader_.is_set("on_store_failure")) {
       rule.on_store_failure = OnStoreFailure::kDeny;
     } else if (rule.on_store_failure == OnStoreFailure::kLocal) {

@@ -318,8 +318,8 @@ constexpr Field kRuleFields[] = {
         "How the nodes that share a store agree: local, async, leased or strict. local: each "
         "counts for itself. async: each counts and tells the others. leased: each spends what "
         "the store has charged ahead. strict: the store decides. Without it, the node's mode. "
-        "Without a store, every rule is local.")
-        .only_if(kOfRequests),
+        "Without a store, every rule is local. With 'of: concurrency' it is strict, the default, "
+        "or leased: each gives out the slots that the store has lent it."),
     row::choice<&Rule::on_store_failure>(
         "on_store_failure", kOnStoreFailureNames,
         "What happens while the shared store does not answer: local (this node decides by its "

@@ -375,8 +375,9 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   Part& part = filled_part(items, mode, operation);
   ++open_;
   Fleet& fleet = *engine_.fleet();
-  const bool may_hold = mode == Mode::kStrict && round_.may_hold();
-  SharedHolds* const holds = may_hold ? fleet.holds() : nullptr;
+  const bool lends = mode == Mode::kLeased && round_[items.front()].has_slots();
+  const bool may_hold = lends || (mode == Mode::kStrict && round_.may_hold());
+  SharedHolds* const holds = may_hold ? fleet.holds(mode) : nullptr;
   if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at_);
   const bool is_look = round_.operation() == Operation::kLook;
   if (!is_reserving_ && !is_look) return part.decide(holds->store(), now, give_up_at_);
@@ -391,8 +392,9 @@ Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, 
   static const Quota kAny;
   commit_order_.token = token.hold;
   commit_order_.end = token.end;
+  const std::size_t size = commit_order_.lender ? 1 : token.size;
   Part& part = next_part({}, Mode::kStrict, Operation::kReset);
-  for (const KeyHash& key : std::span(token.keys).first(token.size)) {
+  for (const KeyHash& key : std::span(token.keys).first(size)) {
     part.add(key, kAny, 1, token.tag);
   }
   StoreThat store([&](Batch& batch, Instant then) { holds.commit(batch, commit_order_, then); });

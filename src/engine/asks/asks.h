@@ -135,6 +135,7 @@ class Asks final : Engine::Asker {
   Progress acquire_here(Instant now);
   HoldingStore::Commit end_here(const HoldToken& token, SharedToken::Kind kind, Instant now);
   Progress end_hold(std::string_view text, SharedToken::Kind kind, Instant now);
+  Progress release_lent(std::string_view text, Instant now);
   Progress commit_there(SharedHolds& holds, const SharedToken& token, Instant now);
 
   void start(Instant now);

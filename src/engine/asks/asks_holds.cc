@@ -37,14 +37,21 @@ Asks::Progress Asks::reserve(Duration length, Instant now) {
 
 Asks::Hold Asks::hold(Duration length, Instant now) const {
   const Round::Item& item = round_[0];
-  if (item.answer.mode != Mode::kStrict) return hold_here(length, now);
+  const bool is_lent = item.answer.mode == Mode::kLeased;
+  if (item.answer.mode != Mode::kStrict && !is_lent) return hold_here(length, now);
   if (hold_order_.outcome != HoldOrder::Outcome::kHeld) return {.wait = hold_order_.wait};
   SharedToken token{.hold = hold_order_.token,
                     .end = hold_order_.end,
                     .tag = item.tag(),
                     .size = item.limits.size(),
                     .keys = item.hashes};
-  const auto kind = hold_order_.is_slot ? SharedToken::Kind::kSlot : SharedToken::Kind::kHold;
+  if (is_lent) {
+    token.keys[1] = hold_order_.lender;
+    token.size = 2;
+  }
+  const auto kind = is_lent               ? SharedToken::Kind::kLentSlot
+                    : hold_order_.is_slot ? SharedToken::Kind::kSlot
+                                          : SharedToken::Kind::kHold;
   return {.token = token.to_string(kind, engine_.hasher())};
 }
 
@@ -121,16 +128,25 @@ Asks::Progress Asks::end_hold(std::string_view text, SharedToken::Kind kind, Ins
     return progress_;
   }
   if (engine_.fleet() == nullptr) return progress_;
-  if (SharedHolds* const holds = engine_.fleet()->holds()) {
+  if (SharedHolds* const holds = engine_.fleet()->holds(Mode::kStrict)) {
     const auto shared = SharedToken::parse(text, kind, engine_.hasher());
-    return shared ? commit_there(*holds, *shared, now) : progress_;
+    if (shared) return commit_there(*holds, *shared, now);
+    return kind == SharedToken::Kind::kSlot ? release_lent(text, now) : progress_;
   }
   is_unavailable_ = true;
   return finish(now);
 }
 
+Asks::Progress Asks::release_lent(std::string_view text, Instant now) {
+  SharedHolds* const slots = engine_.fleet()->holds(Mode::kLeased);
+  const auto token = SharedToken::parse(text, SharedToken::Kind::kLentSlot, engine_.hasher());
+  if (slots == nullptr || !token || token->size != 2) return progress_;
+  commit_order_.lender = token->keys[1];
+  return commit_there(*slots, *token, now);
+}
+
 HoldingStore::Held Asks::held(std::size_t index, Instant now) const {
-  if (round_[index].answer.mode == Mode::kStrict) return round_[index].held;
+  if (round_[index].answer.mode != Mode::kLocal) return round_[index].held;
   if (engine_.holds == nullptr) return {};
   return engine_.holds->held(round_[index].hashes.front(), now);
 }

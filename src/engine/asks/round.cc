@@ -22,6 +22,12 @@ namespace {
   return rule != nullptr && rule->notify_at.front() != 0;
 }
 
+// Keys of a cluster are on servers of which each has failovers of its own, and what is in shadow
+// passes the limit.
+bool may_lend(const Round::Item& item, const Engine& engine) {
+  return !item.is_shadow() && !engine.fleet()->is_spread();
+}
+
 }  // namespace
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
@@ -110,6 +116,9 @@ bool Round::add(const Ask& ask) {
       ask.rule != nullptr && (!ask.mode || ask.rule->holds_max > 0 ||
                               std::ranges::any_of(item.limits, &Quota::is_never_over));
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
+  if (item.mode == Mode::kLeased && item.has_slots() && !may_lend(item, engine_)) {
+    item.mode = Mode::kStrict;
+  }
   modes_.add(item.mode);
   is_plain_ = is_plain_ && is_asked_alike(item, ask.rule) && !is_watched(ask.rule);
   ++size_;

@@ -53,6 +53,7 @@ class Round {
     HoldingStore::Held held;  // of the first limit, if a shared store has looked at it
 
     bool is_shadow() const { return ask.is_shadow(); }
+    bool has_slots() const { return ask.rule != nullptr && ask.rule->has_slots(); }
     bool is_apart() const { return own != Operation::kSpendEach; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }

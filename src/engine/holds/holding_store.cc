@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algo/epoch_window.h"
 #include "algo/wide_math.h"
 #include "base/if_memory.h"
 #include "base/node_memory.h"
+#include "engine/holds/refilled.h"
 
 namespace weir {
 namespace {
@@ -21,24 +21,6 @@ Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
   decision.remaining = std::max<std::int64_t>(0, left);
   decision.retry_after = decision.more_after = std::max(wait, Duration(1));
   return decision;
-}
-
-// When a key that has used so much at `at` has surely got back so much of it. As holds.lua says it.
-Instant refilled(const Quota& quota, std::int64_t units, std::int64_t used, Instant at) {
-  const Duration window = quota.window();
-  if (quota.is_by_calendar()) {
-    const WindowEnds ends = quota.window_ends();
-    return at < ends.current ? ends.current : at < ends.next ? ends.next : at + window;
-  }
-  if (quota.algorithm() == Algorithm::kSlidingLog) return at + window;
-  if (quota.algorithm() == Algorithm::kTokenBucket) {
-    const std::int64_t ticks = quota.ticks_per_unit();
-    return at + Duration(algo::mul_div_ceil(units, ticks, quota.ticks_per_us()));
-  }
-  const std::int64_t start_us = algo::window_start(window.count(), epoch_us(at));
-  const Instant end = instant_from_epoch_us(start_us) + window;
-  if (quota.is_fixed()) return end;
-  return end + Duration(algo::mul_div_ceil(units, window.count(), used));
 }
 
 }  // namespace
@@ -65,6 +47,7 @@ struct HoldingStore::State {
     Duration first(Instant now) const { return ends.begin()->first - now; }
 
     std::int64_t units = 0;
+    Instant lease_end = Instant::max();  // HoldTerms
     Ends ends;
   };
   struct KeyMix {
@@ -83,11 +66,13 @@ struct HoldingStore::State {
                                 Instant now) noexcept;
   Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
   bool release(const HoldToken& token, Instant now) noexcept;
+  void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
   Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
   Held held(const KeyHash& key, Instant now) noexcept;
 
   void lapse(Instant now) noexcept;
   void end(Holds::iterator place, std::int64_t cost, Instant at, Instant now) noexcept;
+  OfKey* find_lent(const KeyHash& key, Instant now) noexcept;
   std::optional<HoldToken> make(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
   bool put_down(const HoldToken& token, Hold hold) noexcept;
@@ -132,6 +117,10 @@ HoldingStore::Acquired HoldingStore::acquire(const Charge& charge, const HoldTer
 
 bool HoldingStore::release(const HoldToken& token, Instant now) noexcept {
   return state_->release(token, now);
+}
+
+void HoldingStore::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
+  state_->renew(key, lease_end, now);
 }
 
 HoldToken HoldingStore::fresh_token() {
@@ -404,7 +393,7 @@ HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const 
                                                     Instant now) noexcept {
   lapse(now);
   const std::scoped_lock lock(mutex);
-  const OfKey* const of_key = find(charge.key);
+  const OfKey* const of_key = find_lent(charge.key, now);
   const std::int64_t limit = charge.quota->limit();
   const std::int64_t held = of_key == nullptr ? 0 : of_key->units;
   Decision decision{.limit = limit, .remaining = std::max<std::int64_t>(0, limit - held)};
@@ -423,7 +412,26 @@ HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const 
                        .room = terms.room};
   --decision.remaining;
   decision.reset_after = std::max(decision.reset_after, terms.length);
-  return {.decision = decision, .token = make({&charge, 1}, slot, now)};
+  const auto token = make({&charge, 1}, slot, now);
+  if (token) keys.find(charge.key)->second.lease_end = terms.lease_end;
+  return {.decision = decision, .token = token};
+}
+
+// None of the key's slots is left once their lease has ended.
+HoldingStore::State::OfKey* HoldingStore::State::find_lent(const KeyHash& key,
+                                                           Instant now) noexcept {
+  auto place = keys.find(key);
+  while (place != keys.end() && place->second.lease_end <= now) {
+    end(holds.find(place->second.ends.begin()->second), 0, now, now);
+    place = keys.find(key);
+  }
+  return place == keys.end() ? nullptr : &place->second;
+}
+
+void HoldingStore::State::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
+  const std::scoped_lock lock(mutex);
+  OfKey* const of_key = find_lent(key, now);
+  if (of_key != nullptr) of_key->lease_end = lease_end;
 }
 
 bool HoldingStore::State::release(const HoldToken& token, Instant now) noexcept {
@@ -431,6 +439,8 @@ bool HoldingStore::State::release(const HoldToken& token, Instant now) noexcept 
   const std::scoped_lock lock(mutex);
   const auto place = holds.find(token);
   if (place == holds.end() || !place->second.is_slot) return false;
+  const auto& parts = place->second.parts;
+  if (!parts.empty() && find_lent(parts.front().key, now) == nullptr) return false;
   end(place, 0, now, now);
   return true;
 }
@@ -467,7 +477,7 @@ void HoldingStore::State::lapse(Instant now) noexcept {
 HoldingStore::Held HoldingStore::State::held(const KeyHash& key, Instant now) noexcept {
   lapse(now);
   const std::scoped_lock lock(mutex);
-  const OfKey* const of_key = find(key);
+  const OfKey* const of_key = find_lent(key, now);
   if (of_key == nullptr) return {};
   return {.units = of_key->units, .holds = of_key->ends.size(), .lapses_after = of_key->first(now)};
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -28,6 +29,7 @@ struct HoldOrder {
   Outcome outcome{};  // out
   Instant end{};      // out: by the store's clock; no other hold of the keys ends then
   Duration wait{0};   // out: of kTooMany, until a hold of the key lapses
+  KeyHash lender{};   // out: of a slot that a node has lent, who that is (SharedToken)
 };
 
 struct CommitOrder {
@@ -35,6 +37,7 @@ struct CommitOrder {
   Instant end{};  // HoldOrder::end
   std::int64_t cost = 0;
   HoldingStore::Work work = HoldingStore::Work::kIsDone;
+  std::optional<KeyHash> lender{};  // HoldOrder::lender
 
   HoldingStore::Commit outcome{};  // out
 };

@@ -6,7 +6,8 @@ namespace weir {
 namespace {
 
 // No id of a rule begins so: no key that somebody names is hashed alike.
-constexpr std::string_view kSealOf[] = {{"\0token", 6}, {"\0slot", 5}};  // by the kind
+constexpr std::string_view kSealOf[] = {
+    {"\0token", 6}, {"\0slot", 5}, {"\0lent", 5}};  // by the kind
 
 constexpr std::size_t kPairSize = 32;  // digits of two numbers
 constexpr std::size_t kPairsMin = 3;   // the hold's, the end and the tag, and the seal; then keys

@@ -1,6 +1,8 @@
 // SharedToken: what names a hold that any node of a fleet may commit, or a slot that any may
 // release: its token, its end and its keys. As text it is sealed under the fleet's secret, so a
 // forged one is refused at once. Holds and slots have different seals.
+// A slot that a node has lent (LeasedSlots) has two keys. The second stands for the lender: which
+// core that is, and since when it has had slots of the key, on Redis's clock.
 //
 // Thread rule: a value. Tested by shared_token_test.cc.
 
@@ -20,7 +22,7 @@
 namespace weir {
 
 struct SharedToken {
-  enum class Kind : std::uint8_t { kHold, kSlot };
+  enum class Kind : std::uint8_t { kHold, kSlot, kLentSlot };
 
   HoldToken hold;
   Instant end{};          // HoldOrder::end

@@ -89,6 +89,28 @@ TEST_F(SlotsTest, AFullNodeHoldsNoMore) {
             Verdict::kNever);
 }
 
+TEST_F(SlotsTest, LentOnesEndWithTheirLease) {
+  const Charge charge{.key = kKey, .quota = &quota_};
+  const auto lent = [&](Instant now, Instant lease_end) {
+    return store_.acquire(charge, {.length = 30s, .lease_end = lease_end}, now);
+  };
+  const auto first = lent(kNow, kNow + 3s);
+  const auto second = lent(kNow, kNow + 3s);
+  EXPECT_TRUE(second.token);
+  store_.renew(kKey, kNow + 5s, kNow + 2s);
+  EXPECT_TRUE(store_.release(*first.token, kNow + 4s));
+  EXPECT_EQ(store_.held(kKey, kNow + 5s - 1us).units, 1);
+  EXPECT_FALSE(store_.release(*second.token, kNow + 5s));
+  EXPECT_EQ(store_.size(), 0u);
+  const auto third = lent(kNow + 5s, kNow + 6s);
+  store_.renew(kKey, kNow + 9s, kNow + 6s);  // too late
+  EXPECT_FALSE(store_.release(*third.token, kNow + 6s));
+  lent(kNow + 6s, kNow + 7s);
+  lent(kNow + 6s, kNow + 7s);
+  EXPECT_FALSE(lent(kNow + 6s, kNow + 7s).token);
+  EXPECT_TRUE(lent(kNow + 7s, kNow + 8s).token);
+}
+
 // At any moment no more than the limit are held, and an attempt fails only where as many are.
 TEST_F(SlotsTest, HoldsNoMoreThanTheLimitFromManyThreads) {
   const Quota quota = *slot_quota(3);

@@ -21,6 +21,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local(),
+                               .tokens = engine.holds,
                                .owed = world_.owed};
   Member& member = members_[core];
   member = {.engine = &engine,

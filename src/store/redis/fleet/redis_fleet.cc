@@ -1,6 +1,7 @@
 #include "store/redis/fleet/redis_fleet.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "engine/engine.h"
@@ -28,6 +29,11 @@ Decision ask(Store& counters, Operation operation, const Charge& charge, Instant
   return check.decisions().front();
 }
 
+std::uint64_t number_in_fleet(const RedisFleet::Core& core, const RedisFleetOptions& options) {
+  const std::uint64_t node = std::hash<std::string>()(options.node);
+  return node - node % LeasedSlots::kCoresMax + core.number % LeasedSlots::kCoresMax;
+}
+
 RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFleet::Core& core) {
   return {.prefix = options.prefix,
           .deadline = options.deadline,
@@ -53,6 +59,13 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
   holds_.emplace(redis_options, *sender_, reactor);
+  if (core_.tokens != nullptr) {
+    slots_.emplace(LeasedSlots::Place{.core = number_in_fleet(core_, options_),
+                                      .deadline = options_.deadline,
+                                      .tokens = *core_.tokens,
+                                      .redis = *holds_},
+                   *sender_, reactor);
+  }
   const auto stores = [this] { return live_nodes() * cores_of_node(core_, options_); };
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share, .keys = options_.keys},
@@ -104,6 +117,12 @@ Store& RedisFleet::store(Mode mode) {
   if (mode == Mode::kLeased) return *leased_;
   if (mode == Mode::kAsync) return *async_;
   return *strict_;
+}
+
+SharedHolds* RedisFleet::holds(Mode mode) {
+  if (!has_secret_) return nullptr;
+  if (mode == Mode::kLeased) return slots_ ? &*slots_ : nullptr;
+  return &*holds_;
 }
 
 Store& RedisFleet::leases_at_hand() {

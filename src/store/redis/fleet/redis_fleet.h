@@ -26,8 +26,10 @@
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/keys/own_counters.h"
 #include "store/redis/leased/leased_store.h"
+#include "store/redis/slots/leased_slots.h"
 #include "store/redis/strict/redis_holds.h"
 #include "store/redis/strict/redis_store.h"
+#include "weir/holding_store.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -59,8 +61,9 @@ class RedisFleet final : public Fleet, RedisListener {
     FleetTopics topics;
     FleetState& state;
     FleetListener& listener;
-    Store& own_counters;        // this node's, in memory
-    OwedUnits* owed = nullptr;  // AsyncStoreOptions::owed
+    Store& own_counters;             // this node's, in memory
+    HoldingStore* tokens = nullptr;  // of slots that the node lends; null: it lends none
+    OwedUnits* owed = nullptr;       // AsyncStoreOptions::owed
   };
 
   // Connects at once. All must outlive the fleet.
@@ -70,7 +73,7 @@ class RedisFleet final : public Fleet, RedisListener {
   Store& store(Mode mode) override;
   Store& leases_at_hand() override;
   // Null until the secret is known: stores fail, too.
-  SharedHolds* holds() override { return has_secret_ ? &*holds_ : nullptr; }
+  SharedHolds* holds(Mode mode) override;
   Mode default_mode() const override { return options_.mode; }
   bool is_spread() const override;
   Duration patience() const override { return options_.deadline; }
@@ -136,6 +139,7 @@ class RedisFleet final : public Fleet, RedisListener {
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
   std::optional<RedisHolds> holds_;
+  std::optional<LeasedSlots> slots_;
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;

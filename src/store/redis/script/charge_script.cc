@@ -26,7 +26,7 @@ constexpr std::int64_t kFailed = 3;
 // The script says when more comes: not where the rest of the reply says so.
 constexpr std::int64_t kHasMore = 32;
 constexpr std::size_t kChargeSize = 47;     // bytes of a packed charge
-constexpr std::size_t kHeaderSizeMax = 50;  // a reservation's, as a lease's
+constexpr std::size_t kHeaderSizeMax = 74;  // of who lends slots
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
 
@@ -185,10 +185,23 @@ void ChargeCall::add_reserve(std::span<const Charge> charges, const HoldOrder& o
 }
 
 void ChargeCall::add_commit(std::span<const Charge> charges, const CommitOrder& order) {
+  if (order.lender) {
+    add_header(ScriptOperation::kEndSlot, 1);
+    append(batches_, order.token.high, order.token.low, order.lender->high, order.lender->low,
+           epoch_us(order.end));
+    return add_charge(charges.front());
+  }
   add_header(ScriptOperation::kCommit, charges.size());
   const std::int64_t goes_on = order.work == HoldingStore::Work::kGoesOn ? 1 : 0;
   append(batches_, order.token.high, order.token.low, epoch_us(order.end), order.cost, goes_on);
   for (const Charge& charge : charges) add_charge(charge);
+}
+
+void ChargeCall::add_lend(const Charge& charge, const LendTerms& terms) {
+  add_header(ScriptOperation::kLend, 1);
+  append(batches_, terms.core, terms.number, terms.kept, epoch_us(terms.since), terms.needed,
+         terms.wanted, std::int64_t{terms.length.count()}, terms.heard.high, terms.heard.low);
+  add_charge(charge);
 }
 
 std::string_view ChargeCall::text() { return kChargeScript; }
@@ -302,6 +315,32 @@ ChargeFailure ChargeReplies::read_held(std::span<HoldingStore::Held> held) {
     of_key = {.units = told[0],
               .holds = static_cast<std::size_t>(told[1]),
               .lapses_after = Duration{told[2]}};
+  }
+  return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::read_lent(Lent& lent) {
+  std::int64_t status = 0;
+  const ChargeFailure failure = read_status(status);
+  if (failure != ChargeFailure::kNone) return failure;
+  std::array<std::int64_t, 7> told;
+  for (std::int64_t& number : told) number = next();
+  const auto released = static_cast<std::size_t>(told.back());
+  if (std::ranges::min(told) < 0 || released > Lent::kReleasedMax) return ChargeFailure::kMalformed;
+  lent = {.count = told[0],
+          .fair = told[1],
+          .others = told[2],
+          .since = instant_from_epoch_us(told[3]),
+          .length = Duration{told[4]},
+          .wait = Duration{told[5]},
+          .released_count = released};
+  for (HoldToken& token : std::span(lent.released).first(released)) {
+    const auto half = [this] {
+      const auto low = static_cast<std::uint64_t>(next());
+      return low | static_cast<std::uint64_t>(next()) << 32;
+    };
+    token.high = half();
+    token.low = half();
   }
   return ChargeFailure::kNone;
 }

@@ -44,6 +44,9 @@ enum class ScriptOperation : std::uint8_t {
   kReserve,  // holds.lua, as what follows
   kCommit,
   kLookAtHolds,
+  kLend,  // slots.lua, as what follows: grants slots for a while
+  kEndSlot,
+  kLookAtSlots,
   kNextToHolds = 16,  // added to an operation of a Store: what is held of the keys counts
 };
 
@@ -67,6 +70,32 @@ struct Lease {
   std::int64_t units = 0;  // 0: denied
   Duration length{0};      // they may be spent until so long after Redis's time
   bool is_long = false;
+};
+
+// SlotShare::Wish, and who wishes.
+struct LendTerms {
+  std::uint64_t core = 0;  // of a node: no other core of the fleet has the number
+  // Of the errand; each has a higher one than those of the core that left before.
+  std::int64_t number = 0;
+  std::int64_t kept = 0;
+  Instant since{};
+  std::int64_t needed = 0;
+  std::int64_t wanted = 0;
+  Duration length{0};
+  HoldToken heard{};  // the last of those that the core was told
+};
+
+struct Lent {
+  static constexpr std::size_t kReleasedMax = 8;
+
+  std::int64_t count = 0;
+  std::int64_t fair = 0;
+  std::int64_t others = 0;
+  Instant since{};
+  Duration length{0};
+  Duration wait{0};
+  std::size_t released_count = 0;
+  std::array<HoldToken, kReleasedMax> released{};  // at other nodes
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
@@ -108,8 +137,10 @@ class ChargeCall {
   void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
   // Batches of which all charges are of one tag. REQUIRES: as above, and positive costs
   void add_reserve(std::span<const Charge> charges, const HoldOrder& order);
-  // Only the names of the charges matter.
+  // Only the names of the charges matter. Of a slot that was lent it ends that, and there is one.
   void add_commit(std::span<const Charge> charges, const CommitOrder& order);
+  // A batch of one charge, whose quota has the limit.
+  void add_lend(const Charge& charge, const LendTerms& terms);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<std::string_view> words();
@@ -165,7 +196,8 @@ class ChargeReplies {
   // After the decisions of a batch that reserves: the outcome and the end.
   ChargeFailure read_reserved(HoldOrder& order);
   ChargeFailure read_committed(CommitOrder& order);
-  // After the decisions of a batch that looks at holds: what is held of each key.
+  ChargeFailure read_lent(Lent& lent);
+  // After the decisions of a batch that looks at holds or slots: what is held of each key.
   ChargeFailure read_held(std::span<HoldingStore::Held> held);
 
  private:

@@ -394,6 +394,7 @@ end
 
 local SPEND_EACH, SPEND_ALL, LOOK, RESET, CHARGE_EACH, DRAIN_EACH = 0, 1, 2, 3, 4, 5
 local LEASE, SYNC, RETURN = 6, 7, 8
+local LOOK_AT_HOLDS, HOLDS = 11, 16  -- behind it what holds.lua does, and slots.lua before HOLDS
 local TERMS_SIZES = {[LEASE] = 48, [RETURN] = 16}
 local action_of = lazily({
   [SPEND_EACH] = make_spend_each, [SPEND_ALL] = make_spend_all, [LOOK] = make_look,
@@ -441,9 +442,14 @@ local function make_held()
 end
 
 -- Returns where the next batch begins.
+local slots
 local function decide_batch(position)
   local operation, count = byte(batches, position, position + 1)
   local terms = position + 2
+  if operation > LOOK_AT_HOLDS and operation < HOLDS then
+    slots = slots or make_slots({put = put, tell = tell})
+    return slots(operation, terms)
+  end
   if operation > RETURN then
     held = held or make_held()
     return held(operation, count, terms)

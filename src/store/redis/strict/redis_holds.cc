@@ -48,6 +48,11 @@ void RedisHolds::look(Batch& batch, std::span<HoldingStore::Held> held, Instant 
   send(batch, ScriptOperation::kLookAtHolds, {.held = held}, now);
 }
 
+void RedisHolds::look_at_lent(Batch& batch, std::span<HoldingStore::Held> held,
+                              Instant now) noexcept {
+  send(batch, ScriptOperation::kLookAtSlots, {.held = held}, now);
+}
+
 void RedisHolds::commit(Batch& batch, CommitOrder& order, Instant now) noexcept {
   send(batch, ScriptOperation::kCommit, {.commit = &order}, now);
 }
@@ -101,7 +106,8 @@ ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
                                     ? replies.skip(errand.charges)
                                     : replies.read(errand.batch->charges, errand.batch->decisions);
   if (failure != ChargeFailure::kNone) return failure;
-  if (errand.operation == ScriptOperation::kLookAtHolds) {
+  if (errand.operation == ScriptOperation::kLookAtHolds ||
+      errand.operation == ScriptOperation::kLookAtSlots) {
     std::array<HoldingStore::Held, Batch::kChargesMax> nobodys;
     return replies.read_held(errand.is_lost ? std::span(nobodys).first(errand.charges)
                                             : order.held);

@@ -26,6 +26,8 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   Store& store() override { return *store_; }
   void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept override;
   void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept override;
+  // The same of slots that nodes have on lease. REQUIRES: one charge
+  void look_at_lent(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept;
   void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
 
  private:

@@ -1,0 +1,221 @@
+#include "store/redis/slots/leased_slots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/if_memory.h"
+
+namespace weir {
+
+LeasedSlots::LeasedSlots(const Place& place, RedisSender& sender, Reactor& reactor)
+    : place_(place),
+      sender_(sender),
+      turns_(reactor.make_alarm([this](Instant now) { ring(now); })) {}
+
+// kNobody: there is no room.
+LeasedSlots::PlaceNumber LeasedSlots::place_for(const Charge& charge, Instant now) {
+  if (keys_ == nullptr) keys_ = make_if_memory<Keys>(kKeysMax);
+  if (keys_ == nullptr) return kNobody;
+  const PlaceNumber known = keys_->find(charge.key, charge.tag);
+  if (known != kNobody || keys_->is_full()) return known;
+  if (keys_->size() == 0) turns_->set(now + SlotShare::kTurn);
+  return keys_->add(charge.key, charge.tag);
+}
+
+// ---- slots are given out ----
+
+void LeasedSlots::reserve(Batch& batch, HoldOrder& order, Instant now) noexcept {
+  WEIR_ASSERT(batch.charges.size() == 1);
+  const Charge& charge = batch.charges.front();
+  batch.error = StoreError::kNone;
+  order.outcome = HoldOrder::Outcome::kDenied;
+  const std::int64_t limit = charge.quota->limit();
+  batch.decisions[0] = {.limit = limit, .remaining = 0};
+  const PlaceNumber place = limit == 0 ? kNobody : place_for(charge, now);
+  if (place == kNobody) {
+    if (limit == 0) batch.decisions[0].verdict = Verdict::kNever;
+    if (limit > 0) order.outcome = HoldOrder::Outcome::kTooMany;
+    return batch.on_done(batch);
+  }
+  Key& key = (*keys_)[place];
+  key.limit = limit;
+  if (take(place, batch, order, now)) return;
+  if (!key.share.is_asked() && !key.share.may_ask(now)) return deny(place, batch, now);
+  if (!ask(place, now) || !wait(place, batch, order)) return batch.fail();
+  sender_.hurry();
+}
+
+// False, and nothing is answered, if the core has none to give.
+bool LeasedSlots::take(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now) {
+  Key& key = (*keys_)[place];
+  SlotShare& share = key.share;
+  const std::int64_t held_before = held(place, now);
+  if (!share.has_room(held_before, now)) return false;
+  const Quota all = *slot_quota(share.count());
+  const auto [decision, token] = place_.tokens.acquire(
+      {.key = name_here(place), .quota = &all},
+      {.length = order.length, .lease_end = share.end(), .room = HoldingStore::kHoldsMax}, now);
+  batch.decisions[0] = decision;
+  batch.decisions[0].limit = key.limit;
+  batch.decisions[0].remaining =
+      std::max<std::int64_t>(0, key.limit - share.others() - held_before - 1);
+  order.outcome = token ? HoldOrder::Outcome::kHeld : HoldOrder::Outcome::kTooMany;
+  if (token) {
+    share.note_taken(held_before + 1);
+    order.token = *token;
+    order.end = now + key.redis_ahead + order.length;
+    order.lender = {place_.core, static_cast<std::uint64_t>(epoch_us(share.since()))};
+  }
+  batch.on_done(batch);
+  return true;
+}
+
+void LeasedSlots::deny(PlaceNumber place, Batch& batch, Instant now) {
+  SlotShare& share = (*keys_)[place].share;
+  share.note_denied();
+  Decision& decision = batch.decisions[0];
+  decision.verdict = Verdict::kDenied;
+  decision.retry_after = decision.more_after = share.retry_after(now);
+  decision.reset_after = SlotShare::kLength;
+  batch.on_done(batch);
+}
+
+void LeasedSlots::commit(Batch& batch, CommitOrder& order, Instant now) noexcept {
+  WEIR_ASSERT(order.lender);
+  const bool is_ours = (order.lender->high ^ place_.core) < kCoresMax;
+  if (!is_ours) return place_.redis.commit(batch, order, now);
+  batch.error = StoreError::kNone;
+  order.outcome = place_.tokens.release(order.token, now) ? HoldingStore::Commit::kCharged
+                                                          : HoldingStore::Commit::kUnknown;
+  batch.on_done(batch);
+}
+
+// ---- those that wait ----
+
+bool LeasedSlots::wait(PlaceNumber place, Batch& batch, HoldOrder& order) {
+  std::uint32_t number = free_waiter_;
+  const bool has_place =
+      number != kNobody || (waiters_.size() < kWaitingMax && has_memory_for([&] {
+                              waiters_.push_back({});
+                              number = static_cast<std::uint32_t>(waiters_.size() - 1);
+                            }));
+  if (!has_place) return false;
+  if (number == free_waiter_) free_waiter_ = waiters_[number].next;
+  waiters_[number] = {.batch = &batch, .order = &order, .next = kNobody};
+  Key& key = (*keys_)[place];
+  (key.waiting == 0 ? key.first_waiter : waiters_[key.last_waiter].next) = number;
+  key.last_waiter = number;
+  ++key.waiting;
+  return true;
+}
+
+LeasedSlots::Waiter LeasedSlots::next_waiter(Key& key) {
+  const std::uint32_t number = key.first_waiter;
+  const Waiter waiter = waiters_[number];
+  key.first_waiter = waiter.next;
+  --key.waiting;
+  waiters_[number].next = std::exchange(free_waiter_, number);
+  return waiter;
+}
+
+// Who came after the errand had left is not denied before Redis has heard of it.
+void LeasedSlots::wake(PlaceNumber place, Instant now) {
+  Key& key = (*keys_)[place];
+  const std::uint32_t all = key.waiting;
+  for (std::uint32_t woken = 0; woken < all; ++woken) {
+    const bool has_room = key.share.has_room(held(place, now), now);
+    const bool is_asked_for = woken < key.asked_for;
+    if (!has_room && !is_asked_for && key.share.may_ask(now) && ask(place, now)) {
+      return sender_.hurry();
+    }
+    const Waiter waiter = next_waiter(key);
+    if (!take(place, *waiter.batch, *waiter.order, now)) deny(place, *waiter.batch, now);
+  }
+}
+
+// ---- errands ----
+
+bool LeasedSlots::ask(PlaceNumber place, Instant now) {
+  SlotShare& share = (*keys_)[place].share;
+  if (share.is_asked()) return true;
+  const Charge at{.key = keys_->key_of(place), .quota = nullptr, .tag = keys_->tag_of(place)};
+  const Errand errand{.owner = this, .place = place, .operation = ScriptOperation::kLend};
+  if (!sender_.add(errand, at, {.due = now, .latest = now}, now)) return false;
+  share.ask();
+  return true;
+}
+
+bool LeasedSlots::pack(Errand& errand, ChargeCall& words, Instant now) {
+  errand.deadline = now + place_.deadline;
+  Key& key = (*keys_)[errand.place];
+  key.asked_for = key.waiting;
+  const SlotShare::Wish wish = key.share.wish(key.limit, held(errand.place, now), key.waiting, now);
+  const Quota limit = *slot_quota(key.limit);
+  words.add_lend({.key = keys_->key_of(errand.place),
+                  .quota = &limit,
+                  .cost = 1,
+                  .tag = keys_->tag_of(errand.place)},
+                 {.core = place_.core,
+                  .number = ++errands_,
+                  .kept = wish.kept,
+                  .since = wish.since,
+                  .needed = wish.needed,
+                  .wanted = wish.wanted,
+                  .length = SlotShare::kLength,
+                  .heard = key.heard});
+  return true;
+}
+
+ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
+                                    Instant now) {
+  Lent lent;
+  const ChargeFailure failure = replies.read_lent(lent);
+  if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
+  Key& key = (*keys_)[errand.place];
+  const KeyHash name = name_here(errand.place);
+  const SlotShare::Grant grant{.count = lent.count,
+                               .fair = lent.fair,
+                               .others = lent.others,
+                               .since = lent.since,
+                               .length = lent.length,
+                               .wait = lent.wait};
+  if (!key.share.receive(grant, asked_at, now)) place_.tokens.renew(name, now, now);
+  place_.tokens.renew(name, key.share.end(), now);
+  key.redis_ahead = replies.time() - asked_at;
+  for (const HoldToken& token : std::span(lent.released).first(lent.released_count)) {
+    place_.tokens.release(token, now);
+    key.heard = token;
+  }
+  wake(errand.place, now);
+  if (lent.released_count == Lent::kReleasedMax) ask(errand.place, now);  // there are more
+  return failure;
+}
+
+void LeasedSlots::lost(const Errand& errand, Instant) {
+  Key& key = (*keys_)[errand.place];
+  key.share.lost();
+  for (std::uint32_t waiting = key.waiting; waiting > 0; --waiting) next_waiter(key).batch->fail();
+}
+
+// ---- turns ----
+
+void LeasedSlots::look_after(PlaceNumber place, Instant now) {
+  Key& key = (*keys_)[place];
+  const std::int64_t held_now = held(place, now);
+  key.share.turn(held_now);
+  if (key.waiting == 0 && key.share.is_over(held_now, now)) return keys_->remove(place);
+  if (key.share.wants_errand(held_now, now) && !sender_.is_away()) ask(place, now);
+}
+
+// Of many keys some are looked after at a time.
+void LeasedSlots::ring(Instant now) {
+  constexpr std::size_t kKeysAtOnce = 1024;
+  const std::size_t all = keys_->size();
+  const std::size_t some = std::min(all, kKeysAtOnce);
+  for (std::size_t i = 0; i < some; ++i) look_after(keys_->next_in_turn(), now);
+  if (keys_->size() == 0) return keys_.reset();
+  turns_->set(now + SlotShare::kTurn * some / all);
+}
+
+}  // namespace weir

@@ -1,0 +1,146 @@
+"""For tests: programs that take slots of nodes, as doors give them, and what they know of them."""
+
+import contextlib
+import json
+import random
+import threading
+import time
+
+from resp_client import RespError
+from weir_server import ConnectionClosed, post, wait_until
+
+LIMIT = 40
+HOLD_S = 2
+
+
+def call(node, path, **fields):
+    with node.connect() as connection:
+        reply = connection.ask(post(path, json.dumps(fields).encode()))
+    return reply.status, reply.json()
+
+
+def acquire(node, key="a", rule="pair", hold="30s"):
+    status, said = call(node, "/v1/acquire", rule=rule, key=key, hold=hold)
+    assert status == 200, said
+    return said
+
+
+def held(node, rule, key="a"):
+    """None: Redis does not answer."""
+    said = call(node, "/v1/explain", rule=rule, key=key)[1]["applies"][0]
+    return said.get("held", {}).get("units")
+
+
+class ByHttp:
+    def __init__(self, node):
+        self.connection = node.connect()
+
+    def acquire(self):
+        body = {"rule": "streams", "key": "a", "hold": f"{HOLD_S}s"}
+        said = self.connection.ask(post("/v1/acquire", json.dumps(body).encode())).json()
+        return said.get("token")
+
+    def release(self, token):
+        body = json.dumps({"token": token}).encode()
+        return self.connection.ask(post("/v1/release", body)).status == 200
+
+
+class ByResp:
+    def __init__(self, node):
+        self.connection = node.client()
+
+    def acquire(self):
+        return self.connection.ask("WEIR.ACQUIRE", "streams", "a", f"{HOLD_S}s")[1]
+
+    def release(self, token):
+        with contextlib.suppress(RespError):
+            return self.connection.ask("WEIR.RELEASE", token) == 1
+        return False
+
+
+class Log:
+    """When streams were certainly under way, as their callers know it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.streams = []  # when each began and ended
+
+    def add(self, began, asked, ended):
+        # A token is good from before its answer to `HOLD_S` after it was asked for, at least.
+        with self.lock:
+            self.streams.append((began, min(ended, asked + HOLD_S)))
+
+    def most_at_once(self):
+        changes = [(began, 1) for began, ended in self.streams if began < ended]
+        changes += [(ended, -1) for began, ended in self.streams if began < ended]
+        count = most = 0
+        for _, change in sorted(changes):
+            count += change
+            most = max(most, count)
+        return most
+
+
+class Caller(threading.Thread):
+    """Has up to four streams at once by `home`.
+
+    It ends so many of them by any of `others`, and the rest where they began. If tokens may end
+    before their hold, nobody knows for certain how long one was good that was not released.
+    """
+
+    def __init__(self, door, home, others, log, goal, seed, elsewhere=1.0,
+                 dies=0.03, may_end=False):
+        super().__init__(daemon=True)
+        self.door, self.home, self.others = door, home, others
+        self.elsewhere, self.dies, self.may_end = elsewhere, dies, may_end
+        self.log, self.goal = log, goal
+        self.chance = random.Random(seed)
+        self.streams = []  # when it began, when it was asked for, its token, where
+        self.failures = 0
+        self.late = 0  # releases that came too late, or found nobody
+
+    def run(self):
+        with contextlib.ExitStack() as stack:
+            home, *others = [self.door(node) for node in (self.home, *self.others)]
+            for door in (home, *others):
+                stack.enter_context(door.connection)
+            self.come_and_go(home, others)
+
+    def come_and_go(self, home, others):
+        while not self.goal.is_set():
+            try:
+                self.take(home)
+            except (OSError, ConnectionClosed):  # its node has died
+                self.failures += 1
+                home = self.chance.choice(others)
+            if self.streams and self.chance.random() < 0.7:
+                self.end(others)
+        while self.streams:
+            self.end(others)
+
+    def take(self, door):
+        if len(self.streams) == 4:
+            return
+        asked = time.monotonic()
+        token = door.acquire()
+        if token:
+            self.streams.append((time.monotonic(), asked, token, door))
+
+    def end(self, others):
+        began, asked, token, door = self.streams.pop(self.chance.randrange(len(self.streams)))
+        if self.chance.random() < self.dies:  # its program dies, and releases nothing
+            return self.log.add(began, asked, began if self.may_end else asked + HOLD_S)
+        if self.chance.random() < self.elsewhere:
+            door = self.chance.choice(others)
+        ended = time.monotonic()
+        try:
+            was_good = door.release(token)
+        except (OSError, ConnectionClosed):
+            was_good = False
+        self.late += not was_good
+        self.log.add(began, asked, ended if was_good or not self.may_end else began)
+
+
+def wait_for_streams(log, more, seconds=0):
+    many, until = len(log.streams) + more, time.monotonic() + seconds
+    wait_until(lambda: len(log.streams) >= many and time.monotonic() >= until,
+               "streams come and go")
