@@ -337,11 +337,11 @@ TEST_F(LeasedSlotsTest, NeverMoreThanTheLimit) {
           std::swap(slot, slots_.back());
           slots_.pop_back();
         }
-      } else if (event < 910) {
-        node.is_stopped = !node.is_stopped;
-      } else if (event < 920) {
+      } else if (event < 902) {
+        node.is_stopped = true;
+      } else if (event < 904) {
         node.link.cut(node.now());
-      } else if (event < 960) {
+      } else if (event < 908) {  // often after its lease has ended
         node.link.restore();
         node.is_stopped = false;
       } else if (event < 980) {
