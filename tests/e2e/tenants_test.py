@@ -305,6 +305,12 @@ class Shared(unittest.TestCase):
         self.redis.ask("SET", KEY, "9 9 " + "s" * 192)
         first.wait_for_log("the table of tenants there cannot be read")
         self.assertEqual((limit(first, "ann"), limit(second, "ann")), (5, 5))
+        wait_until(lambda: "cannot read" in put(second, "ann", {"limit": 6}).json()["detail"],
+                   "the second node has seen that")
+        self.assertEqual(load(first, csv(3, 7)).json(), {"version": 10, "rows": 3, "told": True})
+        wait_for([second], "t2", 7)
+        self.assertEqual(put(second, "ann", {"limit": 5}).status, 201)
+        wait_for([first, second], "ann", 5)
         self.redis.ask("DEL", KEY)
         self.redis.ask("LPUSH", KEY, "x")
         first.wait_for_log("cannot hold the table of tenants")

@@ -23,6 +23,8 @@
 namespace weir {
 namespace {
 
+using Outcome = SharedTenants::Outcome;
+
 constexpr std::string_view kName = "weir tenants ";
 constexpr std::string_view kFileVersion = "weir tenants 2 ";
 constexpr int kAttemptsMax = 20;
@@ -30,6 +32,9 @@ constexpr int kAttemptsMax = 20;
 constexpr std::string_view kOvertaken =
     "Somebody else has changed the table of tenants meanwhile, and nothing of this change is in "
     "force. Look at it, and ask again.";
+constexpr std::string_view kUnreadable =
+    "This node cannot read the table of tenants in Redis, and nothing of this change is in force. "
+    "Load the whole table: PUT /admin/tenants, or weir tenants import.";
 
 // What plans there are: tiers of rules that look at tenants.
 std::vector<std::string> plans_in(const RuleSet& rules) {
@@ -277,15 +282,13 @@ TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& befor
   return all;
 }
 
-// False: Redis has another one.
-bool TenantKeeper::offer(Version& next, std::vector<std::uint16_t> changed, const Version& before) {
-  using Outcome = SharedTenants::Outcome;
-  if (world_.fleet == nullptr) return true;
+SharedTenants::Outcome TenantKeeper::offer(SharedTenants::Offer offer, const Version& before) {
+  if (world_.fleet == nullptr) return Outcome::kTaken;
   const bool was_away = world_.fleet->since().has_value();
-  const Outcome outcome = world_.fleet->offer(next, std::move(changed), kOfferMax);
+  const Outcome outcome = world_.fleet->offer(std::move(offer), kOfferMax);
   if (outcome == Outcome::kTaken) before_ = nullptr;
   if (outcome == Outcome::kAway && !was_away) before_ = before.table;
-  return outcome != Outcome::kOutdated;
+  return outcome;
 }
 
 // Another node may be quicker with a change of its own: then these are made on top of that, unless
@@ -310,8 +313,16 @@ void TenantKeeper::put_in_force(const Jobs& jobs) {
                        "The table of tenants would have more than 1048576 rows, or 1024 plans.");
       });
     }
-    Version next{{before.head.number + 1, table->digest()}, std::move(table)};
-    if (offer(next, std::move(changed), before)) {
+    const std::uint64_t number =
+        world_.fleet == nullptr ? before.head.number + 1 : world_.fleet->next_number();
+    Version next{{number, table->digest()}, std::move(table)};
+    const bool is_all = jobs.front()->change.kind == TenantChange::Kind::kReplace;
+    const Outcome outcome = offer({next, std::move(changed), is_all}, before);
+    if (outcome == Outcome::kUnreadable) {
+      return reply(
+          [&](const Job&) { return refusal(ChangeOutcome::kConflict, std::string(kUnreadable)); });
+    }
+    if (outcome != Outcome::kOutdated) {
       use(std::move(next));
       return reply([&](const Job& job) {
         const TenantView now = view();

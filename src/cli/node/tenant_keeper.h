@@ -98,7 +98,7 @@ class TenantKeeper final : public TenantDesk {
   std::optional<TenantReply> read_part(const TenantChange& change, Load& load);
   void put_in_force(const Jobs& jobs);
   TenantTable::Edits edits_of(const Jobs& jobs, const Version& before);
-  bool offer(Version& next, std::vector<std::uint16_t> changed, const Version& before);
+  SharedTenants::Outcome offer(SharedTenants::Offer offer, const Version& before);
   void follow();
   void note_lost(const SharedTenants::Head& since, const Version& theirs);
   void use(Version version);

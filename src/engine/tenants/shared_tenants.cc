@@ -23,13 +23,18 @@ const SharedTenants::Version* SharedTenants::wanted() const {
   return pending_ ? &*pending_ : is_lost() ? &known_ : nullptr;
 }
 
-SharedTenants::Outcome SharedTenants::offer(Version version, std::vector<std::uint16_t> changed,
-                                            Duration patience) {
+// No node reads a head whose number is below its own.
+std::uint64_t SharedTenants::next_number() const {
+  const std::scoped_lock lock(mutex_);
+  return std::max(known_.head.number, is_apart() ? there_.number : 0) + 1;
+}
+
+SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
   std::unique_lock lock(mutex_);
-  const bool is_apart = there_.number > 0 && there_ == unreadable_;
-  if (is_behind() || is_apart) return Outcome::kOutdated;
-  pending_ = std::move(version);
-  changes_ = std::move(changed);
+  if (is_behind()) return Outcome::kOutdated;
+  if (is_apart() && !offer.replaces_all) return Outcome::kUnreadable;
+  pending_ = std::move(offer.version);
+  changes_ = std::move(offer.changed);
   offered_to_ = there_;
   load_.reset();
   for (std::uint64_t before = progress_;; before = progress_) {

@@ -64,10 +64,16 @@ class SharedTenants {
 
   // ---- for who keeps the table
 
-  // Waits until Redis has taken it. kOutdated: Redis has another one. kAway: for so long nothing
-  // went on; it holds here alone. REQUIRES: the number after known(), and the buckets that differ
-  enum class Outcome : std::uint8_t { kTaken, kOutdated, kAway };
-  Outcome offer(Version version, std::vector<std::uint16_t> changed, Duration patience);
+  // Waits until Redis has taken it. kOutdated: Redis has another one. kUnreadable: this node cannot
+  // make that one. kAway: for so long nothing went on; it holds here alone.
+  enum class Outcome : std::uint8_t { kTaken, kOutdated, kUnreadable, kAway };
+  struct Offer {
+    Version version;                     // REQUIRES: of next_number()
+    std::vector<std::uint16_t> changed;  // the buckets that differ from those of known()
+    bool replaces_all = false;           // also what this node cannot read
+  };
+  Outcome offer(Offer offer, Duration patience);
+  std::uint64_t next_number() const;
 
   // What Redis has, to be put in the place of the table or, if it is whole, of an empty one.
   struct News {
@@ -126,6 +132,7 @@ class SharedTenants {
   };
 
   bool is_behind() const;
+  bool is_apart() const { return there_.number > 0 && there_ == unreadable_; }
   bool is_lost() const;
   const Version* wanted() const;
   void settle_offer();

@@ -139,9 +139,10 @@ class Node {
     }
     std::ranges::sort(edits.rows, std::less(), &TenantTable::Row::key);
     auto edited = table_->edited(std::move(edits));
-    const Head head{shared.known().number + 1, edited.table->digest()};
-    const Outcome outcome = shared.offer({head, edited.table}, edited.changed, patience);
-    if (outcome != Outcome::kOutdated) table_ = edited.table;
+    const Head head{shared.next_number(), edited.table->digest()};
+    const Outcome outcome =
+        shared.offer({{head, edited.table}, edited.changed, replaces_all}, patience);
+    if (shared.known() == head) table_ = edited.table;
     return outcome;
   }
   // The same, while all of these beat.
@@ -162,6 +163,7 @@ class Node {
   }
   const TenantTable& table() const { return *table_; }
 
+  bool replaces_all = false;  // what it puts
   std::atomic<int> told{0};
   SharedTenants shared{[this](Instant) { ++told; }};
   int followed = 0;
@@ -393,6 +395,23 @@ TEST_F(SharedTenantsTest, WhatIsNoTableIsReadTwiceAndLeftAlone) {
   ++redis_.head.number;
   settle({&two_});
   EXPECT_EQ(two_.limit("ann0"), 5);
+}
+
+TEST_F(SharedTenantsTest, WhatIsNoTableGivesWayToAWholeOne) {
+  ASSERT_EQ(one_.put(both_, "ann", 1, 5), Outcome::kTaken);
+  settle(both_);
+  redis_.rows.begin()->second.bytes += "x";
+  redis_.head = {.number = 40, .digest = 4};
+  for (int i = 0; i < 100; ++i) two_.beat();
+  EXPECT_EQ(two_.put({&two_}, "bob", 1, 6), Outcome::kUnreadable);
+  EXPECT_EQ(redis_.head.number, 40u);
+  two_.replaces_all = true;
+  EXPECT_EQ(two_.put({&two_}, "bob", 1, 6), Outcome::kTaken);
+  EXPECT_EQ(redis_.head.number, 41u) << "else no node would read it";
+  settle(both_);
+  EXPECT_EQ(one_.limit("bob0"), 6);
+  EXPECT_EQ(one_.limit("ann0"), 5);
+  EXPECT_EQ(one_.put(both_, "eve", 1, 7), Outcome::kTaken) << "all is as before";
 }
 
 TEST_F(SharedTenantsTest, NodesAgreeAfterAnyChangesAndLosses) {
