@@ -27,7 +27,7 @@ using Outcome = SharedTenants::Outcome;
 
 constexpr std::string_view kName = "weir tenants ";
 constexpr std::string_view kFileVersion = "weir tenants 2 ";
-constexpr int kAttemptsMax = 20;
+constexpr int kAttemptsMax = 50;
 
 constexpr std::string_view kOvertaken =
     "Somebody else has changed the table of tenants meanwhile, and nothing of this change is in "
@@ -35,6 +35,12 @@ constexpr std::string_view kOvertaken =
 constexpr std::string_view kUnreadable =
     "This node cannot read the table of tenants in Redis, and nothing of this change is in force. "
     "Load the whole table: PUT /admin/tenants, or weir tenants import.";
+constexpr std::string_view kBusy =
+    "Others load rows into the table of tenants, or change it all the time. Nothing of this change "
+    "is in force: ask again.";
+constexpr std::string_view kBehind =
+    "This node has not read yet what another has changed in the table of tenants. Nothing of this "
+    "change is in force: ask again.";
 
 // What plans there are: tiers of rules that look at tenants.
 std::vector<std::string> plans_in(const RuleSet& rules) {
@@ -123,7 +129,10 @@ void TenantKeeper::use(Version version) {
 }
 
 TenantReply TenantKeeper::refusal(ChangeOutcome outcome, std::string detail) const {
-  return {.outcome = outcome, .detail = std::move(detail), .view = view()};
+  return {.outcome = outcome,
+          .detail = std::move(detail),
+          .view = view(),
+          .retry_after = outcome == ChangeOutcome::kNotNow ? kRetryAfter : Duration{0}};
 }
 
 void TenantKeeper::change(TenantChange change, Done done) {
@@ -165,9 +174,16 @@ void TenantKeeper::work_off() {
   }
 }
 
+// What others have changed before is no conflict, even if this node has not heard of it.
 void TenantKeeper::make(const Jobs& jobs) {
-  follow();
-  for (const auto& job : jobs) job->reply = read(job->change, job->wanted);
+  const bool is_fussy = !jobs.empty() && !jobs.front()->goes_with_others();
+  const bool is_between = is_fussy && jobs.front()->is_between();
+  if (is_fussy && !is_between && world_.fleet != nullptr) world_.fleet->await_word(kOfferMax);
+  const bool is_behind = !catch_up();
+  for (const auto& job : jobs) {
+    job->reply = is_behind ? refusal(ChangeOutcome::kNotNow, std::string(kBehind))
+                           : read(job->change, job->wanted);
+  }
   put_in_force(jobs);
 }
 
@@ -302,26 +318,25 @@ void TenantKeeper::put_in_force(const Jobs& jobs) {
       if (!job->reply) job->reply = make_reply(*job);
     }
   };
+  const auto refuse = [&](ChangeOutcome outcome, std::string_view why) {
+    reply([&](const Job&) { return refusal(outcome, std::string(why)); });
+  };
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const Version before = current();
     TenantTable::Edits edits = edits_of(jobs, before);
     if (all_have_replies()) return;
     auto [table, changed] = before.table->edited(std::move(edits));
     if (table == nullptr) {
-      return reply([&](const Job&) {
-        return refusal(ChangeOutcome::kConflict,
-                       "The table of tenants would have more than 1048576 rows, or 1024 plans.");
-      });
+      return refuse(ChangeOutcome::kConflict,
+                    "The table of tenants would have more than 1048576 rows, or 1024 plans.");
     }
     const std::uint64_t number =
         world_.fleet == nullptr ? before.head.number + 1 : world_.fleet->next_number();
     Version next{{number, table->digest()}, std::move(table)};
     const bool is_all = jobs.front()->change.kind == TenantChange::Kind::kReplace;
     const Outcome outcome = offer({next, std::move(changed), is_all}, before);
-    if (outcome == Outcome::kUnreadable) {
-      return reply(
-          [&](const Job&) { return refusal(ChangeOutcome::kConflict, std::string(kUnreadable)); });
-    }
+    if (outcome == Outcome::kUnreadable) return refuse(ChangeOutcome::kConflict, kUnreadable);
+    if (outcome == Outcome::kBusy) return refuse(ChangeOutcome::kNotNow, kBusy);
     if (outcome != Outcome::kOutdated) {
       use(std::move(next));
       return reply([&](const Job& job) {
@@ -333,10 +348,10 @@ void TenantKeeper::put_in_force(const Jobs& jobs) {
                            .view = now};
       });
     }
-    if (!jobs.front()->goes_with_others() || !world_.fleet->await_news(kOfferMax)) break;
-    follow();
+    if (!catch_up()) return refuse(ChangeOutcome::kNotNow, kBehind);
+    if (!jobs.front()->is_one()) return refuse(ChangeOutcome::kConflict, kOvertaken);
   }
-  reply([&](const Job&) { return refusal(ChangeOutcome::kConflict, std::string(kOvertaken)); });
+  refuse(ChangeOutcome::kNotNow, kBusy);
 }
 
 void TenantKeeper::follow_fleet() {
@@ -346,6 +361,16 @@ void TenantKeeper::follow_fleet() {
         return RuleReply();
       },
       [](const RuleReply&) {});
+}
+
+// Reads what has changed; if that makes another table than it should, all of it. False: it has not
+// come.
+bool TenantKeeper::catch_up() {
+  for (int reads = 0; world_.fleet != nullptr && reads < 2; ++reads) {
+    if (!world_.fleet->await_news(kNewsMax)) return false;
+    follow();
+  }
+  return true;
 }
 
 void TenantKeeper::follow() {

@@ -36,8 +36,11 @@ namespace weir {
 
 class TenantKeeper final : public TenantDesk {
  public:
-  // How long a change waits for Redis while nothing goes on, or for what others have changed.
+  // How long a change waits for a Redis that has failed, and for what others have changed.
   static constexpr Duration kOfferMax = std::chrono::seconds(1);
+  static constexpr Duration kNewsMax = std::chrono::seconds(10);
+  // When those ask again who were refused for now.
+  static constexpr Duration kRetryAfter = std::chrono::seconds(1);
   static constexpr Duration kPartMax = std::chrono::minutes(1);
 
   // All that they refer to outlives this. `fleet`: null if the node is alone.
@@ -78,6 +81,9 @@ class TenantKeeper final : public TenantDesk {
     bool is_one() const {
       return change.kind == TenantChange::Kind::kPut || change.kind == TenantChange::Kind::kRemove;
     }
+    bool is_between() const {
+      return change.part && change.part->number > 1 && change.part->number < change.part->of;
+    }
     bool goes_with_others() const { return is_one() && !change.if_version; }
   };
   using Jobs = std::vector<std::shared_ptr<Job>>;
@@ -99,6 +105,7 @@ class TenantKeeper final : public TenantDesk {
   void put_in_force(const Jobs& jobs);
   TenantTable::Edits edits_of(const Jobs& jobs, const Version& before);
   SharedTenants::Outcome offer(SharedTenants::Offer offer, const Version& before);
+  bool catch_up();
   void follow();
   void note_lost(const SharedTenants::Head& since, const Version& theirs);
   void use(Version version);

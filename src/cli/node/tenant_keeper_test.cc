@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <string>
 #include <utility>
@@ -56,14 +58,133 @@ class TenantKeeperTest : public testing::Test {
                  },
                  [] {}};
   RuleChanger changer_{book_, nullptr};
+  TenantKeeper::World world(SharedTenants* fleet) {
+    return {.changer = changer_,
+            .rules = [this] { return book_.rules(); },
+            .apply = [] {},
+            .now = [this] { return now_.load(); },
+            .tell = [](TrafficEvent) {},
+            .fleet = fleet};
+  }
+
   std::atomic<Instant> now_{kNow};
-  TenantKeeper keeper_{{.changer = changer_,
-                        .rules = [this] { return book_.rules(); },
-                        .apply = [] {},
-                        .now = [this] { return now_.load(); },
-                        .tell = [](TrafficEvent) {}},
-                       HashSecret{}};
+  TenantKeeper keeper_{world(nullptr), HashSecret{}};
 };
+
+// A node whose beats the test answers in the place of Redis.
+class TenantKeeperInFleetTest : public TenantKeeperTest {
+ protected:
+  ~TenantKeeperInFleetTest() override { changer_.stop(); }
+
+  // What another node has made: keys k0 and so on.
+  SharedTenants::Version others(std::uint64_t number, int rows) const {
+    TenantTable::Edits edits;
+    for (int i = 0; i < rows; ++i) {
+      edits.rows.push_back({.key = none_.hash("k" + std::to_string(i)), .limit = 1});
+    }
+    std::ranges::sort(edits.rows, std::less(), &TenantTable::Row::key);
+    const auto table = none_.edited(std::move(edits)).table;
+    return {{number, table->digest()}, table};
+  }
+  // What a node hears that asks a Redis which has this; all of it, or that more follows.
+  static SharedTenants::Heard heard_of(const SharedTenants::Version& there, bool is_all) {
+    SharedTenants::Heard heard{
+        .head = there.head, .secret = there.table->secret(), .is_all = is_all};
+    for (std::size_t i = 0; is_all && i < TenantTable::kBuckets; ++i) {
+      const auto bucket = static_cast<std::uint16_t>(i);
+      if (there.table->is_empty(bucket)) continue;
+      heard.place = there.head.number * TenantTable::kBuckets + bucket;
+      heard.buckets.emplace_back(bucket, there.table->bucket_bytes(bucket));
+    }
+    return heard;
+  }
+  void hear_of(const SharedTenants::Version& there, bool is_all) {
+    fleet_.say();
+    fleet_.hear(heard_of(there, is_all), kNow);
+  }
+  // Beats until the node offers something to a Redis that has this.
+  SharedTenants::Step await_offer(const SharedTenants::Version& there) {
+    for (;;) {
+      const auto said = fleet_.say();
+      if (said.step) return *said.step;
+      fleet_.hear(heard_of(there, true), kNow);
+    }
+  }
+  // Redis takes it. Returns the head that it replaces.
+  SharedTenants::Head take_offer(const SharedTenants::Version& there) {
+    const auto step = await_offer(there);
+    fleet_.hear({.head = step.to.head, .has_done = true}, kNow);
+    return step.from;
+  }
+  std::future<TenantReply> load() {
+    const auto reply = std::make_shared<std::promise<TenantReply>>();
+    node_.change({.kind = Kind::kMerge, .text = "key,limit\nann,5\n"},
+                 [reply](TenantReply said) { reply->set_value(std::move(said)); });
+    return reply->get_future();
+  }
+
+  const TenantTable none_{HashSecret{}};
+  SharedTenants fleet_{[this](Instant) { node_.follow_fleet(); }};
+  TenantKeeper node_{world(&fleet_), HashSecret{}};
+};
+
+// Who had a 409, and loaded again at once, had the same again.
+TEST_F(TenantKeeperInFleetTest, ALoadIsMadeOnWhatOthersHaveChangedBefore) {
+  const auto theirs = others(7, 3);
+  hear_of(theirs, false);
+  auto reply = load();
+  hear_of(theirs, true);
+  EXPECT_EQ(take_offer(theirs), theirs.head);
+  const TenantReply said = reply.get();
+  EXPECT_EQ(said.outcome, ChangeOutcome::kDone);
+  EXPECT_EQ(said.view.version, 8u);
+  EXPECT_EQ(said.view.table->size(), 4u);
+}
+
+TEST_F(TenantKeeperInFleetTest, ALoadAsksRedisFirstWhatOthersHaveChanged) {
+  hear_of(others(1, 1), true);
+  auto reply = load();
+  const auto theirs = others(2, 3);
+  hear_of(theirs, true);
+  EXPECT_EQ(take_offer(theirs), theirs.head);
+  EXPECT_EQ(reply.get().view.version, 3u);
+}
+
+TEST_F(TenantKeeperInFleetTest, ALoadThatIsOvertakenHasReadWhatHasOvertakenIt) {
+  const auto first = others(1, 1);
+  hear_of(first, true);
+  auto reply = load();
+  await_offer(first);
+  const auto theirs = others(2, 3);
+  hear_of(theirs, false);
+  hear_of(theirs, true);
+  const TenantReply refused = reply.get();
+  EXPECT_EQ(refused.outcome, ChangeOutcome::kConflict);
+  EXPECT_EQ(refused.view.version, 2u) << "it can be loaded again at once";
+}
+
+TEST_F(TenantKeeperInFleetTest, WhoCannotReadWhatOthersHaveChangedIsToAskAgain) {
+  hear_of(others(7, 3), false);
+  auto reply = load();
+  fleet_.fail();
+  const TenantReply refused = reply.get();
+  EXPECT_EQ(refused.outcome, ChangeOutcome::kNotNow);
+  EXPECT_EQ(refused.retry_after, TenantKeeper::kRetryAfter);
+  EXPECT_EQ(refused.view.version, 0u);
+}
+
+TEST_F(TenantKeeperInFleetTest, OneKeyIsPutOnTopOfManyChangesOfOthers) {
+  hear_of(others(1, 1), true);
+  const auto reply = std::make_shared<std::promise<TenantReply>>();
+  node_.change({.kind = Kind::kPut, .key = "ann", .text = R"({"limit":5})"},
+               [reply](TenantReply said) { reply->set_value(std::move(said)); });
+  for (std::uint64_t number = 2; number < 40; ++number) {
+    await_offer(others(number - 1, static_cast<int>(number - 1)));
+    hear_of(others(number, static_cast<int>(number)), true);
+  }
+  take_offer(others(39, 39));
+  EXPECT_EQ(reply->get_future().get().outcome, ChangeOutcome::kAdded);
+}
 
 TEST_F(TenantKeeperTest, MakesChangesOfSingleKeysThatWaitTogether) {
   auto go_on = hold();

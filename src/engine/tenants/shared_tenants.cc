@@ -15,7 +15,7 @@ bool SharedTenants::is_behind() const {
 
 bool SharedTenants::is_lost() const {
   const bool is_torn = is_torn_ && there_ == known_.head;
-  return has_heard_ && (there_.number < known_.head.number || is_torn) && !is_behind();
+  return heard_ > 0 && (there_.number < known_.head.number || is_torn) && !is_behind();
 }
 
 // The version that this node wants Redis to take; null: none.
@@ -37,9 +37,17 @@ SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
   changes_ = std::move(offer.changed);
   offered_to_ = there_;
   load_.reset();
-  for (std::uint64_t before = progress_;; before = progress_) {
+  farthest_ = 0;
+  for (int waits = 0;;) {
+    const auto [heard, far] = std::pair(heard_, farthest_);
     if (changed_.wait_for(lock, patience, [this] { return !pending_; })) return outcome_;
-    if (progress_ == before) break;
+    if (heard_ == heard && has_failed_) break;
+    waits = farthest_ > far ? 0 : waits + 1;
+    // Of a step that is on its way nobody knows yet whether Redis takes it.
+    if (waits < (said_ ? 2 * kTurns : kTurns)) continue;
+    pending_.reset();
+    load_.reset();
+    return Outcome::kBusy;
   }
   pending_->since = known_.since.value_or(known_.head);
   known_ = *std::exchange(pending_, std::nullopt);
@@ -47,9 +55,17 @@ SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
   return Outcome::kAway;
 }
 
+void SharedTenants::await_word(Duration patience) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience,
+                    [this, asked = asked_] { return heard_ > asked || has_failed_; });
+}
+
 bool SharedTenants::await_news(Duration patience) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, patience, [this] { return is_read_ || !is_behind(); });
+  const auto is_there = [this] { return is_read_ || !is_behind(); };
+  changed_.wait_for(lock, patience, [&] { return is_there() || has_failed_; });
+  return is_there();
 }
 
 std::optional<SharedTenants::News> SharedTenants::news() {
@@ -107,6 +123,7 @@ void SharedTenants::start_over() {
 SharedTenants::Said SharedTenants::say() {
   const std::scoped_lock lock(mutex_);
   said_.reset();
+  ++asked_;
   is_refused_ = false;
   if (is_read_) return {.known = there_};  // the keeper has enough to do
   if (!reading_ || reading_->buckets.empty()) {
@@ -116,8 +133,11 @@ SharedTenants::Said SharedTenants::say() {
     reading_ = News{.is_whole = is_whole};
   }
   Said said{.place = place_, .known = known_.head};
-  const Version* const version = has_heard_ && !is_behind() ? wanted() : nullptr;
-  if (version == nullptr) return said;
+  const Version* const version = heard_ > 0 && !is_behind() ? wanted() : nullptr;
+  if (version == nullptr) {
+    if (has_aside_) said.step = said_ = Step{.kind = Step::Kind::kDrop, .from = there_, .to = {}};
+    return said;
+  }
   Step step{.from = there_, .to = *version};
   if (pending_ && there_ == known_.head && !is_torn_ && changes_.size() <= kChangeMax) {
     step.buckets = changes_;
@@ -135,6 +155,7 @@ SharedTenants::Said SharedTenants::say() {
     step.kind = page.empty() ? Step::Kind::kSwitch : Step::Kind::kPutAside;
     step.buckets.assign(page.begin(), page.end());
     step.aside = load_->next;
+    has_aside_ = true;
   }
   said_ = step;
   said.step = std::move(step);
@@ -143,7 +164,8 @@ SharedTenants::Said SharedTenants::say() {
 
 // Redis has taken what is pending, or has another head than the one that it was to replace.
 void SharedTenants::settle_offer() {
-  if (!pending_ || (there_ == offered_to_ && !is_behind())) return;
+  const bool is_due = there_ == offered_to_ || there_ == known_.head;
+  if (!pending_ || (is_due && !is_behind())) return;
   const bool is_taken = there_ == pending_->head;
   outcome_ = is_taken ? Outcome::kTaken : Outcome::kOutdated;
   if (is_taken) known_ = std::move(*pending_);
@@ -167,10 +189,13 @@ void SharedTenants::hear(Heard heard, Instant now) {
       is_strange_ = heard.secret->bytes != known_.table->secret().bytes;
     }
     // An offer that came before Redis has said anything replaces what it says first.
-    if (!std::exchange(has_heard_, true)) offered_to_ = there_;
+    if (heard_ == 0) offered_to_ = there_;
+    heard_ = asked_;
+    has_failed_ = false;
+    if (heard.has_done && said_ && said_->kind >= Step::Kind::kSwitch) has_aside_ = false;
     if (heard.has_done && said_ && load_ && said_->kind == Step::Kind::kPutAside) {
       load_->next += said_->buckets.size();
-      ++progress_;
+      farthest_ = std::max(farthest_, load_->next);
     } else if (said_ && load_ && !heard.has_done) {
       load_->next = 0;  // another node puts its own aside, or what was there is gone
       is_refused_ = true;
@@ -180,9 +205,15 @@ void SharedTenants::hear(Heard heard, Instant now) {
     said_.reset();
     if (is_behind() && !is_read_ && reading_ && !is_torn_) read(heard);
     has_news = is_read_;
-    if (has_news) changed_.notify_all();
+    changed_.notify_all();
   }
   if (has_news) on_news_(now);
+}
+
+void SharedTenants::fail() {
+  const std::scoped_lock lock(mutex_);
+  has_failed_ = true;
+  changed_.notify_all();
 }
 
 void SharedTenants::read(Heard& heard) {

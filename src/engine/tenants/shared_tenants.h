@@ -5,9 +5,10 @@
 //
 // Redis has one head, a number and a digest, and the buckets, each under the number that changed it
 // last. An offer replaces the head that its node knows; Redis takes it whole, or not if it has
-// another head by then. A small one travels in one beat; of a large one Redis puts the buckets
-// aside, and then switches to all of them at once. A node that finds another head reads the
-// buckets that have changed since its own. If the digest of what it has then is not the head's,
+// another head by then. A small one travels in one beat. Of a large one Redis puts the buckets
+// aside, for one node at a time, and then switches to all of them at once. Other nodes wait for
+// their turn; one that is overtaken takes its buckets away. A node that finds another head reads
+// the buckets that have changed since its own. If the digest of what it has then is not the head's,
 // its table and that in Redis have parted, and it reads them all.
 //
 // A Redis that has lost the table, or gone back to an earlier one, gets it again from the nodes.
@@ -18,7 +19,7 @@
 // same table: one of the same secret.
 //
 // Thread rule: any thread; one at a time offers and takes, one says and hears.
-// Tested by shared_tenants_test.cc and tests/e2e/tenants_test.py.
+// Tested by shared_tenants_test.cc, shared_loads_test.cc and tests/e2e/tenants_test.py.
 
 #pragma once
 
@@ -65,8 +66,10 @@ class SharedTenants {
   // ---- for who keeps the table
 
   // Waits until Redis has taken it. kOutdated: Redis has another one. kUnreadable: this node cannot
-  // make that one. kAway: for so long nothing went on; it holds here alone.
-  enum class Outcome : std::uint8_t { kTaken, kOutdated, kUnreadable, kAway };
+  // make that one. kAway: Redis has failed, and has said nothing for so long; it holds here alone.
+  // kBusy: Redis is there, and for kTurns times as long nothing went on.
+  enum class Outcome : std::uint8_t { kTaken, kOutdated, kUnreadable, kBusy, kAway };
+  static constexpr int kTurns = 10;
   struct Offer {
     Version version;                     // REQUIRES: of next_number()
     std::vector<std::uint16_t> changed;  // the buckets that differ from those of known()
@@ -83,7 +86,9 @@ class SharedTenants {
     std::map<std::uint16_t, std::string> buckets;
   };
   std::optional<News> news();
-  // Waits until there is some, or none is to come; false: it has not come.
+  // Waits until Redis has said what it has by now, or has failed.
+  void await_word(Duration patience);
+  // Waits until there is some, or none is to come; false: it has not come, or Redis has failed.
   bool await_news(Duration patience);
   // The table that the news make is in force here; null: they made another one than the head says.
   void take(const Head& head, TenantTablePtr table);
@@ -98,7 +103,8 @@ class SharedTenants {
   // ---- for the beat
 
   struct Step {
-    enum class Kind : std::uint8_t { kChange, kPutAside, kSwitch } kind = Kind::kChange;
+    // kDrop: what this node has put aside
+    enum class Kind : std::uint8_t { kChange, kPutAside, kSwitch, kDrop } kind = Kind::kChange;
     Head from;  // that it replaces
     Version to;
     std::vector<std::uint16_t> buckets{};  // of the switch: none
@@ -121,6 +127,8 @@ class SharedTenants {
     std::vector<std::pair<std::uint16_t, std::string>> buckets{};
   };
   void hear(Heard heard, Instant now);
+  // Redis does not answer, or cannot keep a table.
+  void fail();
   // The next beat is to follow at once.
   bool has_more() const;
 
@@ -147,15 +155,18 @@ class SharedTenants {
   bool is_kept_ = false;     // known_ comes from before a restart
   Head there_;               // in Redis, as it said last
   bool is_strange_ = false;  // the table there has another secret than known_
-  bool has_heard_ = false;
-  bool is_torn_ = false;  // as Redis said last
+  std::uint64_t asked_ = 0;  // how often
+  std::uint64_t heard_ = 0;  // which of them was answered last; 0: none
+  bool has_failed_ = false;  // since then
+  bool is_torn_ = false;     // as Redis said last
   std::optional<Version> pending_;
   std::vector<std::uint16_t> changes_;  // of it
   Head offered_to_;                     // the head that it replaces
   Outcome outcome_ = Outcome::kAway;
-  std::uint64_t progress_ = 0;
   std::optional<Load> load_;
-  bool is_refused_ = false;  // its last step
+  std::size_t farthest_ = 0;  // of the pending one's load
+  bool is_refused_ = false;   // its last step
+  bool has_aside_ = false;    // in Redis, or may have
   std::optional<Step> said_;
   std::optional<News> reading_;
   std::uint64_t place_ = 0;

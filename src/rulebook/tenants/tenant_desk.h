@@ -62,6 +62,7 @@ struct TenantReply {
   std::string detail{};     // of a refusal: sentences, or mistakes, a line each
   TenantView view{};        // after the change
   std::size_t waiting = 0;  // rows of a load that is not whole yet
+  Duration retry_after{0};  // of a refusal that ends by itself; zero: of none
 };
 
 class TenantDesk {

@@ -93,7 +93,11 @@ std::optional<Problem> read_part(std::string_view query, TenantChange& change) {
 }
 
 void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply) {
-  const VersionFields fields(reply.view.version);
+  const VersionFields version(reply.view.version);
+  const std::span<const NameValue> own = version;
+  const std::string seconds = std::to_string(whole_seconds(reply.retry_after));
+  std::vector<NameValue> fields(own.begin(), own.end());
+  if (reply.retry_after > Duration{0}) fields.emplace_back("Retry-After", seconds);
   if (is_refusal(reply.outcome)) {
     return core.write_problem(to, http_problem(status_of(reply.outcome), as_utf8(reply.detail)),
                               fields);

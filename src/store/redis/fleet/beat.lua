@@ -395,6 +395,12 @@ local function step_of_tenants(key, step, first, last)
   local new, node = ARGV[first], ARGV[first + 1]
   local number = tonumber(string.match(new, '^%d+'))
   local aside = key .. ':aside'
+  if step == 'drop' then
+    if redis.call('GET', aside) == node then
+      redis.call('DEL', aside, aside .. ':rows', aside .. ':index')
+    end
+    return true
+  end
   if step == 'aside' or step == 'switch' then
     if ARGV[first + 2] == '0' then
       if (redis.call('GET', aside) or node) ~= node then return false end
@@ -404,7 +410,7 @@ local function step_of_tenants(key, step, first, last)
     end
     put_buckets(aside .. ':rows', aside .. ':index', number, first + 3, last)
     if redis.call('HLEN', aside .. ':rows') < tonumber(ARGV[first + 2]) then return false end
-    redis.call('SET', aside, node, 'EX', 10)
+    redis.call('SET', aside, node, 'EX', 5)
     for _, part in ipairs({':rows', ':index'}) do redis.call('EXPIRE', aside .. part, 60) end
     if step == 'aside' then return true end
     for _, part in ipairs({':rows', ':index'}) do
@@ -431,7 +437,7 @@ local function tenants(key, first, last)
   local done = false
   local torn = is_torn(key, head)
   local may_change = ARGV[first + 3] == head and not (torn and ARGV[first + 2] == 'change')
-  if last > first + 1 and (may_change or ARGV[first + 2] == 'aside') then
+  if last > first + 1 and (may_change or ARGV[first + 2] == 'drop') then
     done = step_of_tenants(key, ARGV[first + 2], first + 4, last)
     all = redis.call('GET', key) or ''
     head = string.match(all, '^(%d+ %d+) ') or ''

@@ -246,9 +246,11 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
   if (!said.step) return;
   const SharedTenants::Step& step = *said.step;
   using enum SharedTenants::Step::Kind;
-  words.emplace_back(step.kind == kChange ? "change" : step.kind == kSwitch ? "switch" : "aside");
+  constexpr std::array<const char*, 4> kNames = {"change", "aside", "switch", "drop"};
+  words.emplace_back(kNames[static_cast<std::size_t>(step.kind)]);
   words.push_back(head_text(step.from));
-  words.push_back(head_text(step.to.head) + ' ' + bytes_of(step.to.table->secret()));
+  words.push_back(
+      step.kind == kDrop ? "" : head_text(step.to.head) + ' ' + bytes_of(step.to.table->secret()));
   words.push_back(node_);
   words.push_back(std::to_string(step.aside));
   for (const std::uint16_t bucket : step.buckets) {
@@ -260,6 +262,7 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
 // The head, what is behind it, whether the step is done and the buckets are all; and the buckets.
 std::string TenantsField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
+    tenants_.fail();
     if (!std::exchange(has_warned_, true)) {
       listener_.fleet_warned(key_ +
                              " cannot hold the table of tenants: " + std::string(told.text()));

@@ -48,7 +48,15 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
   alarm_->set(now);
 }
 
-FleetBeat::~FleetBeat() { world_.client.forget(*this); }
+FleetBeat::~FleetBeat() {
+  note_failure();
+  world_.client.forget(*this);
+}
+
+// Who waits for Redis to take something waits no longer.
+void FleetBeat::note_failure() noexcept {
+  if (world_.topics.tenants != nullptr) world_.topics.tenants->fail();
+}
 
 // How long it takes until each node has had one.
 Duration FleetBeat::turns() const {
@@ -85,6 +93,7 @@ void FleetBeat::beat(Instant now) {
   if (!is_asking_ && phase_ == Phase::kAlive && is_connected()) {
     has_memory_for([&] { ask(now); });  // else the next beat says it
   }
+  if (!is_connected()) note_failure();
   alarm_->set(next_beat(now));
 }
 
@@ -133,7 +142,11 @@ void FleetBeat::answered(const resp::Reply& reply, Instant now) noexcept {
   });
 }
 
-void FleetBeat::failed(RedisFailure, Instant) noexcept { is_asking_ = false; }
+// A Redis that is only slow may yet take what was said. One that is silent ends the connection.
+void FleetBeat::failed(RedisFailure why, Instant) noexcept {
+  is_asking_ = false;
+  if (why == RedisFailure::kDisconnected) note_failure();
+}
 
 // All fields hear what there is for them, whatever another complains of: what they have said is
 // said.
@@ -154,6 +167,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
 }
 
 void FleetBeat::complain(std::string_view why) {
+  note_failure();
   const std::string sentence =
       "this node and the others do not hear of each other: " + std::string(why);
   if (world_.state.set_beat_failure(sentence)) world_.listener.fleet_warned(sentence);

@@ -95,6 +95,7 @@ class FleetBeat final : ScriptCall {
   void answered(const resp::Reply& reply, Instant now) noexcept override;
   void failed(RedisFailure why, Instant now) noexcept override;
 
+  void note_failure() noexcept;
   bool is_connected() const;
   Duration turns() const;
   std::optional<Instant> due(const BeatField& field) const;
