@@ -90,6 +90,8 @@ class OneNode(unittest.TestCase):
             self.assertEqual(bad.json()["detail"].splitlines()[0],
                              "line 2: limit: expected a whole number from 0 to 10^12")
             self.assertEqual(bad.json()["detail"].splitlines()[-1], "and 10 more")
+            # As curl sends a file that is not there.
+            self.assertEqual(load(weir, "").status, 400)
             self.assertEqual((version(weir), rows(weir), limit(weir, "t1")), (1, 100, 5))
             self.assertEqual(load(weir, '{"key": "t1", "limit": 6}', method="PATCH").json(),
                              {"version": 2, "rows": 100})
@@ -151,6 +153,10 @@ class OneNode(unittest.TestCase):
             self.assertEqual(command("import", str(path)),
                              (2, "weir tenants: line 2: limit: expected a whole number from 0 to "
                                  "10^12\n"))
+            path.write_text("\n", "ascii")
+            self.assertEqual(command("import", str(path)),
+                             (2, "weir tenants: it is empty, and nothing is changed; to remove "
+                                 "every row, PUT the line key,plan,limit,window alone\n"))
             self.assertEqual(command(), (0, "100001 rows, version 5\n"))
 
 

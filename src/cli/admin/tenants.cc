@@ -112,11 +112,6 @@ void import(const TenantOptions& options) {
   const auto text = read_file(options.file == "-" ? "/dev/stdin" : options.file, kFileMax);
   if (!text) options.client.fail(options.file + ": " + text.error().message());
   if (text->size() > kFileMax) options.client.fail(options.file + " is longer than 512 MiB");
-  if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-    options.client.fail(options.file +
-                        " is empty, and nothing is changed; to remove every row, "
-                        "send the line key,plan,limit,window alone");
-  }
   const auto parts = parts_of(*text);
   AdminClient client = options.client;
   client.patience = kLoadPatience;

@@ -32,7 +32,7 @@ class TenantReader {
   TenantReader(TenantTablePtr table, std::vector<std::string> plans);
 
   void read(std::string_view text);
-  // Nothing more comes. Finds keys that came twice.
+  // Nothing more comes. Finds keys that came twice, and that nothing came at all.
   void finish();
   // The row of one key, from an object without the key.
   void read_one(std::string_view key, std::string_view json);

@@ -87,6 +87,17 @@ TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
             "line 1: 'limit' is there twice\n");
 }
 
+// One who had misspelt the name of a file removed all rows.
+TEST_F(TenantReaderTest, RefusesNothingAtAll) {
+  const std::string empty =
+      "it is empty, and nothing is changed; to remove every row, PUT the line "
+      "key,plan,limit,window alone\n";
+  EXPECT_EQ(read(""), empty);
+  EXPECT_EQ(read("\r\n \n"), empty);
+  EXPECT_EQ(read("key,plan,limit,window"), "");
+  EXPECT_EQ(table_->size(), 0u);
+}
+
 TEST_F(TenantReaderTest, NamesTheFirstTenOfAMillionBadRows) {
   std::string text = "key,limit\n";
   for (int i = 0; i < 1'000'000; ++i) text += "a,-1\n";
