@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import stat
 import tempfile
 import unittest
@@ -46,6 +47,14 @@ def own(node, key):
 
 def version(node):
     return ask(node, get("/admin/tenants")).json()["version"]
+
+
+def field(reply, name):
+    return re.search(rf"^{name}: (.*?)\r$", reply.head + "\r\n", re.M | re.I)[1]
+
+
+def etag(node):
+    return field(ask(node, get("/admin/tenants")), "ETag")
 
 
 def rows(node):
@@ -204,13 +213,51 @@ class Shared(unittest.TestCase):
         self.assertLessEqual(seen, {1, ROWS}, "nothing in between")
         self.assertEqual(limit(second, "ann"), 10)
 
+    def test_a_large_load_waits_for_its_turn_and_is_never_in_force_on_one_node(self):
+        first, second, third = self.fleet()
+        put(first, "ann", {"limit": 1})
+        wait_for([second, third], "ann", 1)
+        # As a node leaves it that is killed in the middle of a load.
+        self.redis.ask("SET", KEY + ":aside", "killed", "PX", "2500")
+        self.redis.ask("HSET", KEY + ":aside:rows", "7", "half")
+        reply = load(first, csv(ROWS, 8))
+        self.assertEqual((reply.status, reply.json()["told"]), (200, True))
+        wait_for([second, third], f"t{ROWS - 1}", 8)
+        self.assertFalse(self.redis.ask("EXISTS", KEY + ":aside"), "it is for the next")
+        # As a node that goes on with its own for long.
+        self.redis.ask("SET", KEY + ":aside", "other")
+        reply = load(second, csv(ROWS, 9))
+        self.assertEqual((reply.status, field(reply, "Retry-After")), (503, "1"))
+        self.assertEqual({own(node, "t0") for node in (first, second, third)}, {8})
+        self.assertEqual(put(third, "solo", {"limit": 5}).status, 201, "a small one needs no turn")
+        self.redis.ask("DEL", KEY + ":aside")
+        self.assertEqual(load(second, csv(ROWS, 9)).json()["told"], True)
+        wait_for([first, third], "t0", 9)
+
+    def test_of_two_loads_at_once_the_loser_leaves_nothing_in_the_way(self):
+        nodes = self.fleet(2)
+        for turn in range(3):
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                replies = [pool.submit(load, node, csv(ROWS, 10 * turn + i))
+                           for i, node in enumerate(nodes, start=1)]
+            statuses = [reply.result().status for reply in replies]
+            self.assertIn(sorted(statuses), ([200, 200], [200, 409]))
+            # The next finds its turn, and the node its version.
+            loser = nodes[statuses.index(max(statuses))]
+            reply = load(loser, csv(ROWS, 10 * turn + 3))
+            self.assertEqual((reply.status, reply.json()["told"]), (200, True))
+            for node in nodes:
+                wait_until(lambda node=node: own(node, "t0") == 10 * turn + 3, "all have it")
+
     def test_of_two_admins_at_once_the_second_is_told(self):
         nodes = self.fleet(2)
         put(nodes[0], "ann", {"limit": 1})
         wait_for(nodes, "ann", 1)
+        if_match = f"If-Match: {etag(nodes[0])}\r\n"
+        self.assertEqual(etag(nodes[1]), etag(nodes[0]))
         self.redis.pause()
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            replies = [pool.submit(put, node, "ann", {"limit": 50 + i}, 'If-Match: "1"\r\n')
+            replies = [pool.submit(put, node, "ann", {"limit": 50 + i}, if_match)
                        for i, node in enumerate(nodes)]
             self.redis.resume()
             replies = [reply.result() for reply in replies]
@@ -252,7 +299,10 @@ class Shared(unittest.TestCase):
         wait_until(lambda: own(first, "bob") == 5, "the first node has heard of it")
         proxy.behave(Behaviour.CUT)
         for row_limit in (6, 7, 8):
-            self.assertFalse(put(first, "ann", {"limit": row_limit}).json()["told"])
+            reply = put(first, "ann", {"limit": row_limit})
+            self.assertFalse(reply.json()["told"])
+            if row_limit == 6:
+                own_third = field(reply, "ETag")
         put(first, "eve", {"limit": 9})
         self.assertEqual(put(second, "bob", {"limit": 55}).json()["version"], 3)
         self.assertEqual(version(first), 6)
@@ -263,6 +313,8 @@ class Shared(unittest.TestCase):
         lost = {"rows": 2, "since": 2, "version": 3}
         self.assertEqual(ask(first, get("/admin/tenants")).json()["lost"], lost)
         self.assertNotIn("lost", ask(second, get("/admin/tenants")).json())
+        # Both have made a version 3, and this one is not it.
+        self.assertEqual(put(first, "bob", {"limit": 1}, f"If-Match: {own_third}\r\n").status, 412)
         text = "2 rows changed here without Redis since version 2 gave way to version 3"
         first.wait_for_log("tenants: " + text)
         events = ask(first, get("/admin/events")).json()["events"]

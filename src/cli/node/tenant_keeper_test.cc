@@ -194,7 +194,7 @@ TEST_F(TenantKeeperTest, MakesChangesOfSingleKeysThatWaitTogether) {
   auto removed = change({.kind = Kind::kRemove, .key = "k4"});
   auto unknown = change({.kind = Kind::kRemove, .key = "k4"});
   auto malformed = change({.kind = Kind::kPut, .key = "k5", .text = "{}"});
-  auto outdated = change({.kind = Kind::kRemove, .key = "k6", .if_version = 7});
+  auto outdated = change({.kind = Kind::kRemove, .key = "k6", .if_tag = "0-7"});
   auto last = put("k7", 77);
   go_on.set_value();
   for (auto& reply : replies) {

@@ -21,6 +21,11 @@
 
 namespace weir {
 
+// Of one table only: nodes without a Redis may give two the same version.
+inline std::string tenant_tag(std::uint64_t version, const TenantTable& table) {
+  return std::to_string(version) + '-' + std::to_string(table.digest());
+}
+
 struct TenantView {
   TenantTablePtr table;
   std::uint64_t version = 0;      // 0: nobody has written one
@@ -32,6 +37,8 @@ struct TenantView {
     std::size_t rows = 0;
   };
   std::optional<Lost> lost{};
+
+  std::string tag() const { return tenant_tag(version, *table); }
 };
 
 struct TenantChange {
@@ -52,7 +59,7 @@ struct TenantChange {
   Kind kind = Kind::kPut;
   std::string key{};
   std::string text{};
-  std::optional<std::uint64_t> if_version{};
+  std::optional<std::string> if_tag{};  // of the table that it changes
   std::optional<Part> part{};
   std::string who{};
 };

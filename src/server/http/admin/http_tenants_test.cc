@@ -13,7 +13,8 @@ TEST(HttpTenants, AreShownOneByOneWithTheirVersion) {
   TestDoor door;
   TestReply one = door.ask(get("/admin/tenants/a%6en"));
   EXPECT_EQ(one.body, R"({"key":"ann","limit":7,"version":3})");
-  EXPECT_EQ(one.fields["etag"], "\"3\"");
+  EXPECT_EQ(one.fields["etag"], '"' + door.tenants.view().tag() + '"');
+  EXPECT_EQ(one.fields["etag"].substr(0, 3), "\"3-");
   EXPECT_EQ(door.ask(get("/admin/tenants/bob")).status, 404);
   EXPECT_EQ(door.ask(get("/admin/tenants")).body.substr(0, 34),
             R"({"version":3,"rows":1,"plans":[],")");
@@ -23,17 +24,23 @@ TEST(HttpTenants, AreChangedByMethod) {
   TestDoor door;
   door.tenants.outcome.outcome = ChangeOutcome::kAdded;
   const TestReply reply =
-      door.ask(request("PUT", "/admin/tenants/a%2Fb", R"({"limit":1})", "If-Match: \"3\"\r\n"));
+      door.ask(request("PUT", "/admin/tenants/a%2Fb", R"({"limit":1})", "If-Match: \"3-9\"\r\n"));
   EXPECT_EQ(reply.status, 201);
   EXPECT_EQ(reply.body, R"({"version":3,"rows":1})");
   EXPECT_EQ(door.tenants.last.kind, Kind::kPut);
   EXPECT_EQ(door.tenants.last.key, "a/b");
   EXPECT_EQ(door.tenants.last.text, R"({"limit":1})");
-  EXPECT_EQ(door.tenants.last.if_version, 3u);
+  EXPECT_EQ(door.tenants.last.if_tag, "3-9");
   door.tenants.outcome = {
       .outcome = ChangeOutcome::kConflict, .detail = "no", .view = door.tenants.view()};
   EXPECT_EQ(door.ask(request("DELETE", "/admin/tenants/ann", "")).status, 409);
   EXPECT_EQ(door.tenants.last.kind, Kind::kRemove);
+  door.tenants.outcome = {.outcome = ChangeOutcome::kNotNow,
+                          .view = door.tenants.view(),
+                          .retry_after = std::chrono::milliseconds(1500)};
+  TestReply busy = door.ask(request("DELETE", "/admin/tenants/ann", ""));
+  EXPECT_EQ(busy.status, 503);
+  EXPECT_EQ(busy.fields["retry-after"], "2");
   door.tenants.outcome = {.view = door.tenants.view(), .waiting = 5};
   EXPECT_EQ(door.ask(request("PUT", "/admin/tenants?load=x-1&part=2&of=3", "key,limit")).body,
             R"({"version":3,"rows":1,"waiting":5})");

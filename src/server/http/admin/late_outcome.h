@@ -72,23 +72,37 @@ void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
                      exchange.now);
 }
 
-// The fields of a reply that tells the version of what it is about.
+// The fields of a reply that tells the version of what it is about, and of a refusal that ends by
+// itself when.
 class VersionFields {
  public:
-  explicit VersionFields(std::uint64_t version) : etag_("\"" + std::to_string(version) + "\"") {}
-  operator std::span<const NameValue>() const { return fields_; }
+  explicit VersionFields(std::uint64_t version) : VersionFields(std::to_string(version), {}) {}
+  VersionFields(const std::string& tag, Duration retry_after)
+      : etag_('"' + tag + '"'),
+        seconds_(std::to_string(whole_seconds(retry_after))),
+        count_(retry_after > Duration{0} ? 3 : 2) {}
+  operator std::span<const NameValue>() const { return std::span(fields_).first(count_); }
 
  private:
-  std::string etag_;
-  std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
+  const std::string etag_;
+  const std::string seconds_;
+  const std::size_t count_;
+  const std::array<NameValue, 3> fields_ = {
+      {kNoStore[0], {"ETag", etag_}, {"Retry-After", seconds_}}};
 };
 
-// False if the field is there and no version of ours.
-inline bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
+// False if the field is there and no tag of ours.
+inline bool read_if_match(std::string_view field, std::optional<std::string>& tag) {
   if (field.empty() || field == "*") return true;
   if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
-  version = read_decimal<std::uint64_t>(field.substr(1, field.size() - 2));
-  return version.has_value();
+  tag = field.substr(1, field.size() - 2);
+  return true;
+}
+inline bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
+  std::optional<std::string> tag;
+  if (!read_if_match(field, tag)) return false;
+  if (tag) version = read_decimal<std::uint64_t>(*tag);
+  return !tag || version.has_value();
 }
 
 inline int status_of(ChangeOutcome outcome) {

@@ -50,14 +50,14 @@ void show_table(HttpCore& core, const TenantDesk& desk, const Exchange& exchange
     json.field("since", view.lost->since).field("version", view.lost->version).end_object();
   }
   json.end_object();
-  core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
+  core.reply(exchange, {.fields = VersionFields(view.tag(), {}), .body = json.text()});
 }
 
 void show_tenant(HttpCore& core, const TenantDesk& desk, const Exchange& exchange) {
   const TenantView view = desk.view();
   const std::string key = percent_decoded(exchange.id);
   const auto terms = view.table->find(key);
-  const VersionFields fields(view.version);
+  const VersionFields fields(view.tag(), {});
   if (!terms) {
     return core.reply_problem(
         exchange, http_problem(404, "This key is not in the table of tenants."), fields);
@@ -93,11 +93,7 @@ std::optional<Problem> read_part(std::string_view query, TenantChange& change) {
 }
 
 void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply) {
-  const VersionFields version(reply.view.version);
-  const std::span<const NameValue> own = version;
-  const std::string seconds = std::to_string(whole_seconds(reply.retry_after));
-  std::vector<NameValue> fields(own.begin(), own.end());
-  if (reply.retry_after > Duration{0}) fields.emplace_back("Retry-After", seconds);
+  const VersionFields fields(reply.view.tag(), reply.retry_after);
   if (is_refusal(reply.outcome)) {
     return core.write_problem(to, http_problem(status_of(reply.outcome), as_utf8(reply.detail)),
                               fields);
@@ -109,9 +105,9 @@ void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply
 }
 
 void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, TenantChange change) {
-  if (!read_if_match(exchange.field("if-match"), change.if_version)) {
+  if (!read_if_match(exchange.field("if-match"), change.if_tag)) {
     return core.reply_problem(
-        exchange, http_problem(412, "If-Match must be what ETag was, such as \"7\" in quotes."));
+        exchange, http_problem(412, "If-Match must be what ETag was, with its quotes."));
   }
   if (const auto problem = read_part(exchange.query, change)) {
     return core.reply_problem(exchange, *problem);
