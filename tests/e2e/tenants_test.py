@@ -152,6 +152,12 @@ class OneNode(unittest.TestCase):
             self.assertEqual(command("get", "ann"), (0, "ann has the limit 5 per 60 s\n"))
             self.assertEqual(command("remove", "ann"), (0, "0 rows, version 3\n"))
             self.assertEqual(command("get", "ann")[0], 2)
+            self.assertEqual(command("set", "ann"),
+                             (2, "weir tenants: give the key a --plan or a --limit\n"))
+            for wrong in ("x", "-5", "1000000000001"):
+                code, said = command("set", "ann", f"--limit={wrong}")
+                self.assertEqual(code, 2)
+                self.assertIn(f"{wrong} not in range 0 to 1000000000000", said)
             path = pathlib.Path(folder, "rows.csv")
             path.write_text(csv(100_000, 5), "ascii")
             self.assertEqual(command("import", str(path)), (0, "100000 rows, version 4\n"))

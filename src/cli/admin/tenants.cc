@@ -22,6 +22,7 @@
 #include "config/config.h"
 #include "config/yaml/yaml_text.h"
 #include "weir/key.h"
+#include "weir/quota.h"
 
 namespace weir {
 namespace {
@@ -66,6 +67,9 @@ void get(const TenantOptions& options) {
 }
 
 void set(const TenantOptions& options) {
+  if (options.plan.empty() && options.limit < 0) {
+    options.client.fail("give the key a --plan or a --limit");
+  }
   json::object row;
   if (!options.plan.empty()) row["plan"] = options.plan;
   if (options.limit >= 0) row["limit"] = options.limit;
@@ -160,7 +164,7 @@ void add_tenants_command(CLI::App& app) {
   auto* const limit =
       change->add_option("--limit", options->limit, "Units a window, in place of its rules' own")
           ->excludes(plan)
-          ->check(CLI::NonNegativeNumber);
+          ->check(CLI::Range(std::int64_t{0}, kLimitMax));
   change->add_option("--window", options->window, "As in 1m [the rule's]")
       ->needs(limit)
       ->check(mistake_in_duration);

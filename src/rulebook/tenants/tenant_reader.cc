@@ -84,8 +84,13 @@ void TenantReader::read(std::string_view text) {
 
 void TenantReader::read_line(std::string_view line) {
   if (line_ == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-  if (line.find_first_not_of(" \t") == line.npos || form_ == Form::kNone) return;
-  if (form_ == Form::kUnknown) form_ = line.starts_with('{') ? Form::kJson : Form::kCsv;
+  const std::string_view text = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+  if (text.empty() || form_ == Form::kNone) return;
+  if (form_ == Form::kUnknown && text.front() == '[') {
+    form_ = Form::kNone;
+    return refuse(line_, "expected a JSON object a line, or CSV; leave out the array around them");
+  }
+  if (form_ == Form::kUnknown) form_ = text.front() == '{' ? Form::kJson : Form::kCsv;
   if (line.find('\0') != line.npos) return refuse(line_, "it holds a NUL");
   form_ == Form::kJson ? read_json(line, {}) : read_csv(line);
 }

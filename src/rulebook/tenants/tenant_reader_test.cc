@@ -36,6 +36,8 @@ TEST_F(TenantReaderTest, ReadsLinesOfJson) {
   EXPECT_EQ(found("ann"), (TenantTerms{.plan = "gold"}));
   EXPECT_EQ(found("b\"ob"), (TenantTerms{.limit = 5000}));
   EXPECT_EQ(found("eve"), (TenantTerms{.limit = 0, .window = 1h}));
+  EXPECT_EQ(read(" \t{\"key\": \"ann\", \"limit\": 5}\n"), "");
+  EXPECT_EQ(found("ann"), (TenantTerms{.limit = 5}));
 }
 
 TEST_F(TenantReaderTest, ReadsCsvByTheNamesOfItsColumns) {
@@ -78,6 +80,8 @@ TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
   EXPECT_EQ(row("a\0b,gold,,"s), "line 2: it holds a NUL\n");
   EXPECT_EQ(row("\"ann,gold,,"), "line 2: its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"\n");
   EXPECT_EQ(read("key,plam\nann,gold"), "line 1: unknown column 'plam'; did you mean 'plan'?\n");
+  EXPECT_EQ(read(" [{\"key\": \"ann\"},\n{\"key\": \"bob\"}]"),
+            "line 1: expected a JSON object a line, or CSV; leave out the array around them\n");
   EXPECT_EQ(read("plan\ngold").substr(0, 34), "line 1: no column is called 'key'\n");
   EXPECT_EQ(read("{\"key\": \"ann\"\n"), "line 1: expected a JSON object\n");
   EXPECT_EQ(read("{\"key\": \"a\\u0000\", \"limit\": 1}"), "line 1: key: it holds a NUL\n");
