@@ -168,6 +168,16 @@ class OneNode(unittest.TestCase):
             self.assertEqual(command("import", str(path)),
                              (2, "weir tenants: line 2: limit: expected a whole number from 0 to "
                                  "10^12\n"))
+            path.write_text(csv(5, 5) + "k" * (1 << 20) + ",6\n", "ascii")
+            code, said = command("import", str(path))
+            self.assertEqual((code, said.split(": ", 2)[2]),
+                             (2, "line 7 is longer than 512 KiB, and no row; nothing is changed\n"))
+            bad = [line if i % 50_000 else line.replace("5", "x")
+                   for i, line in enumerate(csv(150_000, 5).splitlines(), start=1)]
+            path.write_text("\n".join(bad), "ascii")
+            code, said = command("import", str(path))
+            self.assertEqual([line.split(": ")[-3] for line in said.splitlines()],
+                             ["line 50000", "line 100000", "line 150000"])
             path.write_text("\n", "ascii")
             self.assertEqual(command("import", str(path)),
                              (2, "weir tenants: it is empty, and nothing is changed; to remove "

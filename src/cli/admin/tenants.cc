@@ -82,7 +82,7 @@ void remove(const TenantOptions& options) {
   options.client.show({.url = path_of(options), .method = "DELETE"}, rows_in);
 }
 
-// Pieces of whole lines.
+// Pieces of whole lines. A row is far shorter than one.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   do {
@@ -117,6 +117,14 @@ void import(const TenantOptions& options) {
   if (!text) options.client.fail(options.file + ": " + text.error().message());
   if (text->size() > kFileMax) options.client.fail(options.file + " is longer than 512 MiB");
   const auto parts = parts_of(*text);
+  std::size_t line = 1;
+  for (const std::string_view part : parts) {
+    if (part.size() > kPartMax) {
+      options.client.fail(options.file + ": line " + std::to_string(line) +
+                          " is longer than 512 KiB, and no row; nothing is changed");
+    }
+    line += static_cast<std::size_t>(std::ranges::count(part, '\n'));
+  }
   AdminClient client = options.client;
   client.patience = kLoadPatience;
   const std::string load =

@@ -231,7 +231,13 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
                      "The parts of a load have one method and one 'of'. Begin again, with part 1.");
     }
     if (load_ && !is_same && now - load_->last < kPartMax) {
-      return refusal(ChangeOutcome::kConflict, "Another load is under way on this node.");
+      const Duration left = load_->last + kPartMax - now;
+      auto reply = refusal(ChangeOutcome::kConflict,
+                           fmt::format("Another load is under way on this node. If no part of it "
+                                       "comes, it is forgotten in {} s.",
+                                       whole_seconds(left)));
+      reply.retry_after = left;
+      return reply;
     }
     if (part.number > 1 && (!is_same || load_->parts + 1 != part.number)) {
       return refusal(ChangeOutcome::kConflict,
@@ -246,7 +252,7 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   load.kind = change.kind;
   load.last = now;
   load.reader->read(change.text);
-  const bool waits = part.number < part.of && load.reader->mistakes().empty();
+  const bool waits = part.number < part.of && !load.reader->is_hopeless();
   if (!waits) return std::nullopt;
   keep_load(std::move(load));
   TenantReply reply{.view = view()};

@@ -221,6 +221,38 @@ TEST_F(TenantKeeperTest, RefusesWhatComesWhenTheChangerHasStopped) {
   EXPECT_EQ(keeper_.view().version, 0u);
 }
 
+TEST_F(TenantKeeperTest, NamesTheBadRowsOfAllParts) {
+  const auto part = [this](std::size_t number, const std::string& text) {
+    return change({.kind = Kind::kReplace,
+                   .text = text,
+                   .part = TenantChange::Part{.load = "x", .number = number, .of = 3}})
+        .get();
+  };
+  EXPECT_EQ(part(1, "key,limit\na,1\nb,-1\n").outcome, ChangeOutcome::kDone) << "more are to come";
+  EXPECT_EQ(part(2, "c,-1\n").outcome, ChangeOutcome::kDone);
+  const TenantReply reply = part(3, "d,4\ne,-1\n");
+  EXPECT_EQ(reply.outcome, ChangeOutcome::kMalformed);
+  const std::string limit = ": limit: expected a whole number from 0 to 10^12";
+  EXPECT_EQ(reply.detail, "line 3" + limit + "\n" + "line 4" + limit + "\n" + "line 6" + limit);
+  EXPECT_EQ(keeper_.view().version, 0u);
+  std::string text = "key,limit\n";
+  for (std::size_t i = 0; i < TenantReader::kMistakesShown; ++i) text += "a,-1\n";
+  EXPECT_EQ(part(1, text).outcome, ChangeOutcome::kMalformed) << "no more would be named";
+  EXPECT_EQ(part(1, "kex,limit\n").outcome, ChangeOutcome::kMalformed);
+}
+
+TEST_F(TenantKeeperTest, SaysWhenAnotherLoadIsForgotten) {
+  EXPECT_EQ(part(1, "key,limit\na,1\n").waiting, 1u);
+  now_ = kNow + 20s;
+  const TenantReply reply =
+      change({.kind = Kind::kMerge, .part = TenantChange::Part{.load = "y", .of = 2}}).get();
+  EXPECT_EQ(reply.outcome, ChangeOutcome::kConflict);
+  EXPECT_EQ(reply.detail,
+            "Another load is under way on this node. If no part of it comes, it is forgotten in "
+            "40 s.");
+  EXPECT_EQ(reply.retry_after, 40s);
+}
+
 TEST_F(TenantKeeperTest, ForgetsALoadThatHasStopped) {
   EXPECT_EQ(part(1, "key,limit\na,1\n").waiting, 1u);
   now_ = kNow + TenantKeeper::kPartMax - 1us;
