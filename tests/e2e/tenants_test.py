@@ -131,6 +131,10 @@ class OneNode(unittest.TestCase):
             with Weir("--state-file", str(state), config=CONFIG) as weir:
                 self.assertEqual(limit(weir, "secret-of-ann"), 1000)
                 self.assertEqual(version(weir), 1)
+                self.assertEqual(put(weir, "bob", {"limit": 7}).status, 201)
+                weir.process.kill()
+            with Weir("--state-file", str(state), config=CONFIG) as weir:
+                self.assertEqual((limit(weir, "bob"), version(weir)), (7, 2))
                 self.assertEqual(weir.stop(), 0)
             kept.write_bytes(kept.read_bytes()[:-1])
             with Weir("--state-file", str(state), config=CONFIG) as weir:

@@ -348,6 +348,7 @@ void TenantKeeper::put_in_force(const Jobs& jobs) {
     if (outcome == Outcome::kBusy) return refuse(ChangeOutcome::kNotNow, kBusy);
     if (outcome != Outcome::kOutdated) {
       use(std::move(next));
+      if (world_.fleet == nullptr || outcome == Outcome::kAway) keep();
       return reply([&](const Job& job) {
         const TenantView now = view();
         spdlog::info("tenants: {} in version {}, by {}", count_of(now.table->size(), "row"),
@@ -423,6 +424,7 @@ void TenantKeeper::note_lost(const SharedTenants::Head& since, const Version& th
 }
 
 std::optional<Fault> TenantKeeper::keep_in(std::string path) {
+  const std::scoped_lock keeping(keeping_);
   path_ = std::move(path);
   if (path_.empty()) return std::nullopt;
   const auto read = read_file(path_, SharedTenants::kBytesMax);
@@ -455,6 +457,11 @@ void TenantKeeper::save() {
         },
         [](const RuleReply&) {});
   }
+  keep();
+}
+
+void TenantKeeper::keep() {
+  const std::scoped_lock keeping(keeping_);
   if (path_.empty()) return;
   Version version = current();
   version.since = world_.fleet == nullptr ? std::nullopt : world_.fleet->since();

@@ -61,7 +61,8 @@ class TenantKeeper final : public TenantDesk {
   // Puts the table of the file in force, and keeps it there; no path: nothing is kept. The fault
   // says why it cannot. One that is damaged is moved to PATH.broken.
   std::optional<Fault> keep_in(std::string path);
-  // Saves what has changed since the last time, and logs an error once. Forgets an old load.
+  // Saves what has changed since the last time, and logs an error once. Forgets an old load. What
+  // Redis does not have is saved before it is answered.
   void save();
 
  private:
@@ -108,6 +109,7 @@ class TenantKeeper final : public TenantDesk {
   bool catch_up();
   void follow();
   void note_lost(const SharedTenants::Head& since, const Version& theirs);
+  void keep();
   void use(Version version);
   Version current() const;
   std::unique_ptr<TenantReader> reader() const;
@@ -120,8 +122,9 @@ class TenantKeeper final : public TenantDesk {
   std::deque<std::shared_ptr<Job>> waiting_;
   std::optional<TenantView::Lost> lost_;
   Version version_;
-  std::string path_;  // of the thread that saves, as are these
-  Version saved_{};   // without its table
+  std::mutex keeping_;  // guards what follows
+  std::string path_;
+  Version saved_{};  // without its table
   bool has_failed_ = false;
 };
 

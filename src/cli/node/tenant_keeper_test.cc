@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <string>
@@ -213,6 +214,19 @@ TEST_F(TenantKeeperTest, MakesChangesOfSingleKeysThatWaitTogether) {
   EXPECT_EQ(view.table->find("k3")->limit, 33);
   EXPECT_EQ(view.table->find("k4"), std::nullopt);
   EXPECT_EQ(view.table->find("k7")->limit, 77);
+}
+
+// A process that was killed forgot what it had answered up to five seconds before.
+TEST_F(TenantKeeperTest, KeepsWhatNoRedisHasBeforeItAnswers) {
+  const std::string path = testing::TempDir() + "tenant_keeper_test.tenants";
+  std::remove(path.c_str());
+  EXPECT_EQ(keeper_.keep_in(path), std::nullopt);
+  EXPECT_EQ(put("ann", 5).get().outcome, ChangeOutcome::kAdded);
+  TenantKeeper again(world(nullptr), HashSecret{});
+  EXPECT_EQ(again.keep_in(path), std::nullopt);
+  EXPECT_EQ(again.view().version, 1u);
+  EXPECT_EQ(again.view().table->find("ann")->limit, 5);
+  std::remove(path.c_str());
 }
 
 TEST_F(TenantKeeperTest, RefusesWhatComesWhenTheChangerHasStopped) {
