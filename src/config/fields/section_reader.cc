@@ -152,7 +152,7 @@ void SectionReader::check_conditions() {
     if (!unless.empty() && std::holds_alternative<std::string>(slot(unless).value)) continue;
     const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
     refuse(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
-                                     "', but the " + std::string(condition.field) + " is " +
+                                     "', but '" + std::string(condition.field) + "' is " +
                                      std::string(choice(condition.field)) +
                                      "; remove one or change the other");
   }
