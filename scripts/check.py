@@ -30,7 +30,7 @@ RULES = [
     cpp.check_lines,
     cpp.check_functions, cpp.check_classes,
     cpp.check_tested_by,
-    docs.check_links, docs.check_index,
+    docs.check_links, docs.check_index, docs.check_two_commands,
     docs.check_named_pages,
     docs.check_commands,
     docs.check_lengths, docs.check_comments,

@@ -32,6 +32,15 @@ def check_index(tree):
             yield Finding(path, 1, "link", f"{index} does not link it")
 
 
+def check_two_commands(tree):
+    """README says how to run Weir, and how to test it."""
+    if not tree.exists("README.md"):
+        return
+    for command in ("./dev run", "./dev test"):
+        if command not in tree.text("README.md"):
+            yield Finding("README.md", 1, "docs", f"it does not name `{command}`")
+
+
 def without_code(text):
     return INLINE.sub(blank, FENCE.sub(blank, text))
 
