@@ -255,7 +255,7 @@ class RandomCalls {
   }
 
   Words sensible() {
-    switch (chance_.below(35)) {
+    switch (chance_.below(37)) {
       case 0: return {"GET", key()};
       case 1: return {"SET", key(), value()};
       case 2: return {"set", key(), value(), any_word({"EX", "px", "EXAT", "PXAT"}), number()};
@@ -291,6 +291,8 @@ class RandomCalls {
       case 31: return {"XADD", key(), id(), field(), value()};
       case 32: return {"XRANGE", key(), id(), id(), "COUNT", number()};
       case 33: return {"ZRANGE", key(), score(), score(), "BYSCORE"};
+      case 34: return {"ZRANGE", key(), score(), score(), "BYSCORE", "WITHSCORES"};
+      case 35: return {"ZRANGE", key(), number(), number(), "WITHSCORES"};
       default: return {"XLEN", key()};
     }
   }

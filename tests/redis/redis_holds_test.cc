@@ -136,7 +136,7 @@ TEST_F(RedisHoldsTest, FailWhileRedisIsAway) {
   EXPECT_EQ(committed.order.outcome, Commit::kCharged);
 }
 
-TEST_F(RedisHoldsTest, AReplyThatComesTooLateIsNobodys) {
+TEST_F(RedisHoldsTest, WhatNobodyWasToldIsGivenBack) {
   there_.decide(Operation::kLook, {key_, &quota_, 0});  // Redis knows the script from then on
   here_.link.delay = 200ms;
   auto reserved = std::make_unique<Reserved>(here_, Charge{key_, &quota_, 60}, order_of(60, 30s));
@@ -144,7 +144,27 @@ TEST_F(RedisHoldsTest, AReplyThatComesTooLateIsNobodys) {
   EXPECT_TRUE(reserved->asked.has_failed());
   reserved.reset();
   let_pass(1s);
-  EXPECT_EQ(there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining, 40);
+  Reserved other(there_, {key_, &quota_, 7}, order_of(7, 30s));
+  let_pass(2s);
+  EXPECT_EQ(there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining, kLimit - 7);
+  EXPECT_EQ(other.order.outcome, Outcome::kHeld);
+}
+
+// A hold that Redis makes before it stops, so that the node cannot tell it for a while.
+TEST_F(RedisHoldsTest, WhatNobodyWasToldIsGivenBackOnceRedisIsThere) {
+  there_.decide(Operation::kLook, {key_, &quota_, 0});
+  here_.link.delay = 200ms;
+  Reserved reserved(here_, {key_, &quota_, 60}, order_of(60, 24h));
+  let_pass(110ms);
+  ASSERT_TRUE(reserved.asked.has_failed());
+  here_.link.cut(here_.now());
+  let_pass(3s);
+  const auto left = [&] { return there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining; };
+  ASSERT_EQ(left(), kLimit - 60);
+  here_.link.delay = {};
+  here_.link.restore();
+  let_pass(3s);
+  EXPECT_EQ(left(), kLimit);
 }
 
 // What nodes have asked of one key.

@@ -97,29 +97,38 @@ void do_zcard(CommandCall& call) {
 
 namespace {
 
-// ZRANGE key low high BYSCORE
-void do_zrange_by_score(CommandCall& call) {
+void tell(CommandCall& call, const std::pair<double, std::string>& member, bool with_scores) {
+  call.reply.bulk(member.second);
+  if (with_scores) call.reply.bulk(score_text(member.first));
+}
+
+// ZRANGE key low high BYSCORE [WITHSCORES]
+void do_zrange_by_score(CommandCall& call, bool with_scores) {
   const auto low = parse_bound(call.word(2));
   const auto high = parse_bound(call.word(3));
   if (!low || !high) return call.reply.error("ERR min or max is not a float");
   const auto set = call.typed<SortedSetValue>(call.word(1));
   if (!set) return;
-  std::vector<std::string_view> found;
+  std::vector<const std::pair<double, std::string>*> found;
   if (*set != nullptr) {
-    for (const auto& [score, name] : (*set)->members) {
-      if (is_between(score, *low, *high)) found.push_back(name);
+    for (const auto& member : (*set)->members) {
+      if (is_between(member.first, *low, *high)) found.push_back(&member);
     }
   }
-  call.reply.array(found.size());
-  for (const std::string_view name : found) call.reply.bulk(name);
+  call.reply.array(found.size() * (with_scores ? 2 : 1));
+  for (const auto* const member : found) tell(call, *member, with_scores);
 }
 
 }  // namespace
 
 void do_zrange(CommandCall& call) {
-  if (call.words.size() == 5 && call.word(4) == "BYSCORE") return do_zrange_by_score(call);
-  const bool shows_scores = call.words.size() == 5 && call.word(4) == "WITHSCORES";
-  if (call.words.size() > 4 && !shows_scores) return call.reply.error("ERR syntax error");
+  const std::size_t words = call.words.size();
+  const bool by_score = words > 4 && call.word(4) == "BYSCORE";
+  const bool with_scores = words > 4 && call.word(words - 1) == "WITHSCORES";
+  if (words != 4 + std::size_t{by_score} + std::size_t{with_scores}) {
+    return call.reply.error("ERR syntax error");
+  }
+  if (by_score) return do_zrange_by_score(call, with_scores);
   const auto first = parse_integer(call.word(2));
   const auto last = parse_integer(call.word(3));
   if (!first || !last) {
@@ -131,11 +140,10 @@ void do_zrange(CommandCall& call) {
   const auto begin = std::max<std::int64_t>(0, *first < 0 ? size + *first : *first);
   const auto end = std::min(size - 1, *last < 0 ? size + *last : *last);
   if (begin > end) return call.reply.array(0);
-  call.reply.array(static_cast<std::size_t>(end - begin + 1) * (shows_scores ? 2 : 1));
+  call.reply.array(static_cast<std::size_t>(end - begin + 1) * (with_scores ? 2 : 1));
   auto member = std::next((*set)->members.begin(), begin);
   for (auto i = begin; i <= end; ++i, ++member) {
-    call.reply.bulk(member->second);
-    if (shows_scores) call.reply.bulk(score_text(member->first));
+    tell(call, *member, with_scores);
   }
 }
 

@@ -38,6 +38,9 @@ struct CommitOrder {
   std::int64_t cost = 0;
   HoldingStore::Work work = HoldingStore::Work::kIsDone;
   std::optional<KeyHash> lender{};  // HoldOrder::lender
+  // Of a hold whose end nobody was told: its length, and how long ago it was asked for. Else 0.
+  Duration length{0};
+  Duration age{0};
 
   HoldingStore::Commit outcome{};  // out
 };

@@ -58,7 +58,7 @@ Problem unknown_field(std::string_view field, std::string_view name,
 Problem store_unavailable() {
   return {.kind = ProblemKind::kStoreUnavailable,
           .status = 503,
-          .detail = "The store did not answer. Nothing was decided."};
+          .detail = "The store did not answer in time, so nobody knows what it did."};
 }
 
 std::string to_json(const Problem& problem) {

@@ -94,7 +94,7 @@ TEST(HttpCheck, AnOutageIsNotADenial) {
   const std::string single = R"({"key":"a","limit":1,"window":60})";
   const std::string expected =
       R"({"type":"urn:weir:problem:store-unavailable","title":"The store is unavailable",)"
-      R"("status":503,"detail":"The store did not answer. Nothing was decided."})";
+      R"("status":503,"detail":"The store did not answer in time, so nobody knows what it did."})";
   for (const std::string_view path : {"/check", "/v1/check", "/v1/look", "/v1/reset"}) {
     const TestReply reply = door.ask(post(path, single));
     EXPECT_EQ(reply.status, 503);

@@ -194,6 +194,7 @@ void ChargeCall::add_commit(std::span<const Charge> charges, const CommitOrder& 
   add_header(ScriptOperation::kCommit, charges.size());
   const std::int64_t goes_on = order.work == HoldingStore::Work::kGoesOn ? 1 : 0;
   append(batches_, order.token.high, order.token.low, epoch_us(order.end), order.cost, goes_on);
+  append(batches_, order.length.count(), order.age.count());
   for (const Charge& charge : charges) add_charge(charge);
 }
 

@@ -12,8 +12,9 @@ local function make_holds(of)
   local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
   local LOOK_AT_HOLDS = 11
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX, WAITS_MAX = 16, 47, 'sum', 256, 8
+  local SLACK = 1000000  -- us, as clocks differ in pace
   local FIXED, LOG, BUCKET, CALENDAR = 0, 1, 3, 8
-  local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 40}
+  local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 56}
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
   local batches, reply, look, tell, put = ARGV[2], of.reply, of.look, of.tell, of.put
@@ -213,14 +214,18 @@ local function make_holds(of)
     return units[k] == 0 or redis.call('ZCARD', name_of(k)) - 1 < holds_max
   end
 
-  -- An end of which there is none yet.
-  local function free_end(first, count, ends)
+  -- An end of which there is none yet. Holds of one call have one instant, so each looks behind
+  -- the one before.
+  local next_ends = {}  -- by the end that was asked for
+  local function free_end(first, count, asked)
+    local ends = next_ends[asked] or asked
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local _, k = unpack_from('<I1I2', batches, at)
       while redis.call('ZRANGE', name_of(k), text_of(ends), text_of(ends), 'BYSCORE')[1] do
         ends = ends + 1
       end
     end
+    next_ends[asked] = ends + 1
     return ends
   end
 
@@ -263,11 +268,23 @@ local function make_holds(of)
     end
   end
 
+  -- The hold, and its end as text. Nobody was told the end of a hold with a length: it was asked
+  -- for so long ago, by the clock of a node, and made since.
+  local function find(k, id, ends, length, age)
+    local low, high = text_of(ends), text_of(ends)
+    if length > 0 then
+      low, high = text_of(now + length - age - SLACK), text_of(now + length + SLACK)
+    end
+    local found = redis.call('ZRANGE', name_of(k), low, high, 'BYSCORE', 'WITHSCORES')
+    for i = 1, #found, 2 do
+      if sub(found[i], 1, 16) == id then return found[i], text_of(tonumber(found[i + 1])) end
+    end
+  end
+
   -- The work has cost so much; so far, if it goes on. Returns what is wrong, if anything.
-  local function commit(k, id, ends, cost, goes_on)
-    local score = text_of(ends)
-    local member = redis.call('ZRANGE', name_of(k), score, score, 'BYSCORE')[1]
-    if not member or sub(member, 1, 16) ~= id then return end
+  local function commit(k, id, ends, cost, goes_on, length, age)
+    local member, score = find(k, id, ends, length, age)
+    if not member then return end
     local held = unpack_from('<i8', member, 17)
     local failure = goes_on == 0 and charge(k, member, cost, now)
     if failure then return failure end
@@ -284,11 +301,11 @@ local function make_holds(of)
   local function commit_all(first, count, terms)
     local CHARGED, NOTED, UNKNOWN = 0, 1, 2
     local id = sub(batches, terms, terms + 15)
-    local ends, cost, goes_on = unpack_from('<i8i8i8', batches, terms + 16)
+    local ends, cost, goes_on, length, age = unpack_from('<i8i8i8i8i8', batches, terms + 16)
     local status = UNKNOWN
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local _, k = unpack_from('<I1I2', batches, at)
-      local failure = commit(k, id, ends, cost, goes_on)
+      local failure = commit(k, id, ends, cost, goes_on, length, age)
       if failure and failure > 0 then return put(failure * 4 + FAILED) end
       if failure then status = goes_on == 0 and CHARGED or NOTED end
     end

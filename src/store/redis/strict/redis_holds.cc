@@ -34,7 +34,8 @@ class RedisHolds::Decider final : public Store {
 RedisHolds::RedisHolds(const RedisStoreOptions& options, RedisSender& sender, Reactor& reactor)
     : sender_(sender),
       own_counters_(options.own_counters, options.live_nodes),
-      store_(std::make_unique<Decider>(*this)) {
+      store_(std::make_unique<Decider>(*this)),
+      lost_(*this, reactor) {
   if (options.spread == KeySpread::kCluster) {
     store_ = std::make_unique<SplitStore>(std::move(store_), reactor);
   }
@@ -127,6 +128,9 @@ ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies,
 }
 
 void RedisHolds::lost(const Errand& errand, Instant) {
+  if (errand.operation == ScriptOperation::kReserve) {
+    lost_.add(errand.batch->charges, *orders_[errand.place].hold, errand.since);
+  }
   forget(errand);
   errand.batch->fail();
 }

@@ -14,6 +14,7 @@
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_sender.h"
 #include "store/redis/keys/own_counters.h"
+#include "store/redis/strict/lost_holds.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -51,6 +52,7 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   std::vector<Order> orders_{1};     // by the places of errands; the first is of those without one
   std::vector<std::uint32_t> free_;  // places
   std::unique_ptr<Store> store_;
+  LostHolds lost_;
 };
 
 }  // namespace weir
