@@ -140,6 +140,7 @@ function readHeaders(text: string): Record<string, string> {
 function applied(rule: json.Fields): HTMLElement {
   const denies = rule.would === "deny";
   const [word, level] = denies ? ["would deny", "bad"]
+    : rule.would === "unknown" ? ["unknown", "warn"]
     : dropsOf(rule) > 0 ? ["denies a share", "warn"] : ["would allow", "good"];
   return h("article", { class: `applied ${level}` },
     h("h3", {}, h("span", {}, json.text(rule.rule) ?? ""), badge(word, level)),

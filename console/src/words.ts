@@ -71,6 +71,11 @@ export function verdict(explained: json.Fields): State {
     return { level: "warn", text: "It would pass: no rule applies, so nothing limits it." };
   }
   if (denying.length > 0) return { level: "bad", text: `It would be denied, by ${names}.` };
+  const unseen = applies.find((rule) => rule.would === "unknown");
+  if (unseen) {
+    return { level: "warn", text: `Nobody can say: '${json.text(unseen.rule) ?? ""}' limits ` +
+      "requests under way, which are counted as they pass." };
+  }
   const counting = applies.filter((rule) => rule.decided_by !== "not_counted").length;
   if (counting === 0) return { level: "warn", text: "It would pass: no rule counts it." };
   const dropping = applies.filter((rule) => dropsOf(rule) > 0)
@@ -156,7 +161,10 @@ function decision(rule: json.Fields, live: Live | undefined): string {
     case "blocked": return `The key is blocked, ${again(rule)}.`;
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
-    case "not_counted": return `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
+    case "not_counted": return rule.would === "unknown"
+      ? `At most ${exact(json.number(rule.limit) ?? 0)} may be under way at once. Nothing here sees ` +
+        "how many are."
+      : `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
     case "store_failure": return `${noAnswer(live)}, so the rule ${
       rule.on_store_failure === "deny" ? "denies" : "allows"} this ` +
       `(on_store_failure: ${String(rule.on_store_failure)}).`;

@@ -62,8 +62,9 @@ struct Ask {
   Counting counting = Counting::kAsTheRuleSays;
   // Of those under way it is the only one: of a limit that is lower it takes up all.
   bool is_alone = false;
-  // For a look, in all or nothing: how many units are reserved for requests under way whose
-  // response may count, this one among them. So many have to be left.
+  // How many requests of the key are under way, this one among them; 0: nobody knows. For a look,
+  // in all or nothing: how many units are reserved for requests under way whose response may count,
+  // this one among them. So many have to be left.
   std::int64_t under_way = 0;
   // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
   // whose only limit is a token bucket.

@@ -65,7 +65,7 @@ void Stay::admit(Ask& ask, std::size_t place, const BodyStart* body) {
   const bool is_of_concurrency = rule.effect == Rule::Effect::kConcurrency;
   if (!is_of_responses && !is_of_concurrency && rule.denial.delay_max == Duration{0}) return;
   is_empty_ = false;  // perhaps: passes() looks again
-  if (is_of_concurrency) ask.cost = enter(ask);
+  if (is_of_concurrency) ask.under_way = enter(ask);
   if (is_of_responses) {
     const bool is_free = is_listed(ask);
     lacks_body_ = lacks_body_ || (body == nullptr && !is_free && rule.response->reserved_path);

@@ -189,6 +189,19 @@ class ConcurrencyTest(unittest.TestCase):
         self.assertEqual(min(left), 0)
         self.assertLess(max(left), LIMIT)
 
+    def test_the_pages_do_not_claim_to_know_what_is_under_way(self):
+        nginx = self.start()
+        self.fill(nginx)
+        self.assertEqual(nginx.ask("/held?user=ada").status, 403)
+        explained = nginx.ask("/weir/v1/explain?path=/held%3Fuser%3Dada").json()
+        held = next(rule for rule in explained["applies"] if rule["rule"] == "held")
+        self.assertEqual((held["would"], held["limit"], explained["would"]),
+                         ("unknown", LIMIT, "unknown"))
+        self.assertNotIn("algorithm", held)
+        denial = nginx.ask("/weir/admin/denials").json()["denials"][0]
+        self.assertEqual((denial["rule"], denial["cost"]), ("held", 1))
+        self.origin.answer_all()
+
     def test_clients_that_leave_hold_nothing(self):
         nginx = self.start()
         for _ in range(3):

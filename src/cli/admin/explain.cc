@@ -38,7 +38,8 @@ struct Explanation {
   json::object denials;  // of /admin/denials, by their causes
 
   bool says_something() const {
-    return !denials.at("groups").as_array().empty() || counter.at("would").as_string() == "deny" ||
+    const std::string_view would = counter.at("would").as_string();
+    return !denials.at("groups").as_array().empty() || would != "allow" ||
            counter.at("remaining").to_number<std::int64_t>() <
                counter.at("limit").to_number<std::int64_t>();
   }
@@ -97,11 +98,12 @@ std::string tenant_text(const json::object& counter) {
   return plan == nullptr ? ", a limit of its own" : ", plan " + printable(text_of(*plan));
 }
 
-std::string_view remedy_of(std::string_view decided_by, bool waits) {
+std::string_view remedy_of(std::string_view decided_by, bool is_of_slots, bool waits) {
   if (decided_by == "blocked") {
     return "lift the block (weir unblock); what it has spent counts until POST /v1/reset";
   }
   if (decided_by == "deny_list") return "take the key off the rule's deny list";
+  if (is_of_slots) return "release a slot, or raise the limit";
   return waits ? "forget what it has spent (POST /v1/reset), or raise the limit"
                : "raise the limit";
 }
@@ -118,6 +120,10 @@ std::string over_text(const json::object& counter) {
 
 // What the counter says, until when, and what would let the key pass.
 std::string counter_text(const json::object& counter) {
+  if (counter.at("would").as_string() == "unknown") {
+    return text_of(counter.at("rule")) + ": at most " + text_of(counter.at("limit")) +
+           " at once; " + sentence_of(counter.at("because")) + "\n";
+  }
   const std::string_view decided_by = counter.at("decided_by").as_string();
   const bool denies = counter.at("would").as_string() == "deny";
   auto text = text_of(counter.at("rule")) + (denies ? ": denied now" : ": allowed now");
@@ -156,7 +162,7 @@ std::string counter_text(const json::object& counter) {
   if (denies) {
     text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
                      : "  waiting does not help; to let it pass: ";
-    text += std::string(remedy_of(decided_by, wait > 0 && !counter.contains("of"))) + "\n";
+    text += std::string(remedy_of(decided_by, counter.contains("of"), wait > 0)) + "\n";
   }
   if (const auto* const held = counter.if_contains("held"); held && held->at("holds") != 0) {
     text += "  " + text_of(held->at("units")) + " held for work under way, by " +

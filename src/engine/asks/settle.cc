@@ -72,12 +72,12 @@ std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant
 
 // Only a gateway knows how many requests are under way. Others learn nothing of it. Slots are
 // counted, as holds are.
-bool settle_under_way(Round::Item& item, Operation operation) {
+bool settle_under_way(Round::Item& item) {
   const Rule* const rule = item.ask.rule;
   if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency || rule->has_slots()) {
     return false;
   }
-  const std::int64_t under_way = is_hit(operation) ? item.ask.cost : 0;
+  const std::int64_t under_way = item.ask.under_way;
   Answer& answer = item.answer;
   answer.cause = under_way == 0 ? Answer::Cause::kNotCounted : Answer::Cause::kUnderWay;
   answer.decision = untouched(answer.quota);
@@ -107,7 +107,7 @@ bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
   const bool may_be_blocked = !blocks.empty() && round.operation() != Operation::kReset;
   const auto until =
       may_be_blocked ? longest_block(engine, blocks, item.ask, item.name, now) : std::nullopt;
-  if (!until) return settle_under_way(item, round.operation());
+  if (!until) return settle_under_way(item);
   item.answer.cause = Answer::Cause::kBlocked;
   item.answer.decision = blocked_until(*until, quota, now);
   return true;

@@ -51,11 +51,17 @@ std::string_view cause_name(const Answer& answer) {
 // Why the rule counts nothing.
 std::string_view why_uncounted(const Ask& ask, Instant wall_time) {
   const Rule& rule = *ask.rule;
-  const Rule::Effect effect = rule.has_slots() ? Rule::Effect::kLimit : rule.effect;
-  if (effect == Rule::Effect::kConcurrency) return "only nginx counts requests under way";
+  const bool limits =
+      rule.effect == Rule::Effect::kLimit || rule.effect == Rule::Effect::kConcurrency;
   if (!rule.enabled) return "it is disabled";
   if (!rule.in_force(wall_time)) return "it is outside its hours";
-  return effect == Rule::Effect::kLimit ? "the key is on its allow list" : "it limits nothing";
+  return limits ? "the key is on its allow list" : "it limits nothing";
+}
+
+// Requests under way are counted where they pass, in nginx, and a look sees none.
+bool is_unseen(const Ask& ask, const Answer& answer, Instant wall_time) {
+  return answer.cause == Answer::Cause::kNotCounted && ask.rule->in_force(wall_time) &&
+         ask.rule->effect == Rule::Effect::kConcurrency && !ask.is_on_allow_list();
 }
 
 // Until the ask fits, also where shadow lets it pass; nothing if it never fits.
@@ -207,16 +213,24 @@ void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const S
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);
   write_share(json, ask, answer);
   json.field("decided_by", cause_name(answer));
+  const Instant wall_time = with.engine.wall_time(with.now);
+  if (is_unseen(ask, answer, wall_time)) {
+    json.field("because", "requests under way are counted as they pass, and explain sees none");
+    json.field("would", "unknown").field("limit", answer.quota.limit()).end_object();
+    return;
+  }
   if (answer.cause == Answer::Cause::kNotCounted) {
-    json.field("because", why_uncounted(ask, with.engine.wall_time(with.now)));
+    json.field("because", why_uncounted(ask, wall_time));
   }
   json.field("would", answer.allowed() ? "allow" : "deny").field("over", answer.over);
   write_scope(json, ask, answer, with.engine);
-  json.field("algorithm", algorithm_name(answer.quota.algorithm()));
+  const bool is_of_slots = ask.rule->has_slots();
+  if (!is_of_slots) json.field("algorithm", algorithm_name(answer.quota.algorithm()));
   if (answer.quota.switches()) {
     write_following(json.key("following"), with.switches, ask.rule->id, with.now);
   }
-  write_window(json.field("limit", answer.decision.limit), answer.quota);
+  json.field("limit", answer.decision.limit);
+  if (!is_of_slots) write_window(json, answer.quota);
   if (answer.decision.limit > answer.quota.limit()) {
     json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
   }
@@ -255,11 +269,17 @@ JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::st
   JsonWriter json = begun(page.core);
   const Shown with{page.core.engine(), page.switches, now, missing};
   bool passes = true;
+  bool sees_all = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     write_answer(json, asks, i, with);
     passes = passes && asks.answer(i).allowed();
+    sees_all = sees_all && !is_unseen(asks.ask(i), asks.answer(i), with.engine.wall_time(now));
   }
-  json.end_array().field("would", !is_known ? "unknown" : passes ? "allow" : "deny");
+  const std::string_view would = !is_known  ? "unknown"
+                                 : !passes  ? "deny"
+                                 : sees_all ? "allow"
+                                            : "unknown";
+  json.end_array().field("would", would);
   return json;
 }
 

@@ -20,6 +20,10 @@ std::span<const Rule> rules_shown(const Figures& figures) {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+std::size_t holds_of(const Engine* engine) {
+  return engine == nullptr || engine->holds == nullptr ? 0 : engine->holds->size();
+}
+
 void add(MetricSamples& samples, std::vector<std::string> labels, std::uint64_t value) {
   samples.push_back({.labels = std::move(labels), .value = static_cast<double>(value)});
 }
@@ -298,6 +302,8 @@ constexpr Metric kRows[] = {
     {"weir_blocks_dropped_total",
      "Blocks that ended early, or never began, because the list of blocks was full.",
      "blocks_dropped", [](const Figures& figures) { return figures.blocks_dropped; }},
+    {"weir_holds", "Reservations and slots that this node holds in memory, of 65,536 at most.",
+     "holds", [](const Figures& figures) { return holds_of(figures.engine); }},
     {"weir_keys_capacity", "Keys that the store has room for.", "store.keys_capacity",
      store<&MemoryStoreStats::capacity>},
     {"weir_store_bytes", "Memory that the store has reserved.", "store.bytes",

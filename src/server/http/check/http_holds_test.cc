@@ -202,6 +202,9 @@ TEST(HttpHolds, ExplainSaysWhichSlotsAreTaken) {
         R"("held":{"units":1,"holds":1,"lapses_after":29})"}) {
     EXPECT_NE(body.find(part), std::string::npos) << part << ": " << body;
   }
+  EXPECT_EQ(body.find("algorithm"), std::string::npos) << body;
+  const std::string metrics = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(metrics.find("\nweir_holds 1\n"), std::string::npos);
 }
 
 TEST(HttpHolds, SlotsAreNoUnitsAndUnitsNoSlots) {
