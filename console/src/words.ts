@@ -162,8 +162,8 @@ function decision(rule: json.Fields, live: Live | undefined): string {
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
     case "not_counted": return rule.would === "unknown"
-      ? `At most ${exact(json.number(rule.limit) ?? 0)} may be under way at once. Nothing here sees ` +
-        "how many are."
+      ? `At most ${exact(json.number(rule.limit) ?? 0)} may be under way at once. Nothing here ` +
+        "sees how many are."
       : `The rule does not count this: ${whyNot(json.text(rule.because))}.`;
     case "store_failure": return `${noAnswer(live)}, so the rule ${
       rule.on_store_failure === "deny" ? "denies" : "allows"} this ` +
