@@ -218,7 +218,9 @@ class Docs(CheckTest):
         self.expect({"docs/how-to/a.md": f"```sh\n{words}one\n```\n",
                      "docs/internals/a.md": f"{words}one\n"})
         self.expect({"docs/how-to/a.md": "Word.\n" * 501}, ("words", "docs/how-to/a.md", 1))
-        self.expect({"README.md": "Word.\n" * 700})
+        commands = "`./dev run`\n\n`./dev test`\n\n"
+        self.expect({"README.md": commands + "Word.\n" * 696})
+        self.expect({"README.md": "`./dev run`\n"}, ("docs", "README.md", 1))
         self.expect({"docs/how-to/a.md": "A.\nStart it anew.\n", "docs/internals/a.md": "Anew.\n"},
                     ("words", "docs/how-to/a.md", 2))
 
