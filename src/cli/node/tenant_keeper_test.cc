@@ -24,6 +24,7 @@ constexpr Instant kNow = instant_from_epoch_us(0);
 class TenantKeeperTest : public testing::Test {
  protected:
   TenantKeeperTest() { book_.load({.text = "rules: []"}, kNow); }
+  ~TenantKeeperTest() override { changer_.stop(); }  // it may still end what it has answered
 
   std::future<TenantReply> change(TenantChange change) {
     const auto reply = std::make_shared<std::promise<TenantReply>>();
