@@ -27,10 +27,22 @@ class RedisReply : public resp::ReplyWriter {
   RedisReply(OutputBuffer& out, resp::Protocol protocol)
       : ReplyWriter(out, protocol), out_(out), protocol_(protocol) {}
 
-  void null_array() { out_.append(protocol_ == resp::Protocol::kResp2 ? "*-1\r\n" : "_\r\n"); }
+  void null_array() { out_.append(!is_resp3() ? "*-1\r\n" : "_\r\n"); }
+  // Members with their scores: pairs with doubles by RESP3, else a text each.
+  void scored_array(std::size_t size) { array(is_resp3() ? size : 2 * size); }
+  void scored(std::string_view member, std::string_view score) {
+    if (is_resp3()) array(2);
+    bulk(member);
+    if (!is_resp3()) return bulk(score);
+    out_.append(",");
+    out_.append(score);
+    out_.append("\r\n");
+  }
   OutputBuffer& out() { return out_; }
 
  private:
+  bool is_resp3() const { return protocol_ == resp::Protocol::kResp3; }
+
   OutputBuffer& out_;
   const resp::Protocol protocol_;
 };

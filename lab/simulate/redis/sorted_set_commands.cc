@@ -97,9 +97,13 @@ void do_zcard(CommandCall& call) {
 
 namespace {
 
+void tell_size(CommandCall& call, std::size_t size, bool with_scores) {
+  with_scores ? call.reply.scored_array(size) : call.reply.array(size);
+}
+
 void tell(CommandCall& call, const std::pair<double, std::string>& member, bool with_scores) {
-  call.reply.bulk(member.second);
-  if (with_scores) call.reply.bulk(score_text(member.first));
+  const auto& [score, name] = member;
+  with_scores ? call.reply.scored(name, score_text(score)) : call.reply.bulk(name);
 }
 
 // ZRANGE key low high BYSCORE [WITHSCORES]
@@ -115,7 +119,7 @@ void do_zrange_by_score(CommandCall& call, bool with_scores) {
       if (is_between(member.first, *low, *high)) found.push_back(&member);
     }
   }
-  call.reply.array(found.size() * (with_scores ? 2 : 1));
+  tell_size(call, found.size(), with_scores);
   for (const auto* const member : found) tell(call, *member, with_scores);
 }
 
@@ -140,7 +144,7 @@ void do_zrange(CommandCall& call) {
   const auto begin = std::max<std::int64_t>(0, *first < 0 ? size + *first : *first);
   const auto end = std::min(size - 1, *last < 0 ? size + *last : *last);
   if (begin > end) return call.reply.array(0);
-  call.reply.array(static_cast<std::size_t>(end - begin + 1) * (with_scores ? 2 : 1));
+  tell_size(call, static_cast<std::size_t>(end - begin + 1), with_scores);
   auto member = std::next((*set)->members.begin(), begin);
   for (auto i = begin; i <= end; ++i, ++member) {
     tell(call, *member, with_scores);
