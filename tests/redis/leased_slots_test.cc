@@ -302,6 +302,25 @@ TEST_F(LeasedSlotsTest, ALookSaysWhatNodesHave) {
   EXPECT_TRUE(look.decisions[0].allowed());
 }
 
+TEST_F(LeasedSlotsTest, ALowerLimitDeniesUntilEnoughHaveEnded) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(acquire(here_));
+    ASSERT_TRUE(acquire(there_));
+  }
+  const Quota lower = *slot_quota(2);
+  const auto may_acquire = [&](LendingNode& node) {
+    slots_.push_back(std::make_unique<Acquired>(node, Charge{key_, &lower, 1}, 1h));
+    return slots_.back()->has_slot();
+  };
+  for (std::size_t i = 0; i < 8; ++i) release(i % 2 == 0 ? here_ : there_, *slots_[i]);
+  for (int wait = 0; wait < 10; ++wait) {
+    EXPECT_FALSE(may_acquire(here_));
+    EXPECT_FALSE(may_acquire(there_));
+    let_pass(500ms);
+  }
+  EXPECT_EQ(held(), 2);
+}
+
 TEST_F(LeasedSlotsTest, NoSlotsAreNeverLent) {
   const Quota none = *slot_quota(0);
   Acquired slot(here_, {key_, &none, 1}, 1h);

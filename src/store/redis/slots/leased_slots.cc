@@ -51,7 +51,9 @@ bool LeasedSlots::take(PlaceNumber place, Batch& batch, HoldOrder& order, Instan
   Key& key = (*keys_)[place];
   SlotShare& share = key.share;
   const std::int64_t held_before = held(place, now);
-  if (!share.has_room(held_before, now)) return false;
+  // The limit may be lower than when Redis lent them.
+  const bool fits = held_before + share.others() < key.limit;
+  if (!fits || !share.has_room(held_before, now)) return false;
   const Quota all = *slot_quota(share.count());
   const auto [decision, token] = place_.tokens.acquire(
       {.key = name_here(place), .quota = &all},

@@ -44,7 +44,11 @@ void LostHolds::end_next(Instant now) {
 void LostHolds::ended() {
   is_out_ = false;
   const bool is_told = batch_.error == StoreError::kNone;
-  if (is_told) waiting_.pop_front();
+  if (is_told) {
+    waiting_.pop_front();
+  } else {
+    std::ranges::rotate(waiting_, waiting_.begin() + 1);  // one that fails always holds up no other
+  }
   alarm_->set(is_told ? asked_at_ : asked_at_ + kRetry);
 }
 
