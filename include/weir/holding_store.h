@@ -75,7 +75,7 @@ struct HoldTerms {
   // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
   bool is_free = false;
   bool is_slot = false;  // which is released, and never committed
-  // Of a slot that was lent: all slots of its key end then, unless renew() comes before.
+  // For slots on lease: all slots of the key end then, unless renew() comes before.
   Instant lease_end = Instant::max();
   std::size_t room = 65'536;  // holds of all keys, up to HoldingStore::kHoldsMax
 };

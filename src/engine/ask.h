@@ -60,7 +60,7 @@ struct Ask {
     kNothing,
   };
   Counting counting = Counting::kAsTheRuleSays;
-  // Of those under way it is the only one: of a limit that is lower it takes up all.
+  // No other request of the key is under way: this one may take all of a limit that is lower.
   bool is_alone = false;
   // How many requests of the key are under way, this one among them; 0: nobody knows. For a look,
   // in all or nothing: how many units are reserved for requests under way whose response may count,

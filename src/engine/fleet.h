@@ -27,8 +27,8 @@ class Fleet {
   // changes nothing.
   virtual Store& leases_at_hand() = 0;
 
-  // Of the store of mode strict; of mode leased, whose nodes lend slots. Null: nothing can be held
-  // there. REQUIRES: kStrict or kLeased
+  // The holds of mode strict, or the slots that nodes lend in mode leased. Null: that mode holds
+  // nothing. REQUIRES: kStrict or kLeased
   virtual SharedHolds* holds(Mode) { return nullptr; }
 
   // The mode of rules and calls that name none.

@@ -174,7 +174,7 @@ void TenantKeeper::work_off() {
   }
 }
 
-// What others have changed before is no conflict, even if this node has not heard of it.
+// Earlier changes of others are no conflict, even if this node has not heard of them.
 void TenantKeeper::make(const Jobs& jobs) {
   const bool is_fussy = !jobs.empty() && !jobs.front()->goes_with_others();
   const bool is_between = is_fussy && jobs.front()->is_between();

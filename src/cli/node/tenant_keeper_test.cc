@@ -78,7 +78,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
  protected:
   ~TenantKeeperInFleetTest() override { changer_.stop(); }
 
-  // What another node has made: keys k0 and so on.
+  // A version that another node has made, with keys k0 and so on.
   SharedTenants::Version others(std::uint64_t number, int rows) const {
     TenantTable::Edits edits;
     for (int i = 0; i < rows; ++i) {
@@ -88,7 +88,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
     const auto table = none_.edited(std::move(edits)).table;
     return {{number, table->digest()}, table};
   }
-  // What a node hears that asks a Redis which has this; all of it, or that more follows.
+  // The answer of a Redis that has this version: all of it, or the word that more follows.
   static SharedTenants::Heard heard_of(const SharedTenants::Version& there, bool is_all) {
     SharedTenants::Heard heard{
         .head = there.head, .secret = there.table->secret(), .is_all = is_all};
@@ -130,7 +130,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
   TenantKeeper node_{world(&fleet_), HashSecret{}};
 };
 
-// Who had a 409, and loaded again at once, had the same again.
+// A client that had a 409 and loaded again at once had a second 409.
 TEST_F(TenantKeeperInFleetTest, ALoadIsMadeOnWhatOthersHaveChangedBefore) {
   const auto theirs = others(7, 3);
   hear_of(theirs, false);

@@ -38,7 +38,8 @@ struct CommitOrder {
   std::int64_t cost = 0;
   HoldingStore::Work work = HoldingStore::Work::kIsDone;
   std::optional<KeyHash> lender{};  // HoldOrder::lender
-  // Of a hold whose end nobody was told: its length, and how long ago it was asked for. Else 0.
+  // Not 0 where nobody was told the end: the length of the hold, and the time since it was asked
+  // for.
   Duration length{0};
   Duration age{0};
 

@@ -43,7 +43,7 @@ SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
     if (changed_.wait_for(lock, patience, [this] { return !pending_; })) return outcome_;
     if (heard_ == heard && has_failed_) break;
     waits = farthest_ > far ? 0 : waits + 1;
-    // Of a step that is on its way nobody knows yet whether Redis takes it.
+    // Nobody knows yet whether Redis takes a step that is on its way.
     if (waits < (said_ ? 2 * kTurns : kTurns)) continue;
     pending_.reset();
     load_.reset();
