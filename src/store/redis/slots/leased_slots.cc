@@ -46,14 +46,17 @@ void LeasedSlots::reserve(Batch& batch, HoldOrder& order, Instant now) noexcept 
   sender_.hurry();
 }
 
+// The limit may be lower than when Redis lent the slots.
+bool LeasedSlots::has_room(const Key& key, std::int64_t held, Instant now) {
+  return key.share.has_room(held, now) && held + key.share.others() < key.limit;
+}
+
 // False, and nothing is answered, if the core has none to give.
 bool LeasedSlots::take(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now) {
   Key& key = (*keys_)[place];
   SlotShare& share = key.share;
   const std::int64_t held_before = held(place, now);
-  // The limit may be lower than when Redis lent them.
-  const bool fits = held_before + share.others() < key.limit;
-  if (!fits || !share.has_room(held_before, now)) return false;
+  if (!has_room(key, held_before, now)) return false;
   const Quota all = *slot_quota(share.count());
   const auto [decision, token] = place_.tokens.acquire(
       {.key = name_here(place), .quota = &all},
@@ -126,9 +129,9 @@ void LeasedSlots::wake(PlaceNumber place, Instant now) {
   Key& key = (*keys_)[place];
   const std::uint32_t all = key.waiting;
   for (std::uint32_t woken = 0; woken < all; ++woken) {
-    const bool has_room = key.share.has_room(held(place, now), now);
     const bool is_asked_for = woken < key.asked_for;
-    if (!has_room && !is_asked_for && key.share.may_ask(now) && ask(place, now)) {
+    if (!has_room(key, held(place, now), now) && !is_asked_for && key.share.may_ask(now) &&
+        ask(place, now)) {
       return sender_.hurry();
     }
     const Waiter waiter = next_waiter(key);

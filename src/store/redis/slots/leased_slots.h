@@ -86,6 +86,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
     return place_.tokens.held(name_here(place), now).units;
   }
   PlaceNumber place_for(const Charge& charge, Instant now);
+  static bool has_room(const Key& key, std::int64_t held, Instant now);
   bool take(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now);
   void deny(PlaceNumber place, Batch& batch, Instant now);
   bool ask(PlaceNumber place, Instant now);
