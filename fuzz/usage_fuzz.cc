@@ -59,7 +59,7 @@ void collect(const boost::json::value& value, const std::string& path, std::size
   to.emplace_back(path, std::min(*whole, weir::kCostMax));
 }
 
-// What a model would obey.
+// Compares the estimate with the largest number that a model would obey.
 void check_asked(std::string_view text, const boost::json::object& request) {
   constexpr std::int64_t kOtherwise = 200;
   const std::int64_t asked = asked_tokens({.bytes = text}, {}, kOtherwise);

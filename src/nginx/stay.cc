@@ -37,7 +37,7 @@ std::int64_t least_of(std::span<const Quota> limits) {
   return std::ranges::min(limits, {}, &Quota::capacity).capacity();
 }
 
-// What a request is expected to cost: at most all of the limit, or it could never pass.
+// The estimate for a request. It is at most the limit, as the request could never pass otherwise.
 std::int64_t estimate_of(const ResponseCount& count, std::int64_t limit, const BodyStart* body) {
   const bool is_said = count.reserved_path && body != nullptr;
   const std::int64_t estimate =

@@ -76,7 +76,7 @@ class Stay {
   // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
   // `body`: of the request; null: it is not there yet.
   void admit(Ask& ask, std::size_t place, const BodyStart* body);
-  // What it holds says a body that was not there. REQUIRES: end() follows
+  // Whether a rule wants the request's body, and it was not given. REQUIRES: end() follows
   bool lacks_body() const { return lacks_body_; }
 
   // The request passes, as `looks` say: it owes nothing that they have denied. If it need not wait

@@ -39,7 +39,7 @@ class TenantKeeper final : public TenantDesk {
   // How long a change waits for a Redis that has failed, and for what others have changed.
   static constexpr Duration kOfferMax = std::chrono::seconds(1);
   static constexpr Duration kNewsMax = std::chrono::seconds(10);
-  // When those ask again who were refused for now.
+  // After so long a client whose change was refused for now may send it again.
   static constexpr Duration kRetryAfter = std::chrono::seconds(1);
   static constexpr Duration kPartMax = std::chrono::minutes(1);
 

@@ -1,4 +1,4 @@
-// What nodes agree on, whatever Redis loses.
+// Nodes agree on one table, whatever Redis loses.
 
 #include "engine/tenants/shared_tenants.h"
 

@@ -4,7 +4,7 @@
 //   Anthropic  "max_tokens"
 //   Gemini     "generationConfig":{"maxOutputTokens":..}; its fields may be written with lines, too
 //
-// Who evades limits may tell one thing to who counts and another to the model. So names are
+// A client may write a body that Weir reads in one way and the model in another. So names are
 // compared without their case, as some parsers do, and of several numbers the largest counts.
 //
 // Thread rule: pure. Tested by asked_tokens_test.cc and fuzz/usage_fuzz.cc.
@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// Of a request's body as much as is looked at; none: it has none, or is compressed.
+// The part of a request's body that is looked at. None, if there is no body or it is compressed.
 struct BodyStart {
   static constexpr std::size_t kBytesMax = std::size_t{64} << 10;
 

@@ -84,7 +84,7 @@ TEST(AskedTokens, StandWithinTheBytesThatAreLookedAt) {
   EXPECT_EQ(with_prompt(BodyStart::kBytesMax, kEnd), kOtherwise);
 }
 
-// What goes on behind them may say more.
+// The rest of a long body may name a larger number.
 TEST(AskedTokens, OfALongBodyAreNoLessThanOfOneThatSaysNothing) {
   const auto of_long = [](std::string_view text) {
     return asked_tokens({.bytes = text, .is_whole = false}, {}, kOtherwise);

@@ -37,7 +37,7 @@ class TenantReader {
   // The row of one key, from an object without the key.
   void read_one(std::string_view key, std::string_view json);
 
-  // What comes would not be named, or cannot be read.
+  // Whether reading on is in vain: no more mistakes would be named, or the form is unknown.
   bool is_hopeless() const { return wrong_ >= kMistakesShown || form_ == Form::kNone; }
   // A line each; empty if there are none.
   std::string mistakes() const;
