@@ -1,6 +1,7 @@
 #include "proto/usage/asked_tokens.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/ascii.h"
 #include "proto/usage/json_numbers.h"
@@ -12,14 +13,41 @@ constexpr std::string_view kMostTokens[] = {"max_tokens", "max_completion_tokens
                                             "max_output_tokens", "maxOutputTokens"};
 constexpr std::string_view kGroups[] = {"generationConfig.", "generation_config."};
 
+// The rest of `path` behind `name`. As Go's reader folds letters, U+017F is an s and U+212A a k.
+// What stands for an escaped character beyond ASCII may be any letter.
+std::optional<std::string_view> behind(std::string_view path, std::string_view name) {
+  constexpr std::string_view kLongS = "\u017f";
+  constexpr std::string_view kKelvin = "\u212a";
+  for (const char c : name) {
+    const char letter = ascii_lower(c);
+    if (path.empty()) return std::nullopt;
+    if (ascii_lower(path.front()) == letter || path.front() == JsonNumbers::kOther) {
+      path.remove_prefix(1);
+    } else if (letter == 's' && path.starts_with(kLongS)) {
+      path.remove_prefix(kLongS.size());
+    } else if (letter == 'k' && path.starts_with(kKelvin)) {
+      path.remove_prefix(kKelvin.size());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return path;
+}
+
+bool may_be(std::string_view path, std::string_view name) {
+  const auto rest = behind(path, name);
+  return rest && rest->empty();
+}
+
 bool is_vendors(std::string_view path) {
   for (const std::string_view group : kGroups) {
-    if (!equal_ignoring_case(path.substr(0, group.size()), group)) continue;
-    path.remove_prefix(group.size());
+    const auto inside = behind(path, group);
+    if (!inside) continue;
+    path = *inside;
     break;
   }
-  return std::ranges::any_of(
-      kMostTokens, [path](std::string_view name) { return equal_ignoring_case(path, name); });
+  return std::ranges::any_of(kMostTokens,
+                             [path](std::string_view name) { return may_be(path, name); });
 }
 
 class Asked final : public JsonNumbers::Sink {
@@ -36,7 +64,7 @@ class Asked final : public JsonNumbers::Sink {
 
  private:
   bool counts(std::string_view path) const {
-    return path_.empty() ? is_vendors(path) : equal_ignoring_case(path, path_);
+    return path_.empty() ? is_vendors(path) : may_be(path, path_);
   }
 
   const std::string_view path_;

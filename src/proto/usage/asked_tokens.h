@@ -5,7 +5,8 @@
 //   Gemini     "generationConfig":{"maxOutputTokens":..}; its fields may be written with lines, too
 //
 // A client may write a body that Weir reads in one way and the model in another. So names are
-// compared without their case, as some parsers do, and of several numbers the largest counts.
+// compared as the most lenient parsers do, without their case and with letters of other alphabets
+// that fold to ASCII. Of several numbers the largest counts.
 //
 // Thread rule: pure. Tested by asked_tokens_test.cc and fuzz/usage_fuzz.cc.
 

@@ -9,9 +9,6 @@
 namespace weir {
 namespace {
 
-// Stands in a path for what no name that anybody looks for has.
-constexpr std::string_view kOther = "\\";
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
@@ -59,7 +56,7 @@ void JsonNumbers::read_escaped(char c) {
   if (digits_left_ == 0) {
     is_escaped_ = false;
     const bool is_itself = c == '"' || c == '/';
-    return add_to_name(is_itself ? std::string_view(&c, 1) : kOther);
+    return add_to_name({is_itself ? &c : &kOther, 1});
   }
   const auto digit = hex_digit(c);
   // What is no digit breaks the text, and is no name.
@@ -67,8 +64,7 @@ void JsonNumbers::read_escaped(char c) {
   if (--digits_left_ > 0) return;
   is_escaped_ = false;
   const char ascii = static_cast<char>(character_ & 0x7F);
-  add_to_name(character_ == static_cast<unsigned char>(ascii) ? std::string_view(&ascii, 1)
-                                                              : kOther);
+  add_to_name({character_ == static_cast<unsigned char>(ascii) ? &ascii : &kOther, 1});
 }
 
 void JsonNumbers::read(char c) {

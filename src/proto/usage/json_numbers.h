@@ -36,6 +36,8 @@ class JsonNumbers {
     ~Sink() = default;
   };
 
+  // Stands in a path for an escaped character that is not ASCII, or a control character.
+  static constexpr char kOther = '\\';
   static constexpr std::size_t kDepthMax = 256;
   static constexpr std::size_t kNamesMax = 8;
   static constexpr std::size_t kPathMax = 128;
