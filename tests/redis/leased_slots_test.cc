@@ -142,6 +142,20 @@ TEST_F(LeasedSlotsTest, StreamsOfABusyNodeCostFewCalls) {
   EXPECT_LE(here_.link.calls, 6);  // renewals
 }
 
+TEST_F(LeasedSlotsTest, ManyKeysKeepTheirSlotsThoughRedisIsSlowWithEach) {
+  constexpr std::size_t kKeys = 4000;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    slots_.push_back(std::make_unique<Acquired>(here_, Charge{fresh_key(), &quota_, 1}, 1h));
+  }
+  here_.link.work = 40us;  // for all of them 8 times as long as a check waits
+  let_pass(3 * kLease);
+  EXPECT_EQ(here_.sender.counts().failures, FailureCounts{});
+  EXPECT_EQ(acquire_many(here_, 1), 0);
+  let_pass(10ms);
+  EXPECT_TRUE(slots_.back()->has_slot());
+  for (const auto& slot : slots_) ASSERT_GT(here_.held(slot->asked.charges[0].key), 0);
+}
+
 TEST_F(LeasedSlotsTest, ThoseWhoComeWhileAnErrandIsOutWaitForIt) {
   here_.link.delay = 4ms;
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(acquire(here_));

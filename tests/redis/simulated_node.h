@@ -67,9 +67,10 @@ class SimulatedLink final : public RedisClient {
     for (std::size_t i = 0; i < flights_.size() && !redis_.is_hanging; ++i) {
       Flight& flight = flights_[i];
       if (!flight.reply.empty()) continue;
-      if (flight.due > redis_.now) break;  // those behind it cannot overtake
+      if (std::max(flight.due, busy_until_) > redis_.now) break;  // those behind cannot overtake
       flight.reply = executed(flight.words);
-      flight.due = redis_.now + delay / 2;
+      busy_until_ = redis_.now + work * std::stoi(flight.words[kKeysWord]);
+      flight.due = busy_until_ + delay / 2;
       moved = true;
     }
     for (std::size_t i = 0; i < flights_.size(); ++i) {
@@ -91,10 +92,12 @@ class SimulatedLink final : public RedisClient {
 
   LinkState link{LinkState::Phase::kConnected, "", {}};
   Duration delay{0};                       // there and back
+  Duration work{0};                        // of Redis, for each key of a call
   std::optional<std::uint16_t> lost_slot;  // of a cluster, whose master is away
   int calls = 0;
 
  private:
+  static constexpr std::size_t kKeysWord = 2;  // of EVALSHA: their number
   struct Flight {
     std::vector<std::string> words;
     std::string reply;  // empty: it has not been carried out
@@ -123,6 +126,7 @@ class SimulatedLink final : public RedisClient {
   SimulatedRedis& redis_;
   const Duration skew_;
   std::deque<Flight> flights_;
+  Instant busy_until_;
 };
 
 struct FailuresAreFine final : RedisListener {};

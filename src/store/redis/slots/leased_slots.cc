@@ -7,6 +7,15 @@
 #include "base/if_memory.h"
 
 namespace weir {
+namespace {
+
+// Of many keys some are looked after at a time.
+constexpr std::size_t kKeysAtOnce = 1024;
+// Errands for which nobody waits follow each other, however many keys are due. So Redis is never
+// busy with them for as long as a check has time.
+constexpr std::size_t kUnhurriedMax = RedisSender::kChargesWorthACall;
+
+}  // namespace
 
 LeasedSlots::LeasedSlots(const Place& place, RedisSender& sender, Reactor& reactor)
     : place_(place),
@@ -178,6 +187,7 @@ ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies
   const ChargeFailure failure = replies.read_lent(lent);
   if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
   Key& key = (*keys_)[errand.place];
+  came_back(key, now);
   const KeyHash name = name_here(errand.place);
   const SlotShare::Grant grant{.count = lent.count,
                                .fair = lent.fair,
@@ -197,8 +207,9 @@ ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies
   return failure;
 }
 
-void LeasedSlots::lost(const Errand& errand, Instant) {
+void LeasedSlots::lost(const Errand& errand, Instant now) {
   Key& key = (*keys_)[errand.place];
+  came_back(key, now);
   key.share.lost();
   for (std::uint32_t waiting = key.waiting; waiting > 0; --waiting) next_waiter(key).batch->fail();
 }
@@ -210,17 +221,24 @@ void LeasedSlots::look_after(PlaceNumber place, Instant now) {
   const std::int64_t held_now = held(place, now);
   key.share.turn(held_now);
   if (key.waiting == 0 && key.share.is_over(held_now, now)) return keys_->remove(place);
-  if (key.share.wants_errand(held_now, now) && !sender_.is_away()) ask(place, now);
+  if (!key.share.wants_errand(held_now, now) || sender_.is_away() || !ask(place, now)) return;
+  key.is_unhurried = true;
+  ++unhurried_;
 }
 
-// Of many keys some are looked after at a time.
+// Goes on when errands come back, if many are under way.
 void LeasedSlots::ring(Instant now) {
-  constexpr std::size_t kKeysAtOnce = 1024;
   const std::size_t all = keys_->size();
   const std::size_t some = std::min(all, kKeysAtOnce);
-  for (std::size_t i = 0; i < some; ++i) look_after(keys_->next_in_turn(), now);
+  for (std::size_t i = 0; i < some && unhurried_ < kUnhurriedMax; ++i) {
+    look_after(keys_->next_in_turn(), now);
+  }
   if (keys_->size() == 0) return keys_.reset();
-  turns_->set(now + SlotShare::kTurn * some / all);
+  if (unhurried_ < kUnhurriedMax) turns_->set(now + SlotShare::kTurn * some / all);
+}
+
+void LeasedSlots::came_back(Key& key, Instant now) {
+  if (std::exchange(key.is_unhurried, false) && unhurried_-- == kUnhurriedMax) turns_->set(now);
 }
 
 }  // namespace weir

@@ -73,6 +73,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
     std::uint32_t last_waiter = kNobody;
     std::uint32_t waiting = 0;
     std::uint32_t asked_for = 0;  // of those that wait, by the errand
+    bool is_unhurried = false;    // its errand is of its turn
   };
   struct Waiter {
     Batch* batch;
@@ -95,6 +96,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   void wake(PlaceNumber place, Instant now);
   void look_after(PlaceNumber place, Instant now);
   void ring(Instant now);
+  void came_back(Key& key, Instant now);
 
   bool pack(Errand& errand, ChargeCall& words, Instant now) override;
   ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
@@ -106,7 +108,8 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   std::unique_ptr<Keys> keys_;  // when the first key comes
   std::vector<Waiter> waiters_;
   std::uint32_t free_waiter_ = kNobody;
-  std::int64_t errands_ = 0;  // so many have left
+  std::int64_t errands_ = 0;   // so many have left
+  std::size_t unhurried_ = 0;  // that are under way
   std::unique_ptr<Alarm> turns_;
 };
 
