@@ -79,6 +79,8 @@ class Node {
   KeyHasher hasher_{HashSecret{}};
   BlockList blocks_{hasher_, 64};
   NodesField nodes_{"me"};
+  FleetState state_{1, kStart};
+  NewsField news_{state_};
   SecretField secret_{"weir:secret", HashSecret{}};
   BlocksField blocks_field_{"me", blocks_};
   SwitchesField switches_field_{"weir:switches", switches_, listener_};
@@ -86,13 +88,12 @@ class Node {
   BusiestField busiest_field_{"me", traffic_.rules(), keys_};
   SharedRules rules_{"me", [](Instant) {}};
   RulesField rules_field_{"weir:rules", "me", rules_, listener_};
-  FleetState state_{1, kStart};
   AboutField about_field_{"me", [] { return NodeAbout{.title = "web-1"}; }, state_};
   SharedTenants tenants_{[](Instant) {}};
   TenantsField tenants_field_{"weir:tenants", "me", tenants_, listener_};
-  std::array<BeatField*, 9> fields_{&blocks_field_, &switches_field_, &traffic_field_,
-                                    &rules_field_,  &busiest_field_,  &secret_,
-                                    &nodes_,        &about_field_,    &tenants_field_};
+  std::array<BeatField*, 10> fields_{
+      &blocks_field_, &switches_field_, &traffic_field_, &rules_field_,   &busiest_field_,
+      &secret_,       &nodes_,          &about_field_,   &tenants_field_, &news_};
 };
 
 }  // namespace

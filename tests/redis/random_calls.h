@@ -24,7 +24,7 @@ class RandomCalls {
  public:
   using Words = std::vector<std::string>;
 
-  // `beat`: the text of beat.lua.
+  // `beat`: the text of beat.lua and beat_fields.lua.
   RandomCalls(std::uint64_t seed, std::string beat) : chance_(seed), beat_(std::move(beat)) {
     for (std::size_t i = 0; i < kKeys; ++i) keys_.push_back({any_quota()});
   }
@@ -169,8 +169,11 @@ class RandomCalls {
   Words words_of_field(std::string_view name, Instant now) {
     const std::int64_t us = epoch_us(now);
     const auto second = [&] { return std::to_string(us / 1'000'000 - chance_.below(20)); };
-    if (name == "nodes") return {node(), "10", any_word({"beats", "beats", "beats", "leaves"})};
-    if (name == "secret") return {bytes(16)};
+    if (name == "nodes") {
+      return {node(), "5", "60", any_word({"beats", "beats", "beats", "keeps", "leaves"})};
+    }
+    if (name == "secret") return {bytes(16), one_in(2) ? "" : std::to_string(us)};
+    if (name == "news") return {one_in(2) ? "" : std::to_string(us)};
     if (name == "blocks") {
       const std::string id = one_in(2) ? "0-0" : std::to_string(us / 1000 - 5) + "-0";
       Words words = {node(), id + (one_in(2) ? " " + std::to_string(us - 7) : "")};
@@ -180,7 +183,7 @@ class RandomCalls {
       }
       return words;
     }
-    if (name == "traffic") return {node(), one_in(3) ? "" : bytes(300), second()};
+    if (name == "traffic") return {node(), one_in(3) ? "" : bytes(300), second(), "3"};
     if (name == "switches") {
       Words words = {one_in(2) ? "" : std::to_string(us), std::to_string(us - 1'000'000)};
       for (std::uint32_t count = chance_.below(3); count > 0; --count) {
@@ -195,14 +198,13 @@ class RandomCalls {
       if (one_in(3)) words.insert(words.end(), {number, number + " 77", bytes(100)});
       return words;
     }
-    if (one_in(4)) return {};
     return {node(), "10", "4", "200", bytes(220)};  // busiest, about
   }
 
   Words beat(Instant now) {
     Words names = {"nodes"};
     for (const std::string_view name :
-         {"secret", "blocks", "traffic", "switches", "busiest", "about", "rules"}) {
+         {"traffic", "busiest", "news", "secret", "blocks", "switches", "about", "rules"}) {
       if (one_in(2)) names.emplace_back(name);
     }
     Words words = {"EVAL", beat_, std::to_string(names.size())};

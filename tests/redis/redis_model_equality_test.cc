@@ -105,8 +105,12 @@ class Twins : public ::testing::Test {
 
 // What is in the folder of sources, from where a test runs.
 std::string beat_script() {
-  std::ifstream file("../../src/store/redis/fleet/beat.lua");
-  return {std::istreambuf_iterator(file), {}};
+  std::string script;
+  for (const char* const part : {"beat", "beat_fields"}) {
+    std::ifstream file(std::string("../../src/store/redis/fleet/") + part + ".lua");
+    script.append(std::istreambuf_iterator(file), {});
+  }
+  return script;
 }
 
 TEST_F(Twins, AgreeOnRandomCalls) {

@@ -55,10 +55,10 @@ SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
   return Outcome::kAway;
 }
 
-void SharedTenants::await_word(Duration patience) {
+bool SharedTenants::await_word(Duration patience) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience,
-                    [this, asked = asked_] { return heard_ > asked || has_failed_; });
+  return changed_.wait_for(lock, patience,
+                           [this, asked = asked_] { return heard_ > asked || has_failed_; });
 }
 
 bool SharedTenants::await_news(Duration patience) {
@@ -208,6 +208,14 @@ void SharedTenants::hear(Heard heard, Instant now) {
     changed_.notify_all();
   }
   if (has_news) on_news_(now);
+}
+
+void SharedTenants::hear_no_news() {
+  const std::scoped_lock lock(mutex_);
+  if (said_) return;  // that is no question
+  heard_ = asked_;
+  has_failed_ = false;
+  changed_.notify_all();
 }
 
 void SharedTenants::fail() {

@@ -86,8 +86,8 @@ class SharedTenants {
     std::map<std::uint16_t, std::string> buckets;
   };
   std::optional<News> news();
-  // Waits until Redis has said what it has by now, or has failed.
-  void await_word(Duration patience);
+  // Waits until Redis has said what it has by now, or has failed; false: it has done neither.
+  bool await_word(Duration patience);
   // Waits until there is some, or none is to come; false: it has not come, or Redis has failed.
   bool await_news(Duration patience);
   // The table that the news make is in force here; null: they made another one than the head says.
@@ -127,6 +127,8 @@ class SharedTenants {
     std::vector<std::pair<std::uint16_t, std::string>> buckets{};
   };
   void hear(Heard heard, Instant now);
+  // Nothing has changed since Redis answered the same words.
+  void hear_no_news();
   // Redis does not answer, or cannot keep a table.
   void fail();
   // The next beat is to follow at once.

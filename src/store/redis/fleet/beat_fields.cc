@@ -27,6 +27,8 @@ constexpr std::size_t kNodesAtOnce = 32;
 constexpr std::size_t kNodesHeardMax = 256;  // beat.lua
 constexpr Duration kNodesSeldom = std::chrono::seconds(60);
 
+constexpr std::size_t kNewsMax = 512;  // bytes; the script says fewer
+
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }
@@ -73,13 +75,29 @@ std::optional<std::int64_t> clock_us(const resp::Reply& told) {
   return us >= 0 && us <= kClockMaxUs ? us : std::nullopt;
 }
 
+// ---- news ----
+
+void NewsField::say(std::vector<std::string>& words, Instant now) {
+  const bool asks_all = now >= all_due_;
+  words.push_back(asks_all ? "" : known_);
+  const auto times = std::clamp<std::int64_t>(state_.live_nodes() / kNodes, 1, kSeldom);
+  if (asks_all) all_due_ = now + times * kEvery;
+}
+
+std::string NewsField::hear(const resp::Reply& told, Instant) {
+  known_ = told.text().substr(0, kNewsMax);
+  return {};
+}
+
 // ---- nodes ----
 
-void NodesField::say(std::vector<std::string>& words, Instant) {
+void NodesField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(node_);
   words.push_back(std::to_string(kAliveMax / std::chrono::seconds(1)));
   words.push_back(std::to_string(kSilentMax / std::chrono::seconds(1)));
-  words.emplace_back(word_);
+  const bool keeps = now >= keep_due_;
+  if (keeps) keep_due_ = now + kKeepsEvery;
+  words.emplace_back(keeps && word_ == "beats" ? "keeps" : word_);
 }
 
 std::string NodesField::hear(const resp::Reply& told, Instant) {
@@ -211,6 +229,7 @@ void RulesField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(said.word);
   words.push_back(head_of(said.known));
   words.emplace_back(wants_nodes ? "1" : "0");
+  is_asking_ = wants_nodes || said.offer;
   if (!said.offer) return;
   words.push_back(std::to_string(said.offer->number));
   words.push_back(head_of(*said.offer));
@@ -243,6 +262,7 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
   due_ = now + kEvery;
   words.push_back(std::to_string(said.place));
   words.push_back(head_text(said.known));
+  is_offering_ = said.step.has_value();
   if (!said.step) return;
   const SharedTenants::Step& step = *said.step;
   using enum SharedTenants::Step::Kind;

@@ -1,7 +1,7 @@
 // The fields that a node's beat carries: each has what this node says and what the others say, all
-// in one trip. Adding one takes a class here, its function in beat.lua, and a place in FleetBeat's
-// list. A node that does not know a field leaves its key alone; a field that a reply lacks reads
-// nothing.
+// in one trip. Adding one takes a class here, its function in beat.lua or beat_fields.lua, and a
+// place in FleetBeat's list. A node that does not know a field leaves its key alone; a field that a
+// reply lacks reads nothing.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc, fuzz/beat_fields_fuzz.cc
 // and tests/e2e.
@@ -60,11 +60,39 @@ class BeatField {
   // sentence without its stop; empty: nothing is.
   [[nodiscard]] virtual std::string hear(const resp::Reply& told, Instant now) = 0;
 
+  // What it has said asks for nothing but news: where its last words were the same and Redis has no
+  // news, it needs no answer.
+  virtual bool follows_news() const { return false; }
+  // Such an answer has come: none, as there are no news.
+  virtual void hear_no_news() {}
+
   // Not all fitted into the beat that was answered last: the next is to follow at once.
   virtual bool has_more() const { return false; }
 
  protected:
   ~BeatField() = default;
+};
+
+// Up to which change this node knows what the others say: fields behind it wait for another one.
+// A node of an earlier version makes changes without news, and a Redis may evict a key alone: so
+// now and then all fields are asked.
+class NewsField final : public BeatField {
+ public:
+  // In a fleet of so many nodes; in a larger one as many ask at once, kSeldom at most.
+  static constexpr Duration kEvery = std::chrono::seconds(1);
+  static constexpr std::int64_t kNodes = 250;
+  static constexpr std::int64_t kSeldom = 8;  // times kEvery
+
+  explicit NewsField(const FleetState& state) : state_(state) {}
+
+  std::string_view name() const override { return "news"; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  const FleetState& state_;
+  std::string known_;
+  Instant all_due_{};
 };
 
 // Which nodes are alive.
@@ -75,6 +103,8 @@ class NodesField final : public BeatField {
   // And after so long nobody speaks of it any more.
   static constexpr Duration kSilentMax = std::chrono::seconds(60);
   static constexpr std::int64_t kSilentNodesMax = 1'000'000;
+  // It makes sure that the key lives on for 2 * kSilentMax.
+  static constexpr Duration kKeepsEvery = std::chrono::seconds(20);
 
   explicit NodesField(std::string node) : node_(std::move(node)) {}
 
@@ -92,6 +122,7 @@ class NodesField final : public BeatField {
  private:
   const std::string node_;
   std::string_view word_ = "beats";
+  Instant keep_due_{};
   std::int64_t live_ = 1;
   std::int64_t silent_ = 1;
   Duration oldest_{0};  // since the oldest of the nodes' last words
@@ -111,6 +142,7 @@ class SecretField final : public BeatField {
   bool is_lost() const { return is_lost_; }
 
   std::string_view name() const override { return "secret"; }
+  bool follows_news() const override { return true; }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
 
@@ -146,6 +178,7 @@ class BlocksField final : public BeatField {
   bool has_said_all() const { return said_ < kBlocksMax && !has_news(); }
 
   std::string_view name() const override { return "blocks"; }
+  bool follows_news() const override { return said_ == 0 && !has_more(); }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
   bool has_more() const override;
@@ -180,6 +213,7 @@ class RulesField final : public BeatField {
       : key_(std::move(key)), node_(std::move(node)), rules_(rules), listener_(listener) {}
 
   std::string_view name() const override { return "rules"; }
+  bool follows_news() const override { return !is_asking_; }
   std::optional<Instant> due() const override { return due_; }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
@@ -192,6 +226,7 @@ class RulesField final : public BeatField {
   Instant due_{};
   Instant nodes_due_{};
   std::size_t nodes_heard_ = 0;
+  bool is_asking_ = false;  // of the nodes, or to take an offer
   bool has_warned_ = false;
 };
 
@@ -210,6 +245,8 @@ class TenantsField final : public BeatField {
       : key_(std::move(key)), node_(std::move(node)), tenants_(tenants), listener_(listener) {}
 
   std::string_view name() const override { return "tenants"; }
+  bool follows_news() const override { return !is_offering_ && !has_more(); }
+  void hear_no_news() override { tenants_.hear_no_news(); }
   std::optional<Instant> due() const override { return has_more() ? Instant{} : due_; }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
@@ -222,6 +259,7 @@ class TenantsField final : public BeatField {
   FleetListener& listener_;
   Instant due_{};
   bool has_warned_ = false;
+  bool is_offering_ = false;
   bool is_torn_ = false;  // as Redis said last
 };
 

@@ -48,9 +48,7 @@ KeyReport read_report(PackedReader& in) {
 }  // namespace
 
 void BusiestField::say(std::vector<std::string>& words, Instant now) {
-  has_asked_ = now >= next_;
-  if (!has_asked_) return;
-  next_ = now + kEvery;
+  due_ = now + kEvery;
   const RuleCounts::Most most{.rules = kBusiestRulesMax, .keys = kBusiestKeysMax};
   words.push_back(node_);
   words.push_back(std::to_string(FleetKeys::kKeptMax / std::chrono::seconds(1)));
@@ -60,7 +58,6 @@ void BusiestField::say(std::vector<std::string>& words, Instant now) {
 }
 
 std::string BusiestField::hear(const resp::Reply& told, Instant now) {
-  if (!std::exchange(has_asked_, false)) return {};
   if (!told.is_list()) {
     others_.set_trouble(told.text());
     return {};

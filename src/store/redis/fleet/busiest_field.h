@@ -57,6 +57,7 @@ class BusiestField final : public BeatField {
       : node_(std::move(node)), counts_(counts), others_(others) {}
 
   std::string_view name() const override { return "busiest"; }
+  std::optional<Instant> due() const override { return due_; }
   void say(std::vector<std::string>& words, Instant now) override;
   // The other fields go on after any answer: FleetKeys says what is wrong with this one.
   std::string hear(const resp::Reply& told, Instant now) override;
@@ -65,8 +66,7 @@ class BusiestField final : public BeatField {
   const std::string node_;
   const RuleCounts& counts_;
   FleetKeys& others_;
-  Instant next_{};
-  bool has_asked_ = false;  // in the last beat
+  Instant due_{};
 };
 
 }  // namespace weir

@@ -1,7 +1,7 @@
 #include "store/redis/fleet/fleet_beat.h"
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
 #include <utility>
 
 #include "base/if_memory.h"
@@ -26,6 +26,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       tag_(options.prefix + "{fleet}:"),
       place_(crc16(options.node) / 65536.0),
       nodes_(options.node),
+      news_(world.state),
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.topics.blocks, options.blocks_read),
       traffic_(options.node, world.topics.traffic, world.listener),
@@ -33,16 +34,17 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       busiest_(options.node, world.topics.traffic.rules(), world.topics.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   if (SharedRules* const rules = world.topics.rules) {
-    fields_.push_back(&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener));
+    speakers_.push_back({&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener)});
   }
   if (SharedTenants* const tenants = world.topics.tenants) {
-    fields_.push_back(&tenants_.emplace(tag_ + "tenants", options.node, *tenants, world.listener));
+    speakers_.push_back(
+        {&tenants_.emplace(tag_ + "tenants", options.node, *tenants, world.listener)});
   }
   if (world.topics.about) {
-    fields_.push_back(&about_.emplace(options.node, world.topics.about, world.state));
+    speakers_.push_back({&about_.emplace(options.node, world.topics.about, world.state)});
   }
   if (world.topics.notices != nullptr) {
-    fields_.push_back(&limits_.emplace(options.node, *world.topics.notices));
+    speakers_.push_back({&limits_.emplace(options.node, *world.topics.notices)});
   }
   world.topics.blocks.share(BlockList::Audience::kFleet);
   alarm_->set(now);
@@ -74,8 +76,8 @@ std::optional<Instant> FleetBeat::due(const BeatField& field) const {
 // After the interval, or when a field is due before.
 Instant FleetBeat::next_beat(Instant now) const {
   Instant next = now + std::max(interval_, turns());
-  for (const BeatField* const field : fields_) {
-    const auto due = this->due(*field);
+  for (const Speaker& speaker : speakers_) {
+    const auto due = this->due(*speaker.field);
     if (due > now) next = std::min(next, *due);
   }
   return next;
@@ -83,9 +85,9 @@ Instant FleetBeat::next_beat(Instant now) const {
 
 // Something could not wait for the answer, or did not fit.
 bool FleetBeat::has_more(Instant now) const {
-  return std::ranges::any_of(fields_, [this, now](const BeatField* field) {
-    const auto due = this->due(*field);
-    return field->has_more() || (due && *due <= now);
+  return std::ranges::any_of(speakers_, [this, now](const Speaker& speaker) {
+    const auto due = this->due(*speaker.field);
+    return speaker.field->has_more() || (due && *due <= now);
   });
 }
 
@@ -110,20 +112,42 @@ bool FleetBeat::is_connected() const {
   return world_.client.state().phase == LinkState::Phase::kConnected;
 }
 
+// Those that wait for news come last. REQUIRES: each that follows news speaks in every beat, or the
+// news that it has not heard would be known.
+std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
+  std::vector<Speaker*> speaking;
+  for (Speaker& speaker : speakers_) {
+    const bool is_due = due(*speaker.field).value_or(now) <= now;
+    speaker.is_said = is_due || speaker.field->follows_news();
+    if (!speaker.is_said) continue;
+    speaker.words.clear();
+    speaker.field->say(speaker.words, now);
+    speaker.said = 0;
+    for (const std::string& word : speaker.words) {
+      speaker.said = 31 * speaker.said + std::hash<std::string>{}(word);
+    }
+    speaker.waits = speaker.field->follows_news() && speaker.answered == speaker.said;
+    speaking.push_back(&speaker);
+  }
+  const auto waiting = std::ranges::stable_partition(speaking, std::not_fn(&Speaker::waits));
+  news_speaker_.words.clear();
+  news_.say(news_speaker_.words, now);
+  speaking.insert(waiting.begin(), &news_speaker_);
+  return speaking;
+}
+
 // As beat.lua wants it: the fields' keys, and for each its name and its words.
 void FleetBeat::ask(Instant now) {
   world_.listener.about_to_beat(now);
-  std::vector<BeatField*> saying;
-  std::ranges::copy_if(fields_, std::back_inserter(saying),
-                       [&](const BeatField* field) { return due(*field).value_or(now) <= now; });
-  said_ = {std::to_string(saying.size())};
-  for (const BeatField* const field : saying) said_.push_back(tag_ + std::string(field->name()));
-  for (BeatField* const field : saying) {
-    said_.emplace_back(field->name());
-    const std::size_t count = said_.size();
-    said_.emplace_back();
-    field->say(said_, now);
-    said_[count] = std::to_string(said_.size() - count - 1);
+  const auto speaking = let_speak(now);
+  said_ = {std::to_string(speaking.size())};
+  for (const Speaker* const one : speaking) {
+    said_.push_back(tag_ + std::string(one->field->name()));
+  }
+  for (const Speaker* const one : speaking) {
+    said_.emplace_back(one->field->name());
+    said_.push_back(std::to_string(one->words.size()));
+    said_.insert(said_.end(), one->words.begin(), one->words.end());
   }
   words_ = {"EVALSHA", kBeatScriptSha};
   words_.insert(words_.end(), said_.begin(), said_.end());
@@ -149,15 +173,28 @@ void FleetBeat::failed(RedisFailure why, Instant) noexcept {
 }
 
 // All fields hear what there is for them, whatever another complains of: what they have said is
-// said.
+// said. News count only if they come with an answer to each field that did not wait for them.
 void FleetBeat::take(const resp::Reply& reply, Instant now) {
   std::string complaint;
-  for (BeatField* const field : fields_) {
-    const resp::Reply told = reply.at(field->name());
-    if (told.is_null()) continue;
-    std::string wrong = field->hear(told, now);
+  resp::Reply news = reply.at(news_.name());
+  const bool passes_over = !news.text().empty() && !news_speaker_.words[0].empty();
+  for (Speaker& speaker : speakers_) {
+    const resp::Reply told = reply.at(speaker.field->name());
+    if (told.is_null()) {
+      if (!speaker.is_said) continue;
+      if (speaker.waits && passes_over) {
+        speaker.field->hear_no_news();
+      } else {
+        news = {};
+      }
+      continue;
+    }
+    speaker.answered.reset();
+    std::string wrong = speaker.field->hear(told, now);
+    if (wrong.empty() && speaker.is_said) speaker.answered = speaker.said;
     if (complaint.empty()) complaint = std::move(wrong);
   }
+  static_cast<void>(news_.hear(news, now));
   if (!complaint.empty()) return complain(complaint);
   use_secret(now);
   world_.state.note_beat(now - asked_);

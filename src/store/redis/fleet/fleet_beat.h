@@ -95,12 +95,23 @@ class FleetBeat final : ScriptCall {
   void answered(const resp::Reply& reply, Instant now) noexcept override;
   void failed(RedisFailure why, Instant now) noexcept override;
 
+  // A field, and a hash of the words that have been answered last.
+  struct Speaker {
+    BeatField* field;
+    std::optional<std::size_t> answered{};
+    std::size_t said = 0;
+    std::vector<std::string> words{};
+    bool is_said = false;  // in the last beat
+    bool waits = false;    // for news, in that beat
+  };
+
   void note_failure() noexcept;
   bool is_connected() const;
   Duration turns() const;
   std::optional<Instant> due(const BeatField& field) const;
   Instant next_beat(Instant now) const;
   bool has_more(Instant now) const;
+  std::vector<Speaker*> let_speak(Instant now);
   void beat(Instant now);
   void ask(Instant now);
   void take(const resp::Reply& reply, Instant now);
@@ -112,6 +123,7 @@ class FleetBeat final : ScriptCall {
   const std::string tag_;  // of all keys: the prefix and {fleet}
   const double place_;     // of its turn among those of all nodes, from 0 to 1
   NodesField nodes_;
+  NewsField news_;
   SecretField secret_;
   BlocksField blocks_;
   TrafficField traffic_;
@@ -121,7 +133,9 @@ class FleetBeat final : ScriptCall {
   std::optional<TenantsField> tenants_;
   std::optional<AboutField> about_;
   std::optional<LimitsField> limits_;
-  std::vector<BeatField*> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_, &busiest_};
+  std::vector<Speaker> speakers_{{&nodes_},   {&secret_},   {&blocks_},
+                                 {&traffic_}, {&switches_}, {&busiest_}};
+  Speaker news_speaker_{&news_};
   bool is_asking_ = false;
   Instant asked_{};
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;

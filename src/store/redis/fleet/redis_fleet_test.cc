@@ -347,7 +347,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainIfThereIsAnotherFleetNow) {
 TEST_F(RedisFleetTest, WhoLeavesIsNoLongerCountedAndTellsWhatItHasToTell) {
   join();
   reactor_.advance(1ms);
-  EXPECT_NE(server_->hear().find(" beats "), std::string::npos);
+  EXPECT_NE(server_->hear().find(" keeps "), std::string::npos);
   block("mine");
   EXPECT_FALSE(fleet_->leave(reactor_.now()));  // the beat before is under way
   answer_beat(2);
@@ -418,12 +418,12 @@ TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   join();
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(
-      heard.find(" 6 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
-                 "weir:{fleet}:traffic weir:{fleet}:switches weir:{fleet}:busiest nodes 4 me "),
-      std::string::npos);
+  EXPECT_NE(heard.find(" 7 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
+                       "weir:{fleet}:traffic weir:{fleet}:switches weir:{fleet}:busiest "
+                       "weir:{fleet}:news nodes 4 me "),
+            std::string::npos);
   server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", "*1", ":4"});
-  server_->say({"$4", "news", "*0"});
+  server_->say({"$4", "tide", "*0"});
   EXPECT_EQ(fleet_->live_nodes(), 4);
   EXPECT_TRUE(listener_.said.empty());
   EXPECT_TRUE(listener_.secrets.empty());

@@ -42,6 +42,7 @@ class SwitchesField final : public BeatField {
       : key_(std::move(key)), switches_(switches), listener_(listener) {}
 
   std::string_view name() const override { return "switches"; }
+  bool follows_news() const override { return said_ == 0 && !has_more(); }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
   bool has_more() const override;
