@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "proto/reactor_testing.h"
 #include "store/redis/client/conversation.h"
-#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {

@@ -110,7 +110,12 @@ class HoldingStore final : public Store {
   // REQUIRES: the quota is a slot_quota(); of the terms length, lease_end and room count
   Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
   // False: there is no such slot, or no longer.
-  bool release(const HoldToken& token, Instant now) noexcept;
+  bool release(const HoldToken& token, Instant now) noexcept {
+    return find_slot(token, Then::kEnds, now);
+  }
+  bool has_slot(const HoldToken& token, Instant now) noexcept {
+    return find_slot(token, Then::kGoesOn, now);
+  }
   // The slots of the key are lent for longer; those whose lease has ended are not.
   void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
 
@@ -134,6 +139,9 @@ class HoldingStore final : public Store {
   std::size_t size() const noexcept;
 
  private:
+  enum class Then : std::uint8_t { kGoesOn, kEnds };
+  bool find_slot(const HoldToken& token, Then then, Instant now) noexcept;
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 """gRPC by Python's own client, with stubs generated from the .proto files; HTTP/2 by curl."""
 
-import atexit
 import http.client
-import importlib
 import json
 import pathlib
 import subprocess
@@ -13,26 +11,14 @@ import unittest
 
 import grpc
 
-from weir_server import DEADLINE_S, ROOT, Weir, main
+from grpc_client import FOLDER, HeldSlot, Slots, message_types
+from redis_world import Behaviour, Proxy, Redis
+from slot_callers import acquire, held
+from weir_server import DEADLINE_S, Weir, main, wait_until
 
-PROTO_ROOT = ROOT / "src" / "proto" / "rls"
-FOLDER = tempfile.TemporaryDirectory(prefix="weir-grpc-")  # stubs, and a configuration
-atexit.register(FOLDER.cleanup)
-
-
-def generate_stubs():
-    files = [str(path.relative_to(PROTO_ROOT)) for path in PROTO_ROOT.rglob("*.proto")]
-    subprocess.run(["protoc", f"-I{PROTO_ROOT}", f"--python_out={FOLDER.name}", *files], check=True)
-    # Ours are named as the package `grpc` is, which Python would look into: it shall look
-    # into both.
-    grpc.__path__.append(str(pathlib.Path(FOLDER.name, "grpc")))
-    sys.path.insert(0, FOLDER.name)
-
-
-generate_stubs()
-rls = importlib.import_module("envoy.service.ratelimit.v3.rls_pb2")
-health = importlib.import_module("grpc.health.v1.health_pb2")
-reflection = importlib.import_module("grpc.reflection.v1.reflection_pb2")
+rls = message_types("envoy.service.ratelimit.v3.rls")
+health = message_types("grpc.health.v1.health")
+reflection = message_types("grpc.reflection.v1.reflection")
 Response = rls.RateLimitResponse
 
 # As its users have it: nothing of ours in it.
@@ -115,6 +101,92 @@ class RateLimits(unittest.TestCase):
             self.assertEqual(status.current_limit.requests_per_unit, 3)
             self.assertEqual(status.current_limit.unit, Response.RateLimit.HOUR)
             self.assertTrue(1 <= status.duration_until_reset.seconds <= 3600)
+
+class SlotsTest(unittest.TestCase):
+    """Slots that calls hold. lent_slots_test.py has many of them."""
+
+    RULES = """
+rules:
+  - {id: pair, of: concurrency, limit: 2}
+  - {id: other, limit: 2, window: 1m}
+"""
+
+    def begin(self, *arguments):
+        self.server = self.enterContext(start("--redis-deadline", "2s", *arguments,
+                                              config=self.RULES))
+        self.slots = self.enterContext(Slots(grpc_target(self.server)))
+
+    def test_a_call_holds_a_slot_until_it_ends(self):
+        self.begin()
+        first, second = self.slots.hold("pair"), self.slots.hold("pair")
+        self.assertTrue(first.is_allowed and second.is_allowed)
+        third = self.slots.hold("pair")
+        self.assertFalse(third.is_allowed)
+        self.assertEqual((third.said.limit, third.end()), (2, grpc.StatusCode.OK))
+        self.assertNotIn("token", acquire(self.server))
+        self.assertEqual(first.end(), grpc.StatusCode.OK)
+        second.call.cancel()
+        wait_until(lambda: held(self.server, "pair") == 0, "both are released")
+        last = self.slots.hold("pair", hold="100ms")
+        self.assertEqual(last.status(), grpc.StatusCode.DEADLINE_EXCEEDED)
+
+    def test_redis_holds_it_for_all_nodes(self):
+        redis = self.enterContext(Redis())
+        self.begin("--redis", redis.url)
+        node = self.enterContext(Weir("--redis", redis.url, "--redis-deadline", "2s",
+                                      config=self.RULES))
+        for one in (self.server, node):
+            wait_until(lambda one=one: held(one, "pair") == 0, "it shares")
+        slots = [self.slots.hold("pair") for _ in range(2)]
+        self.assertTrue(all(slot.is_allowed for slot in slots))
+        self.assertNotIn("token", acquire(node))
+        slots[0].end()
+        wait_until(lambda: held(node, "pair") == 1, "it is released")
+        self.slots.channel.close()
+        wait_until(lambda: held(node, "pair") == 0, "it is released with its connection")
+
+    def test_a_call_that_went_before_its_answer_leaves_no_slot(self):
+        redis = self.enterContext(Redis())
+        path = self.enterContext(Proxy(redis.port))
+        self.begin("--redis", path.url)
+        node = self.enterContext(Weir("--redis", redis.url, config=self.RULES))
+        wait_until(lambda: held(self.server, "pair") == held(node, "pair") == 0, "they share")
+        path.behave(Behaviour.PASS, delay_s=0.4)
+        calls = [HeldSlot(self.slots, "pair") for _ in range(2)]
+        wait_until(lambda: held(node, "pair") == 2, "Redis holds them")
+        for call in calls:
+            call.call.cancel()
+        path.behave(Behaviour.PASS)
+        wait_until(lambda: held(node, "pair") == 0, "they are released")
+
+    def test_a_release_waits_for_a_redis_that_is_away(self):
+        redis = self.enterContext(Redis())
+        path = self.enterContext(Proxy(redis.port))
+        self.begin("--redis", path.url)
+        node = self.enterContext(Weir("--redis", redis.url, config=self.RULES))
+        wait_until(lambda: held(self.server, "pair") == held(node, "pair") == 0, "they share")
+        slot = self.slots.hold("pair")
+        path.behave(Behaviour.CUT)
+        self.assertEqual(slot.end(), grpc.StatusCode.OK)
+        self.assertEqual(held(node, "pair"), 1)
+        path.behave(Behaviour.PASS)
+        wait_until(lambda: held(node, "pair") == 0, "it is released")
+
+    def test_mistakes_are_named(self):
+        self.begin()
+        for rule, hold, says in (("pare", "30s", "no rule 'pare'"), ("other", "30s", "concurrency"),
+                                 ("pair", "2d", "24h")):
+            slot = HeldSlot(self.slots, rule, hold=hold)
+            self.assertEqual(slot.status(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertIn(says, slot.call.details())
+
+    def test_a_drain_ends_it(self):
+        self.begin()
+        slot = self.slots.hold("pair")
+        self.assertTrue(slot.is_allowed)
+        self.assertEqual(self.server.stop(), 0)
+        self.assertEqual(slot.status(), grpc.StatusCode.UNAVAILABLE)
+
 
 class OnePort(unittest.TestCase):
     def test_the_http_port_speaks_http_1_and_2_and_grpc(self):

@@ -9,7 +9,7 @@ import unittest
 
 from fleet import Fleet
 from redis_world import Behaviour, Proxy, Redis, Sentinels
-from slot_callers import HOLD_S, LIMIT, ByHttp, ByResp, Caller, Log, acquire, call, held, \
+from slot_callers import HOLD_S, LIMIT, ByGrpc, ByHttp, ByResp, Caller, Log, acquire, call, held, \
     wait_for_streams
 from weir_server import main, wait_until
 
@@ -63,7 +63,7 @@ class LentSlotsTest(unittest.TestCase):
         nodes = self.start(redis.url, path.url, *[redis.url] * 3)
         good, cut, stops, *dying = nodes
         log, goal = Log(), threading.Event()
-        callers = [Caller((ByHttp, ByResp)[number % 2], nodes[number // 2 % 5], [good, cut], log,
+        callers = [Caller((ByHttp, ByResp, ByGrpc)[number % 3], nodes[number % 5], [good, cut], log,
                           goal, number, elsewhere=0.02, dies=0.003,
                           may_end=True) for number in range(32)]
         self.addCleanup(goal.set)

@@ -6,6 +6,9 @@ import random
 import threading
 import time
 
+import grpc
+
+from grpc_client import Slots
 from resp_client import RespError
 from weir_server import ConnectionClosed, post, wait_until
 
@@ -56,6 +59,23 @@ class ByResp:
         with contextlib.suppress(RespError):
             return self.connection.ask("WEIR.RELEASE", token) == 1
         return False
+
+
+class ByGrpc:
+    """Its tokens are calls."""
+
+    def __init__(self, node):
+        self.connection = Slots(f"127.0.0.1:{node.port}")
+
+    def acquire(self):
+        try:
+            slot = self.connection.hold("streams", hold=f"{HOLD_S}s")
+        except grpc.RpcError as error:
+            raise OSError("its node has died") from error
+        return slot if slot.is_allowed else slot.end() and None
+
+    def release(self, token):
+        return token.end() == grpc.StatusCode.OK
 
 
 class Log:

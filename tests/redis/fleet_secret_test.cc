@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "proto/reactor_testing.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/fleet/fleet_testing.h"
 
 namespace weir {

@@ -2,10 +2,10 @@
 #include <type_traits>
 
 #include "conformance/store_conformance.h"
+#include "proto/reactor_testing.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_holds.h"
 #include "store/redis/strict/redis_store.h"

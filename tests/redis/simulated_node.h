@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "engine/testing/asked.h"
+#include "proto/reactor_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "redis/redis_server.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/memory_store.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/packed.h"
+#include "proto/reactor_testing.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/fleet/fleet_testing.h"
 
 namespace weir {

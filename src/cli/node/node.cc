@@ -347,6 +347,7 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   });
   parts.http.core().use_post(
       [&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  parts.grpc.hold_slot().begin_serving(loop);
   if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
@@ -388,6 +389,7 @@ void Node::show_second(CoreParts& parts, Instant now) {
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
+  cores_[core]->grpc.hold_slot().end_serving();
   cores_[core]->wall.reset();
   cores_[core]->seconds.reset();
 }

@@ -113,6 +113,8 @@ class Asks final : Engine::Asker {
   struct Hold {
     std::string token{};  // empty: there is no room for another
     Duration wait{0};     // until there may be; 0: nobody knows
+    // As this node's HoldingStore knows a slot; nothing: only a shared store does.
+    std::optional<HoldToken> here{};
   };
   Hold hold(Duration length, Instant now) const;
   // Asks nothing, but commits what that token names. REQUIRES: no ask was added

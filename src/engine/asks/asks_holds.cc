@@ -52,7 +52,9 @@ Asks::Hold Asks::hold(Duration length, Instant now) const {
   const auto kind = is_lent               ? SharedToken::Kind::kLentSlot
                     : hold_order_.is_slot ? SharedToken::Kind::kSlot
                                           : SharedToken::Kind::kHold;
-  return {.token = token.to_string(kind, engine_.hasher())};
+  Hold hold{.token = token.to_string(kind, engine_.hasher())};
+  if (is_lent) hold.here = hold_order_.token;
+  return hold;
 }
 
 // Counts and holds in one step, so that no other core comes in between.
@@ -76,7 +78,7 @@ Asks::Progress Asks::acquire_here(Instant now) {
 Asks::Hold Asks::hold_here(Duration length, Instant now) const {
   const Round::Item& item = round_[0];
   if (hold_order_.outcome == HoldOrder::Outcome::kHeld) {
-    return {.token = hold_order_.token.to_string()};
+    return {.token = hold_order_.token.to_string(), .here = hold_order_.token};
   }
   const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
   std::array<Charge, Rule::kLimitsMax> charges;
@@ -95,7 +97,7 @@ Asks::Hold Asks::hold_here(Duration length, Instant now) const {
                         .room = room_of(item)};
   const auto token =
       has_room ? engine_.holds->hold(std::span(charges).first(size), terms, now) : std::nullopt;
-  if (token) return {.token = token->to_string()};
+  if (token) return {.token = token->to_string(), .here = token};
   return {.wait = engine_.holds->held(item.hashes.front(), now).lapses_after};
 }
 

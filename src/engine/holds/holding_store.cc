@@ -65,7 +65,6 @@ struct HoldingStore::State {
   std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
   Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
-  bool release(const HoldToken& token, Instant now) noexcept;
   void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
   Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
   Held held(const KeyHash& key, Instant now) noexcept;
@@ -113,10 +112,6 @@ std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, con
 HoldingStore::Acquired HoldingStore::acquire(const Charge& charge, const HoldTerms& terms,
                                              Instant now) noexcept {
   return state_->acquire(charge, terms, now);
-}
-
-bool HoldingStore::release(const HoldToken& token, Instant now) noexcept {
-  return state_->release(token, now);
 }
 
 void HoldingStore::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
@@ -434,14 +429,15 @@ void HoldingStore::State::renew(const KeyHash& key, Instant lease_end, Instant n
   if (of_key != nullptr) of_key->lease_end = lease_end;
 }
 
-bool HoldingStore::State::release(const HoldToken& token, Instant now) noexcept {
-  lapse(now);
-  const std::scoped_lock lock(mutex);
-  const auto place = holds.find(token);
-  if (place == holds.end() || !place->second.is_slot) return false;
+bool HoldingStore::find_slot(const HoldToken& token, Then then, Instant now) noexcept {
+  State& state = *state_;
+  state.lapse(now);
+  const std::scoped_lock lock(state.mutex);
+  const auto place = state.holds.find(token);
+  if (place == state.holds.end() || !place->second.is_slot) return false;
   const auto& parts = place->second.parts;
-  if (!parts.empty() && find_lent(parts.front().key, now) == nullptr) return false;
-  end(place, 0, now, now);
+  if (!parts.empty() && state.find_lent(parts.front().key, now) == nullptr) return false;
+  if (then == Then::kEnds) state.end(place, 0, now, now);
   return true;
 }
 

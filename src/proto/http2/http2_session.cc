@@ -145,7 +145,9 @@ void Http2Session::pump() {
 }
 
 bool Http2Session::any_waits() const {
-  return std::ranges::any_of(streams_, [](const auto& stream) { return stream.late_ != nullptr; });
+  return std::ranges::any_of(streams_, [](const auto& stream) {
+    return stream.late_ != nullptr && !stream.is_kept_open_;
+  });
 }
 
 Instant Http2Session::deadline() const {

@@ -82,6 +82,9 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The body's bytes since begin() that the peer has not taken yet.
   std::size_t waiting() const { return answer_text().size() - sent_; }
   bool is_begun() const { return is_begun_; }
+  bool is_finished() const { return is_finished_; }
+  // The peer sends no more.
+  bool is_complete() const { return is_complete_; }
 
   // The answer may take as long as it likes, but what there is of it must be taken.
   // REQUIRES: the service ends it in closing().
@@ -91,8 +94,9 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void expire_at(Instant deadline);
 
   // The reply comes later: the stream keeps it until then, and drops it when the stream is
-  // gone. REQUIRES: the request is complete
+  // gone. REQUIRES: nothing is parked
   void park(std::unique_ptr<LateReply<Http2Stream>> late);
+  bool is_parked() const { return late_ != nullptr; }
 
  private:
   friend class Http2Session;

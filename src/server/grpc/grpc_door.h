@@ -14,6 +14,7 @@
 #include "proto/http2/http2_stream.h"
 #include "server/grpc/grpc_method.h"
 #include "server/grpc/health.h"
+#include "server/grpc/hold_slot.h"
 #include "server/grpc/reflection.h"
 #include "server/grpc/should_rate_limit.h"
 
@@ -26,8 +27,13 @@ class GrpcDoor final : public Http2Router {
            const RlsOptions& options);
 
   // From the next request on. To be called on the core, outside any session's call.
-  void use_rules(RuleSetPtr rules) { service().use_rules(std::move(rules)); }
+  void use_rules(const RuleSetPtr& rules) {
+    hold_slot_.use_rules(rules);
+    service().use_rules(rules);
+  }
 
+  // Calls that hold slots need the core's loop while it serves.
+  grpc::HoldSlot& hold_slot() { return hold_slot_; }
   // What decides the calls.
   rls::RateLimitService& service() { return should_rate_limit_.service(); }
 
@@ -58,6 +64,7 @@ class GrpcDoor final : public Http2Router {
 
   Engine& engine_;
   grpc::ShouldRateLimit should_rate_limit_;
+  grpc::HoldSlot hold_slot_;
   grpc::HealthCheck health_check_;
   grpc::HealthList health_list_;
   grpc::HealthWatch health_watch_;
@@ -65,7 +72,7 @@ class GrpcDoor final : public Http2Router {
   grpc::ReflectionV1Alpha reflection_v1alpha_;
   NoMethod no_method_;
   NoGrpc no_grpc_;
-  const std::array<Route, 6> routes_;
+  const std::array<Route, 7> routes_;
 };
 
 }  // namespace weir

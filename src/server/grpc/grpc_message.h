@@ -33,6 +33,7 @@ enum class Code : std::uint8_t {
   kDeadlineExceeded = 4,
   kNotFound = 5,
   kResourceExhausted = 8,
+  kAborted = 10,
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,

@@ -39,7 +39,7 @@ TEST_F(GrpcReflection, ListsTheServices) {
   const auto response = ask(request);
   EXPECT_EQ(response.valid_host(), "h");
   EXPECT_EQ(response.original_request().host(), "h");
-  ASSERT_EQ(response.list_services_response().service_size(), 4);
+  ASSERT_EQ(response.list_services_response().service_size(), 5);
   EXPECT_EQ(response.list_services_response().service(0).name(),
             "envoy.service.ratelimit.v3.RateLimitService");
 }

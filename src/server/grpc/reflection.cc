@@ -14,7 +14,7 @@ using google::protobuf::FileDescriptor;
 
 constexpr const char* kServices[] = {"envoy.service.ratelimit.v3.RateLimitService",
                                      "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-                                     "grpc.reflection.v1alpha.ServerReflection"};
+                                     "grpc.reflection.v1alpha.ServerReflection", "weir.v1.Slots"};
 
 constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connection is closing"};
 constexpr Status kTooMuch = {.code = Code::kResourceExhausted,

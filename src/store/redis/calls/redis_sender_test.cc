@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "proto/reactor_testing.h"
 #include "store/redis/calls/calls_testing.h"
-#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {

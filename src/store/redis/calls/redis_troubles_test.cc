@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "store/redis/client/reactor_testing.h"
+#include "proto/reactor_testing.h"
 
 namespace weir {
 namespace {

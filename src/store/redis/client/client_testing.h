@@ -17,8 +17,8 @@
 
 #include "proto/dialer.h"
 #include "proto/reactor.h"
+#include "proto/reactor_testing.h"
 #include "store/redis/client/link.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/client/redis_client.h"
 
 namespace weir {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/allocation_testing.h"
+#include "proto/reactor_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 

@@ -10,10 +10,10 @@
 
 #include "base/allocation_testing.h"
 #include "observe/recent_traffic.h"
+#include "proto/reactor_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/conversation.h"
-#include "store/redis/client/reactor_testing.h"
 #include "store/redis/fleet/fleet_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/testing/asked.h"
+#include "proto/reactor_testing.h"
 #include "store/redis/calls/calls_testing.h"
-#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/client/reactor_testing.h"
+#include "proto/reactor_testing.h"
 
 namespace weir {
 namespace {
