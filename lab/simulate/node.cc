@@ -78,7 +78,8 @@ void SimNode::join() {
   fleet_.emplace(
       **std::move(options), 1,
       NodeFleet::World{
-          .topics = {.blocks = blocks_, .traffic = recent_, .switches = switches_, .keys = keys_},
+          .topics =
+              {.blocks = blocks_, .traffic = &recent_, .switches = &switches_, .keys = &keys_},
           .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
           .say = say,
           .secret_found = [this] { post(place_.named); }},

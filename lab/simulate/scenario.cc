@@ -323,6 +323,8 @@ Result<Means, ConfigErrors> means_of(const Scenario& scenario) {
                         (*fleet)->url.destinations.front().to_string() != kRedisAddress ||
                         !(*fleet)->url.credentials.empty())) {
     fault = "the simulated Redis is redis://redis";
+  } else if (!means.settings->store.world.empty()) {
+    fault = "a simulation has one place; remove 'world' from 'store'";
   } else if (scenario.nodes > 1 && !*fleet) {
     fault = "several nodes need a 'store' among the settings";
   }

@@ -255,6 +255,9 @@ TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
             "s.yaml:3:25: it is longer than the rule's window");
   EXPECT_EQ(mistake(rules + "steps:\n  - { fault: zone, zone: Mars }"),
             "s.yaml:3:5: there is no time zone 'Mars'");
+  EXPECT_NE(mistake(rules + "settings: {store: {redis: 'redis://redis', world: 'redis://there'}}")
+                .find("a simulation has one place"),
+            std::string::npos);
   EXPECT_NE(mistake(rules + "nodes: 2").find("several nodes need a 'store'"), std::string::npos);
   EXPECT_NE(mistake("rules: [{ id: r, limit: -1, window: 1s }]").find("s.yaml:1:"),
             std::string::npos);

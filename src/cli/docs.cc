@@ -171,7 +171,7 @@ std::string docs_as_openapi(std::span<const Rule> rules, std::span<const RuleSou
 Promise promise_in(const ServerSettings& settings, const Rule& rule, const Quota& quota,
                    std::int64_t nodes) {
   const auto mode = mode_in(settings, rule);
-  const auto stores = mode == Mode::kAsync ? settings.threads.value_or(1) : 1;
+  const auto stores = has_copies(mode) ? settings.threads.value_or(1) : 1;
   return promise_of(quota, mode, nodes * static_cast<std::int64_t>(stores));
 }
 

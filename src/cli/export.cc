@@ -90,7 +90,7 @@ class Refusals {
   void refuse_field(const std::string& section, std::string_view name) {
     std::string message = "the Worker has no '" + std::string(name) + "'";
     if (!section.empty()) message += " in '" + section + "'";
-    if (name == "path_regex") message += "; write 'path' with '*'";
+    message += name == "path_regex" ? "; write 'path' with '*'" : "; remove it";
     refuse(section.empty() ? name : section, std::move(message));
   }
 

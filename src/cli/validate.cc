@@ -26,6 +26,7 @@
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
 #include "store/memory/packing.h"
+#include "store/redis/fleet/node_fleet.h"
 
 namespace weir {
 namespace {
@@ -84,6 +85,26 @@ std::string share_of(std::int64_t units, std::int64_t limit) {
   return std::to_string(units) + " (" + std::to_string(percent) + " %)";
 }
 
+// What comes until all places know may exceed the limit that they share. An example: a key that
+// asks for much more, and places that are far apart.
+void print_world(const Rule& rule) {
+  constexpr std::int64_t kTimes = 16;
+  constexpr Duration kTrip = std::chrono::milliseconds(150);
+  if (rule.mode != Mode::kWorld || !why_unbounded(rule).empty()) return;
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    for (const Quota& quota : limits) {
+      const auto percent = algo::mul_div_ceil(100 * kTimes, (kWorldSyncInterval + kTrip).count(),
+                                              quota.window().count());
+      std::cout << "rule '" << printable(rule.id) << "': " << describe(quota)
+                << " over all places, and what comes until all know: of a key that asks for "
+                << kTimes << " times its limit, " << kTimes << " x ("
+                << format_duration(kWorldSyncInterval) << " + " << format_duration(kTrip) << ") / "
+                << format_duration(quota.window()) << ", or " << percent
+                << " % of it, where a trip to their Redis takes " << format_duration(kTrip) << '\n';
+    }
+  });
+}
+
 // A line for each limit, in columns as wide as they need: how far it may be off, if so many nodes
 // serve the file.
 void print_promises(const Config& config, std::int64_t nodes) {
@@ -123,6 +144,7 @@ void print_promises(const Config& config, std::int64_t nodes) {
     }
     std::cout << cells.back() << '\n';
   }
+  std::ranges::for_each(config.rules, print_world);
 }
 
 std::string count_rules_in(const ValidateOptions& options) {

@@ -95,6 +95,7 @@ RuleContext context_of(const SettingValues& settings, ServedBy served_by) {
   context.verifies_tokens =
       !settings->jwt.secret_file.empty() || !settings->jwt.public_key_file.empty();
   if (!settings->store.redis.empty()) context.shared_mode = settings->store.mode;
+  context.knows_world = !settings->store.world.empty();
   return context;
 }
 
@@ -105,6 +106,11 @@ void read_config(const SectionReader& reader, Config& config) {
     reader.mistake(settings.place_of(setting_name<&JwtSettings::public_key_file>()),
                    "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
                    "'public_key_file'");
+  }
+  if (config.served_by == ServedBy::kGateway && !settings->store.world.empty()) {
+    reader.mistake(settings.place_of(setting_name<&StoreSettings::world>()),
+                   "nginx's workers share limits and blocks in their own place alone; remove "
+                   "'world', and serve what counts over all places by weir serve");
   }
   for (const YamlNode* text : reader.texts("trusted_proxies")) {
     if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));

@@ -47,6 +47,7 @@ BEYOND_A_SCHEMA = {
     "sources_missing.yaml": "what one section needs of another",
     "proportional_shared.yaml": "what a rule needs of a section",
     "holds_shared.yaml": "what a rule needs of a section",
+    "places_without_world.yaml": "what a rule needs of a section",
     "tenants_plans.yaml": "how many bytes a name has, of rules with 'tenants' alone",
     "key_without_match.yaml": "that 'key' and 'group' need 'match'",
     "too_many_groups.yaml": "how many different values there are",

@@ -118,6 +118,26 @@ TEST(Config, HoldsEveryField) {
   EXPECT_EQ(config.rules[5].quota.algorithm(), Algorithm::kExponentialBackoff);
 }
 
+TEST(Config, CountsOverAllPlacesInAModeOfItsOwn) {
+  const std::string text =
+      "store: {redis: 'redis://here', world: 'redis://there'}\n"
+      "rules: [{id: a, limit: 1, window: 1s, scope: world, mode: async},\n"
+      "  {id: b, limit: 1, window: 1s, scope: place, mode: async},\n"
+      "  {id: c, limit: 1, window: 1s}]";
+  const auto parsed = parse_config(text, "test");
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->rules[0].mode, Mode::kWorld);
+  EXPECT_EQ(parsed->rules[1].mode, Mode::kAsync);
+  EXPECT_EQ(parsed->rules[2].mode, std::nullopt);
+  const auto in_nginx = parse_config(text, "test", ServedBy::kGateway);
+  ASSERT_FALSE(in_nginx.has_value());
+  ASSERT_THAT(in_nginx.error(), SizeIs(2));
+  EXPECT_THAT(in_nginx.error()[0].to_string(),
+              testing::HasSubstr("test:1:39: nginx's workers share"));
+  EXPECT_THAT(in_nginx.error()[1].to_string(),
+              testing::HasSubstr("test:2:46: 'scope: world' is not for"));
+}
+
 // As an editor leaves it for a moment.
 TEST(Config, RefusesAFileOfNoBytes) {
   const auto loaded = load_config("/dev/null");

@@ -220,11 +220,12 @@ class Warnings {
   void warn_of_mode(std::size_t index) {
     const Rule& rule = config_.rules[index];
     const Mode mode = mode_of(rule);
-    if (mode == Mode::kLocal) return;
+    if (mode == Mode::kLocal || mode == Mode::kWorld) return;
     std::size_t strictest = index;
     for (std::size_t i = 0; i < config_.rules.size(); ++i) {
       const Rule& other = config_.rules[i];
-      const bool is_stricter = mode_of(other) > mode_of(config_.rules[strictest]);
+      const bool is_stricter =
+          mode_of(other) != Mode::kWorld && mode_of(other) > mode_of(config_.rules[strictest]);
       const bool may_apply = other.match && other.enabled && other.group != rule.group;
       if (is_stricter && may_apply && cover_.may_meet(*rule.match, *other.match)) strictest = i;
     }

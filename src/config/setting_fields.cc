@@ -101,6 +101,11 @@ constexpr Field kStoreFields[] = {
                  "redis-cluster:// or unix://",
                  "WEIR_REDIS_URL"})
         .needs_restart(),
+    row::text<&StoreSettings::world>(
+        "world", &kNotEmpty,
+        "One more Redis, which the nodes of all places reach: of rules with 'scope: world', and of "
+        "blocks (docs/how-to/several-places.md).")
+        .needs_restart(),
     row::choice<&StoreSettings::mode>("mode", kModeNames,
                                       "The mode of rules and calls that name none.")
         .defaults_to("strict")

@@ -54,6 +54,7 @@ struct JwtSettings {
 
 struct StoreSettings {
   std::string redis;
+  std::string world;
   Mode mode{};
   Duration deadline{}, sync_interval{};
   std::string prefix;

@@ -93,7 +93,7 @@ class BlockList {
   // The newest news, as they are now, which are no longer kept.
   std::vector<Block> take_news(Audience audience, std::size_t blocks_max);
   bool has_news(Audience audience) const;
-  // Whether Redis has taken all that is known here. Nothing: no fleet is told from here.
+  // Whether the fleet's Redis has taken all that is known here. Nothing: no fleet is told of it.
   std::optional<bool> has_told_fleet() const;
   // It has taken what take_news() has returned last.
   void fleet_has_heard();

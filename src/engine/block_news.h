@@ -13,12 +13,14 @@
 
 namespace weir {
 
-// The list tells other nodes and other processes of this node what is new.
-enum class BlockAudience : std::uint8_t { kFleet, kProcesses };
+// The list tells other nodes, other processes of this node and the nodes of all places what is new.
+// What the nodes of this place tell it, they tell all places themselves.
+enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kWorld };
 
 class BlockNews {
  public:
-  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses};
+  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses,
+                                            BlockAudience::kWorld};
   // A block's, one for each audience; 0: told.
   using Numbers = std::array<std::uint64_t, kAudiences.size()>;
   using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
@@ -31,7 +33,9 @@ class BlockNews {
   // The block is news to all but these.
   void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
     for (const BlockAudience audience : kAudiences) {
-      if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
+      const bool has_heard = audience == except ||
+                             (audience == BlockAudience::kWorld && except == BlockAudience::kFleet);
+      if (!has_heard && of(audience).is_kept) mark(audience, tag, numbers);
     }
   }
   // These have not heard of it.

@@ -100,6 +100,7 @@ class ImmediateCheck : public Check {
   bool done_ = false;
 };
 
+// check:allow(methods): all that a core decides with
 class Engine {
  public:
   // All three must outlive the engine.
@@ -129,9 +130,12 @@ class Engine {
   }
   // Null: this node is alone.
   Fleet* fleet() const { return fleet_; }
+  // The one that counts in this mode. REQUIRES: not kLocal, and a rule or a call has the mode
+  Fleet& fleet_for(Mode mode) const { return mode == Mode::kWorld ? *world : *fleet_; }
   // How a key is decided, if a rule or a call wants it so.
   Mode mode_for(std::optional<Mode> wanted) const {
     if (fleet_ == nullptr) return Mode::kLocal;
+    if (wanted == Mode::kWorld && world == nullptr) return Mode::kAsync;
     return wanted ? *wanted : fleet_->default_mode();
   }
 
@@ -179,6 +183,10 @@ class Engine {
   void answer_came(Asker& asker) noexcept;
   // Calls answered() of each asker whose answers have come.
   void go_on(Instant now);
+
+  // The nodes of all places, and outlives the engine. Null: there is but this place.
+  // REQUIRES: there is a fleet if there is this
+  Fleet* world = nullptr;
 
   // Holds units next to the counters in local(), and outlives the engine. Null: rules hold none.
   HoldingStore* holds = nullptr;

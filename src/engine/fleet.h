@@ -20,7 +20,7 @@ class SharedHolds;
 class Fleet {
  public:
   // The store that decides in this mode. It answers on this core, at once or later.
-  // REQUIRES: not kLocal
+  // REQUIRES: not kLocal; kWorld of the fleet of all places, and of that nothing else
   virtual Store& store(Mode mode) = 0;
 
   // Decides as mode leased does, at once, if memory knows of every charge, else fails and
@@ -30,6 +30,11 @@ class Fleet {
   // The holds of mode strict, or the slots that nodes lend in mode leased. Null: that mode holds
   // nothing. REQUIRES: kStrict or kLeased
   virtual SharedHolds* holds(Mode) { return nullptr; }
+
+  // What names the keys of all places, which have a secret of their own. Null: the engine's hasher.
+  virtual const KeyHasher* hasher() const { return nullptr; }
+  // It does not know that secret yet: only this node knows the names.
+  virtual bool awaits_hasher() const { return false; }
 
   // The mode of rules and calls that name none.
   virtual Mode default_mode() const = 0;

@@ -45,6 +45,8 @@ struct TlsTrustFiles {
   std::string certificate;  // to show on request, with its key
   std::string key;
   Verification verification = Verification::kFull;
+
+  friend bool operator==(const TlsTrustFiles&, const TlsTrustFiles&) = default;
 };
 
 // Somebody that waits for a connection. One of the two is called, once, and never from within

@@ -17,19 +17,28 @@
 
 namespace weir {
 
-// The stricter, the later.
+// The stricter, the later, but for the last.
 enum class Mode : std::uint8_t {
   kLocal,   // each node counts for itself
   kAsync,   // each node counts, and tells the others soon
   kLeased,  // each node spends what it has got from the store ahead of need
   kStrict,  // the store decides
+  kWorld,   // as kAsync, by the Redis that all places reach: of rules with 'scope: world'
 };
+// What may be chosen as a mode.
 inline constexpr std::array<std::string_view, 4> kModeNames = {"local", "async", "leased",
                                                                "strict"};
 
 constexpr std::string_view mode_name(Mode mode) {
-  return kModeNames[static_cast<std::size_t>(mode)];
+  return mode == Mode::kWorld ? "world" : kModeNames[static_cast<std::size_t>(mode)];
 }
+
+// Each node decides by its copy of what all have counted.
+constexpr bool has_copies(Mode mode) { return mode == Mode::kAsync || mode == Mode::kWorld; }
+
+// Over which nodes a rule counts.
+enum class Scope : std::uint8_t { kPlace, kWorld };
+inline constexpr std::array<std::string_view, 2> kScopeNames = {"place", "world"};
 
 constexpr std::optional<Mode> mode_from_name(std::string_view name) {
   const auto found = std::ranges::find(kModeNames, name);
@@ -55,6 +64,7 @@ class Modes {
   };
 
   constexpr void add(Mode mode) { bits_ |= 1u << static_cast<unsigned>(mode); }
+  constexpr bool has(Mode mode) const { return (bits_ & 1u << static_cast<unsigned>(mode)) != 0; }
   constexpr bool several() const { return (bits_ & (bits_ - 1)) != 0; }
   constexpr Iterator begin() const { return Iterator(bits_); }
   constexpr Iterator end() const { return Iterator(0); }

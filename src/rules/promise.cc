@@ -70,9 +70,9 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
   const std::int64_t limit = quota.limit();
   if (quota.is_never_over()) mode = Mode::kLocal;
   const bool is_shared =
-      mode == Mode::kStrict || mode == Mode::kLeased || (mode == Mode::kAsync && !is_copied(quota));
+      mode == Mode::kStrict || mode == Mode::kLeased || (has_copies(mode) && !is_copied(quota));
   // Others may hold what is left, or have told late what they admitted.
-  if (mode == Mode::kLeased || (mode == Mode::kAsync && !is_shared)) promise.under = limit;
+  if (mode == Mode::kLeased || (has_copies(mode) && !is_shared)) promise.under = limit;
   if (is_shared) return promise;
   // Each may admit as much as one.
   promise.over = clamped(algo::Int128{counters} * (limit + promise.over) - limit);
@@ -81,16 +81,16 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
 
 std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailure on_failure,
                                      const SharingFacts& facts) {
-  const bool has_copies = mode == Mode::kAsync && is_copied(quota);
+  const bool are_copied = has_copies(mode) && is_copied(quota);
   if (!facts.is_whole && on_failure == OnStoreFailure::kAllow) return std::nullopt;
   // Nor how many there are, before this one has heard of them.
   const bool has_heard = facts.silence != Duration::max();
-  if (!has_heard && (has_copies || on_failure != OnStoreFailure::kDeny)) return std::nullopt;
+  if (!has_heard && (are_copied || on_failure != OnStoreFailure::kDeny)) return std::nullopt;
   const bool is_shared = facts.is_whole || on_failure == OnStoreFailure::kDeny;
-  if (is_shared && !has_copies) return 0;
+  if (is_shared && !are_copied) return 0;
   // Each counts by itself, as of old.
   const algo::Int128 alone = quota.limit() + promise_of(quota).over;
-  const algo::Int128 most = ((has_copies ? facts.stores : facts.nodes) - 1) * alone;
+  const algo::Int128 most = ((are_copied ? facts.stores : facts.nodes) - 1) * alone;
   if (!is_shared || facts.busiest.value_or(0) == 0) return clamped(most);
   const auto pieces = [&](Duration span) {
     return algo::ceil_div(span.count(), facts.period.count()) + 1;

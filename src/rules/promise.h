@@ -46,7 +46,7 @@ struct Promise {
   friend bool operator==(const Promise&, const Promise&) = default;
 };
 
-// `counters`: the nodes; in mode async their stores. REQUIRES: counters >= 1
+// `counters`: the nodes; if they have copies, their stores. REQUIRES: counters >= 1
 Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters);
 
 // What a node knows, at a moment, of those that share its limits.
@@ -71,7 +71,7 @@ struct SharingFacts {
 };
 
 inline Promise promise_of(const Quota& quota, Mode mode, const SharingFacts& facts) {
-  return promise_of(quota, mode, mode == Mode::kAsync ? facts.stores : facts.nodes);
+  return promise_of(quota, mode, has_copies(mode) ? facts.stores : facts.nodes);
 }
 
 // How many units more than one counter of all would the nodes may admit of a key, at this moment.

@@ -20,10 +20,11 @@ struct SyncingNode : SimulatedNode {
   static constexpr Duration kStep = std::chrono::milliseconds(1);
 
   SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys = 64,
-              KeySpread key_spread = {}, OwedUnits* owed = nullptr, Duration interval = kInterval)
+              KeySpread key_spread = {}, OwedUnits* owed = nullptr, Duration interval = kInterval,
+              AsyncStoreOptions::Reach reach = AsyncStoreOptions::Reach::kNear)
       : SimulatedNode(of, clock_skew, key_spread),
-        store({.redis = options, .interval = interval, .keys = keys, .owed = owed}, strict, sender,
-              reactor) {
+        store({.redis = options, .interval = interval, .keys = keys, .reach = reach, .owed = owed},
+              strict, sender, reactor) {
     mode = &store;
   }
 

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/node/fleets.h"
 #include "cli/node/settings.h"
 #include "cli/node/state_file.h"
 #include "config/config.h"
@@ -55,9 +57,12 @@ std::vector<SettingMistake> setting_mistakes(const SettingValues& values) {
     }
   }
   if (settings.fleet) {
-    const auto trust = TlsTrust::load(settings.fleet->url.tls);
-    if (const auto* error = error_in(trust))
-      found.push_back({setting_name<&StoreSettings::redis>(), *error});
+    const auto trust = trust_of(settings);
+    if (const auto* error = error_in(trust)) {
+      found.push_back({settings.world ? setting_name<&StoreSettings::world>()
+                                      : setting_name<&StoreSettings::redis>(),
+                       *error});
+    }
   }
   const auto token = read_webhook_token(*values);
   if (const auto* error = error_in(token)) {
@@ -123,14 +128,21 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
 
 Result<Config, ConfigErrors> load_whole_config(const std::string& file, ServedBy served_by) {
   auto loaded = load_config(file, served_by);
-  if (!loaded || loaded->settings->store.redis.empty()) return loaded;
-  const auto url = RedisUrl::parse(loaded->settings->store.redis);
-  if (url) return loaded;
-  const auto place = loaded->settings.place_of(setting_name<&StoreSettings::redis>());
-  return ConfigErrors{{.file = file,
-                       .line = place.line,
-                       .column = place.column,
-                       .message = "'redis': " + url.error().message}};
+  if (!loaded) return loaded;
+  const StoreSettings& store = loaded->settings->store;
+  const std::array urls = {std::pair(std::string("redis"), store.redis),
+                           std::pair(std::string("world"), store.world)};
+  for (const auto& [name, text] : urls) {
+    if (text.empty()) continue;
+    const auto url = RedisUrl::parse(text);
+    if (url) continue;
+    const auto place = loaded->settings.place_of("store." + name);
+    return ConfigErrors{{.file = file,
+                         .line = place.line,
+                         .column = place.column,
+                         .message = "'" + name + "': " + url.error().message}};
+  }
+  return loaded;
 }
 
 Result<Config, ConfigErrors> load_config_files(const ServeOptions& options) {

@@ -104,11 +104,6 @@ Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
   return {.age_max = values->listen.http2_age_max, .seed = seed};
 }
 
-void log_of_fleet(NodeFleet::Severity severity, const std::string& sentence) {
-  const bool is_notice = severity == NodeFleet::Severity::kNotice;
-  spdlog::log(is_notice ? spdlog::level::info : spdlog::level::warn, "redis: {}", sentence);
-}
-
 }  // namespace
 
 struct Node::CoreParts {
@@ -349,7 +344,7 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
       [&loop](std::function<void()> action) { loop.post(std::move(action)); });
   parts.grpc.hold_slot().begin_serving(loop);
   if (core == 0) follow_seconds(parts, loop);
-  if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+  if (fleets_ != nullptr) fleets_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
 
 // The fleet's seconds come between our own.
@@ -362,12 +357,12 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
       show_second(parts, now);
       log_denials(now);
       const bool is_alone = recent_traffic_.snapshot()->scope == TrafficSnapshot::Scope::kNode;
-      const bool is_away = settings_.fleet && (is_alone || !fleet_->state().health().is_healthy);
+      const bool is_away = settings_.fleet && (is_alone || !fleets_->is_healthy());
       rollouts_.look(is_away ? Rollouts::Others::kAway : Rollouts::Others::kHear, now);
     }
     // A tick that is due still has lacked memory.
     const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);
-    const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
+    const Instant next = fleets_ == nullptr ? Instant::max() : now + kLookForSeconds;
     parts.seconds->set(std::min(ended, next));
   });
   parts.seconds->set(recent_traffic_.next_tick());
@@ -388,7 +383,7 @@ void Node::show_second(CoreParts& parts, Instant now) {
 }
 
 void Node::end_core(std::size_t core) {
-  if (fleet_ != nullptr) fleet_->end(core);
+  if (fleets_ != nullptr) fleets_->end(core);
   cores_[core]->grpc.hold_slot().end_serving();
   cores_[core]->wall.reset();
   cores_[core]->seconds.reset();
@@ -397,29 +392,29 @@ void Node::end_core(std::size_t core) {
 // Each core joins when it begins to serve, and leaves when it has served the last.
 std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
-  auto fleet = *settings_.fleet;
-  auto trust = TlsTrust::load(fleet.url.tls);
+  auto trust = trust_of(settings_);
   if (!trust) return std::move(trust.error());
   options.trust = *std::move(trust);
-  fleet.secret = secret_;
-  fleet.node = name_;
-  fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(),
-      NodeFleet::World{
-          .topics = {.blocks = blocks_,
-                     .traffic = recent_traffic_,
-                     .switches = switches_,
-                     .keys = fleet_keys_,
-                     .rules = &shared_rules_,
-                     .tenants = &shared_tenants_,
-                     .about = [this] { return about(); },
-                     .notices = &notices_},
-          .post = [this](std::size_t core,
-                         std::function<void()> action) { server_->post(core, std::move(action)); },
-          .say = log_of_fleet,
-          .reached = [this] { fleet_reached_.open(); }},
-      clock_.now());
-  options.core_leaves = [this](std::size_t core) { return fleet_->leave(core, clock_.now()); };
+  const FleetTopics topics{.blocks = blocks_,
+                           .traffic = &recent_traffic_,
+                           .switches = &switches_,
+                           .keys = &fleet_keys_,
+                           .rules = &shared_rules_,
+                           .tenants = &shared_tenants_,
+                           .about = [this] { return about(); },
+                           .notices = &notices_};
+  const auto post = [this](std::size_t core, std::function<void()> action) {
+    server_->post(core, std::move(action));
+  };
+  fleets_ = std::make_unique<Fleets>(settings_,
+                                     Fleets::Node{.name = name_,
+                                                  .secret = secret_,
+                                                  .cores = cores_.size(),
+                                                  .topics = topics,
+                                                  .post = post,
+                                                  .reached = [this] { fleet_reached_.open(); }},
+                                     clock_.now());
+  options.core_leaves = [this](std::size_t core) { return fleets_->leave(core, clock_.now()); };
   return std::nullopt;
 }
 
@@ -430,6 +425,7 @@ NodeFigures Node::figures() {
           .resp = resp_.counts().sum(),
           .logins = logins_.figures(),
           .shared = shared(),
+          .world = fleets_ == nullptr ? std::nullopt : fleets_->world(),
           .about = about(),
           .events = traffic_guard_.events().figures(),
           .webhook = {.delivered = posted.delivered,

@@ -18,6 +18,7 @@
 
 #include "base/fault.h"
 #include "cli/node/about.h"
+#include "cli/node/fleets.h"
 #include "cli/node/rollouts.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/settings.h"
@@ -46,7 +47,6 @@
 #include "server/http/http_node.h"
 #include "server/http/node_view.h"
 #include "server/resp/resp_node.h"
-#include "store/redis/fleet/node_fleet.h"
 #include "weir/clock.h"
 #include "weir/holding_store.h"
 #include "weir/key.h"
@@ -70,7 +70,7 @@ class Node {
 
   Server& server() { return *server_; }
   // Open once the node shares its limits; null if it is alone by its configuration.
-  const Gate* fleet_reached() const { return fleet_ == nullptr ? nullptr : &fleet_reached_; }
+  const Gate* fleet_reached() const { return fleets_ == nullptr ? nullptr : &fleet_reached_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
   Exposure exposure() const { return http_.options().access.exposure; }
@@ -114,7 +114,7 @@ class Node {
   void follow_seconds(CoreParts& parts, EventLoop& loop);
   void show_second(CoreParts& parts, Instant now);
   std::optional<SharedStoreFigures> shared() const {
-    return settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt;
+    return fleets_ == nullptr ? std::nullopt : std::optional(fleets_->place());
   }
   NodeAbout about() const {
     return about_node(settings_, *server_, shared(), reloads_.figures(),
@@ -173,9 +173,9 @@ class Node {
   RespNode resp_;
   std::vector<std::unique_ptr<CoreParts>> cores_;
   Gate fleet_reached_;
-  std::unique_ptr<NodeFleet> fleet_;  // null: alone
-  std::mutex shed_mutex_;             // guards what follows
-  std::size_t shed_unsaid_ = 0;       // connections that the log has not counted yet
+  std::unique_ptr<Fleets> fleets_;  // null: alone
+  std::mutex shed_mutex_;           // guards what follows
+  std::size_t shed_unsaid_ = 0;     // connections that the log has not counted yet
   Instant shed_said_{};
   std::unique_ptr<Server> server_;
 };

@@ -141,6 +141,9 @@ std::optional<SettingMistake> settle_store(const SettingValues& values, Settings
   auto fleet = fleet_settings(values);
   if (!fleet) return std::move(fleet.error());
   settings.fleet = *std::move(fleet);
+  auto world = world_settings(values);
+  if (!world) return std::move(world.error());
+  settings.world = *std::move(world);
   return std::nullopt;
 }
 
@@ -193,6 +196,9 @@ std::string shown(const Settings& settings, const Setting& setting) {
   const auto is = [&](const std::string& name) { return setting.name == name; };
   if (is(setting_name<&StoreSettings::redis>())) {  // without its password
     return settings.fleet ? settings.fleet->url.to_string() : "off";
+  }
+  if (is(setting_name<&StoreSettings::world>())) {
+    return settings.world ? settings.world->url.to_string() : "off";
   }
   if (is(setting_name<&ServerSettings::threads>())) return std::to_string(settings.threads);
   if (is(setting_name<&ServerSettings::max_buffered>())) {

@@ -89,6 +89,7 @@ struct Settings {
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
   std::optional<RedisFleetOptions> fleet;  // none: alone
+  std::optional<RedisFleetOptions> world;  // of all places; none: there is but this
   std::optional<HttpUrl> webhook;          // of events of unusual traffic
   std::size_t threads = 1;
   std::uint64_t max_buffered = 0;

@@ -165,7 +165,7 @@ Rule read_rule(const SectionReader& reader, const RuleContext& context, RulesSee
   read_effects(reader, context, rule);
   read_notify_at(reader, rule);
   read_gateway_effects(reader, context, rule);
-  check_enforcement(reader, context, rule);
+  if (read_scope(reader, context, rule)) check_enforcement(reader, context, rule);
   if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), context);
   if (rule.cost_from) check_source(*rule.cost_from, reader, reader.place_of("cost"), context);
   if (rule.match && !rule.shadow) seen.check_limits(rule, reader.place_of("match"));

@@ -43,6 +43,10 @@ void read_effects(const SectionReader& reader, const RuleContext& context, Rule&
 // The rollout in which the rule is. REQUIRES: its effects have been read
 std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule);
 
+// scope_config.cc: over which places the rule counts; false if it cannot so. REQUIRES: as
+// check_enforcement()
+bool read_scope(const SectionReader& reader, const RuleContext& context, Rule& rule);
+
 // That the rule can be enforced as it says. REQUIRES: all else of it has been read
 void check_enforcement(const SectionReader& reader, const RuleContext& context, Rule& rule);
 

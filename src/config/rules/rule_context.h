@@ -26,6 +26,7 @@ struct RuleContext {
   bool knows_countries = false;
   bool verifies_tokens = false;
   std::optional<Mode> shared_mode{};  // of rules that name none; nothing: there is no shared store
+  bool knows_world = false;           // a Redis that all places reach
 };
 
 // Where a rule stands in the file.

@@ -320,6 +320,13 @@ constexpr Field kRuleFields[] = {
         "the store has charged ahead. strict: the store decides. Without it, the node's mode. "
         "Without a store, every rule is local. With 'of: concurrency' it is strict, the default, "
         "or leased: each gives out the slots that the store has lent it."),
+    row::choice(
+        "scope", kScopeNames,
+        "Whose requests count together. place: those of the nodes that share a store. world: "
+        "those of all places, in mode async and by the Redis of 'store.world'. A check never "
+        "waits for another place.")
+        .defaults_to("place")
+        .only_if(kOfRequests),
     row::choice<&Rule::on_store_failure>(
         "on_store_failure", kOnStoreFailureNames,
         "What happens while the shared store does not answer: local (this node decides by its "

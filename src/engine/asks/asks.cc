@@ -58,9 +58,13 @@ void take_decisions(Round& round, Members items, const Check& check, Mode mode) 
   auto rest = check.decisions();
   for (const std::uint8_t index : items) {
     Round::Item& item = round[index];
+    const auto said = rest.first(item.limits.size());
+    rest = rest.subspan(said.size());
+    // All places have admitted what they charge later (plan.h), whatever has come meanwhile.
+    const bool was_admitted = mode == Mode::kWorld && item.answer.mode == mode;
+    if (was_admitted && !std::ranges::all_of(said, &Decision::allowed)) continue;
     item.answer.mode = mode;
-    take_decision(item, rest.first(item.limits.size()));
-    rest = rest.subspan(item.limits.size());
+    take_decision(item, said);
     const bool is_one_of_all = round.operation() == Operation::kSpendAll;
     if (is_one_of_all && item.is_apart()) leave_units(item.ask, item.answer);
   }
@@ -357,12 +361,12 @@ void Asks::ask_each(Members items, Operation operation, Instant now) {
 // without, unless memory has units for all.
 void Asks::ask_singles(Members items, Mode mode, Operation operation, Instant now) {
   const bool is_leased = mode == Mode::kLeased;
-  const bool one_by_one = is_leased || (mode != Mode::kLocal && engine_.fleet()->is_spread());
+  const bool is_spread = mode != Mode::kLocal && engine_.fleet_for(mode).is_spread();
   while (!items.empty()) {
     const Members batch = items.first(std::min(items.size(), Batch::kChargesMax));
     items = items.subspan(batch.size());
     if (is_leased && batch.size() > 1 && ask_at_hand(batch, operation, now)) continue;
-    if (!one_by_one) {
+    if (!is_leased && !is_spread) {
       ask_store(batch, mode, operation, now);
       continue;
     }
@@ -374,11 +378,13 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   if (mode == Mode::kLocal) return decide_here(items, operation, now);
   Part& part = filled_part(items, mode, operation);
   ++open_;
-  Fleet& fleet = *engine_.fleet();
+  Fleet& fleet = engine_.fleet_for(mode);
+  // Only what gives units back, or resets, waits for the Redis of all places.
+  const Instant give_up_at = mode == Mode::kWorld ? now + fleet.patience() : give_up_at_;
   const bool lends = mode == Mode::kLeased && round_[items.front()].has_slots();
   const bool may_hold = lends || (mode == Mode::kStrict && round_.may_hold());
   SharedHolds* const holds = may_hold ? fleet.holds(mode) : nullptr;
-  if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at_);
+  if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at);
   const bool is_look = round_.operation() == Operation::kLook;
   if (!is_reserving_ && !is_look) return part.decide(holds->store(), now, give_up_at_);
   StoreThat store([&](Batch& batch, Instant then) {
@@ -394,9 +400,7 @@ Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, 
   commit_order_.end = token.end;
   const std::size_t size = commit_order_.lender ? 1 : token.size;
   Part& part = next_part({}, Mode::kStrict, Operation::kReset);
-  for (const KeyHash& key : std::span(token.keys).first(size)) {
-    part.add(key, kAny, 1, token.tag);
-  }
+  for (const KeyHash& key : std::span(token.keys).first(size)) part.add(key, kAny, 1, token.tag);
   StoreThat store([&](Batch& batch, Instant then) { holds.commit(batch, commit_order_, then); });
   ++open_;
   is_asking_ = true;
@@ -437,8 +441,9 @@ void Asks::decide_here(Members items, Operation operation, Instant now) {
   if (items.empty()) return;
   check_.begin(operation);
   fill(check_, round_, items);
-  const bool stands_in = round_[items.front()].mode != Mode::kLocal;
-  if (stands_in) check_.stand_in(engine_.fleet()->live_nodes(), engine_.wall_time(now) - now);
+  const Mode mode = round_[items.front()].mode;
+  const Duration lead = engine_.wall_time(now) - now;
+  if (mode != Mode::kLocal) check_.stand_in(nodes_sharing(engine_, mode), lead);
   decide_check(items, now);
 }
 

@@ -274,7 +274,7 @@ void Conclusion::report_counted_alone() {
   const bool others_count = has_charged();
   for (const auto& each : round_.items()) {
     const Item& item = *each;
-    const bool is_early = engine_.awaits_hasher() && item.mode == Mode::kLocal;
+    const bool is_early = item.mode == Mode::kLocal && engine_.awaits_hasher();
     const bool alone =
         (item.answer.is_alone || is_early) && item.answer.cause == Answer::Cause::kCounted;
     const bool is_owed = item.own == Operation::kCharge || operation_ == Operation::kCharge;
@@ -285,9 +285,9 @@ void Conclusion::report_counted_alone() {
 }
 
 void Conclusion::report(const Item& item) {
-  Fleet& fleet = *engine_.fleet();
+  Fleet& fleet = engine_.fleet_for(item.mode);
   const Ask& ask = item.ask;
-  if (engine_.awaits_hasher()) {
+  if (awaits_hasher(engine_, item.mode)) {
     const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
     const KeyName name{.rule = rule, .bucket = item.bucket, .key = item.key};
     return item.mode == Mode::kLocal ? fleet.counted_early(name, item.limits, ask.cost, now_)

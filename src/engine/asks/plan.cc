@@ -31,6 +31,11 @@ bool is_joint(const Item& item, const Round& round) {
   return !item.is_apart() && !item.is_shadow() && !cannot_be_undone;
 }
 
+// By a store of this place.
+bool is_of_place(const Item& item) {
+  return item.mode != Mode::kLocal && item.mode != Mode::kWorld;
+}
+
 void add_all_or_nothing(Plan& plan, const Round& round, bool has_apart) {
   add_items(plan, round, [&round](const Item& item) {
     return is_joint(item, round) && item.mode == Mode::kLocal;
@@ -40,18 +45,38 @@ void add_all_or_nothing(Plan& plan, const Round& round, bool has_apart) {
                                       .awaits = has_apart,
                                       .yields = true});
   const Step here = is_here ? plan.steps().back() : Step{};
+  const bool has_place = std::ranges::any_of(round.items(), [&round](const auto& item) {
+    return !item->is_settled && is_joint(*item, round) && is_of_place(*item);
+  });
+  add_items(plan, round, [&round](const Item& item) {
+    return is_joint(item, round) && item.mode == Mode::kWorld;
+  });
+  const bool is_everywhere =
+      plan.add_step({.way = Step::Way::kTogether,
+                     .operation = has_place ? Operation::kLook : Operation::kSpendAll,
+                     .mode = Mode::kWorld,
+                     .awaits = has_apart && !is_here,
+                     .yields = true});
+  const Step everywhere = is_everywhere ? plan.steps().back() : Step{};
   Mode strictest = Mode::kAsync;
   add_items(plan, round, [&](const Item& item) {
-    const bool is_shared = is_joint(item, round) && item.mode != Mode::kLocal;
+    const bool is_shared = is_joint(item, round) && is_of_place(item);
     if (is_shared) strictest = std::max(strictest, item.mode);
     return is_shared;
   });
   const bool is_shared = plan.add_step({.way = Step::Way::kTogether,
                                         .operation = Operation::kSpendAll,
                                         .mode = strictest,
-                                        .awaits = has_apart && !is_here,
+                                        .awaits = is_everywhere || (has_apart && !is_here),
                                         .yields = true});
-  if (is_here && is_shared) {
+  if (is_everywhere && is_shared) {
+    plan.add_step_of(everywhere, {.way = Step::Way::kTogether,
+                                  .operation = Operation::kCharge,
+                                  .mode = Mode::kWorld,
+                                  .awaits = true,
+                                  .yields = true});
+  }
+  if (is_here && (is_everywhere || is_shared)) {
     plan.add_step_of(here, {.way = Step::Way::kGiveBack, .awaits = true});
   }
   add_items(plan, round,

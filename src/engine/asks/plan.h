@@ -11,6 +11,10 @@
 //   10 ms   give back 0          if Redis has denied
 //           each 2, strict       its own trip; only looks, if anything has denied
 //
+// A store of all places answers at once, but takes nothing back without a trip to another place.
+// Next to others it looks before they leave, and is charged when they have admitted the request.
+// What came to its counter meanwhile may exceed the limit, as what comes between two syncs does.
+//
 // Thread rule: pure. Tested by plan_test.cc.
 
 #pragma once
@@ -43,7 +47,7 @@ struct Step {
 
 class Plan {
  public:
-  static constexpr std::size_t kStepsMax = 7;
+  static constexpr std::size_t kStepsMax = 9;
 
   void clear() { size_ = items_size_ = items_used_ = 0; }
 

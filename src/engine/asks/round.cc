@@ -28,6 +28,30 @@ bool may_lend(const Round::Item& item, const Engine& engine) {
   return !item.is_shadow() && !engine.fleet()->is_spread();
 }
 
+// Blocks know the key by its name in this place, counters of all places by another. Says whether
+// that is to change. Apart, so that others do not pay for it.
+[[gnu::noinline]] bool name_in_world(Round::Item& item, const Engine& engine) {
+  const KeyHasher* const own = engine.world->hasher();
+  const HashedName name =
+      (own == nullptr ? engine.hasher() : *own)
+          .hash_names({.rule = item.ask.rule->id, .bucket = item.ask.bucket, .key = item.ask.key});
+  for (std::size_t i = 0; i < item.limits.size(); ++i) {
+    item.hashes[i] = KeyHasher::combine_names(name, item.limits[i]);
+  }
+  return engine.world->awaits_hasher();
+}
+
+Mode mode_of(const Round::Item& item, const Engine& engine) {
+  if (engine.fleet() == nullptr) return Mode::kLocal;
+  const Rule* const rule = item.ask.rule;
+  const bool rule_decides =
+      rule != nullptr && (!item.ask.mode || rule->holds_max > 0 || rule->mode == Mode::kWorld ||
+                          std::ranges::any_of(item.limits, &Quota::is_never_over));
+  const Mode mode = engine.mode_for(rule_decides ? rule->mode : item.ask.mode);
+  const bool lends = mode == Mode::kLeased && item.has_slots();
+  return lends && !may_lend(item, engine) ? Mode::kStrict : mode;
+}
+
 }  // namespace
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
@@ -107,19 +131,14 @@ bool Round::add(const Ask& ask) {
     if (!item.ask.tier.empty()) item.ask.tier = item.tier.assign(item.ask.tier);
     has_long_texts_ = has_long_texts_ || ask.key.size() + ask.tier.size() > kKeyKeptMax / 2;
   }
-  if (engine_.awaits_hasher()) {
+  item.mode = mode_of(item, engine_);
+  modes_.add(item.mode);
+  const bool is_world = item.mode == Mode::kWorld;
+  if (is_world ? name_in_world(item, engine_) : engine_.awaits_hasher()) {
     item.key.assign(ask.key);
     item.bucket.assign(ask.bucket);
     has_long_texts_ = true;  // perhaps
   }
-  const bool rule_decides =
-      ask.rule != nullptr && (!ask.mode || ask.rule->holds_max > 0 ||
-                              std::ranges::any_of(item.limits, &Quota::is_never_over));
-  item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
-  if (item.mode == Mode::kLeased && item.has_slots() && !may_lend(item, engine_)) {
-    item.mode = Mode::kStrict;
-  }
-  modes_.add(item.mode);
   is_plain_ = is_plain_ && is_asked_alike(item, ask.rule) && !is_watched(ask.rule);
   ++size_;
   return true;

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,18 @@ namespace weir {
 // so.
 std::int64_t limit_percent(const Rule& rule, const Engine& engine);
 
+// Whether the names of keys that are counted in this mode are to change.
+inline bool awaits_hasher(const Engine& engine, Mode mode) {
+  return mode == Mode::kWorld ? engine.world->awaits_hasher() : engine.awaits_hasher();
+}
+
+// Nodes that are alive, which share a limit. Of all places there are as many as here at least, also
+// where none has been heard of yet. REQUIRES: not kLocal
+inline std::int64_t nodes_sharing(const Engine& engine, Mode mode) {
+  const std::int64_t here = engine.fleet()->live_nodes();
+  return mode == Mode::kWorld ? std::max(here, engine.world->live_nodes()) : here;
+}
+
 // check:allow(methods): what is asked, and what is known of the request that asks
 class Round {
  public:
@@ -39,7 +52,7 @@ class Round {
     Ask ask;  // of its texts only key and tier, if there is a rule
     std::string key;
     std::string tier;
-    std::string bucket;  // while the engine awaits a hasher, as key without a rule
+    std::string bucket;  // while a hasher is awaited, as key without a rule
     std::span<const Quota> limits;
     std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // if any switch or are by a calendar: as of now

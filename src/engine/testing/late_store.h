@@ -80,6 +80,8 @@ class TestFleet final : public Fleet {
   Store& store(Mode) override { return store_; }
   Store& leases_at_hand() override { return *at_hand; }
   Mode default_mode() const override { return default_mode_; }
+  const KeyHasher* hasher() const override { return own_hasher; }
+  bool awaits_hasher() const override { return is_nameless; }
   std::int64_t live_nodes() const override { return nodes; }
   SharingFacts sharing(const Quota&, Instant) const override {
     SharingFacts sharing = facts;
@@ -105,6 +107,8 @@ class TestFleet final : public Fleet {
   };
 
   bool spread = false;
+  const KeyHasher* own_hasher = nullptr;
+  bool is_nameless = false;
   std::int64_t nodes = 1;
   SharingFacts facts{};            // stores: of one node
   std::int64_t alone = 0;          // units that were admitted while the store failed

@@ -55,6 +55,7 @@ struct NodeFigures {
   RespCounts::Sum resp{};
   LoginGuard::Figures logins{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
+  std::optional<SharedStoreFigures> world{};   // of all places; none: there is but this
   NodeAbout about{};
   TrafficEvents::Figures events{};
   WebhookFigures webhook{};

@@ -68,7 +68,7 @@ void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const
                    std::int64_t left, const ExplainedWith& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
   if (!why_unbounded(*ask.rule).empty() || ask.is_shadow()) return;
-  SharingFacts facts = sharing_of(with.engine, quota, with.now);
+  SharingFacts facts = sharing_of(with.engine, *ask.rule, quota, with.now);
   facts.is_whole = facts.is_whole && !answer.is_alone;
   OverNow over = over_now_of(with.engine, *ask.rule, quota, facts);
   if (answer.is_alone) return write_over_now(json, over);

@@ -80,7 +80,7 @@ class MetricValue {
 };
 
 struct Metric {
-  enum class Needs : std::uint8_t { kNothing, kSharedStore };
+  enum class Needs : std::uint8_t { kNothing, kSharedStore, kWorld };
 
   // Prometheus's. The name of a counter ends in _total; all others are gauges.
   std::string_view name;
@@ -96,6 +96,7 @@ struct Metric {
 
   constexpr bool is_counter() const { return name.ends_with("_total"); }
   bool is_shown(const Figures& figures) const {
+    if (needs == Needs::kWorld) return figures.node.world.has_value();
     return needs == Needs::kNothing || figures.node.shared.has_value();
   }
   MetricSamples read(const Figures& figures) const;

@@ -32,6 +32,7 @@ Figures figures() {
   figures.traffic.fallbacks = 4'000'000;
   figures.http[http_requests(0, 200)] = 7;
   figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3};
+  figures.node.world = SharedStoreFigures{.is_healthy = true, .live_nodes = 6};
   figures.node.shared->counts[kStoreCalls] = 5;
   figures.node.shared->traffic = {
       .nodes = 3, .rates = {.requests_per_second = 36, .denied_share = 0.25, .burst_ratio = 1}};

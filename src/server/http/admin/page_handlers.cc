@@ -87,6 +87,14 @@ void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures
   json.field("since_seconds", now - shared->since).field("nodes", shared->live_nodes);
 }
 
+void write_world_health(JsonWriter& json, const std::optional<SharedStoreFigures>& world,
+                        Instant now) {
+  if (!world) return;
+  json.key("world").begin_object();
+  write_redis_health(json, world, now);
+  json.end_object();
+}
+
 void write_shared_store(JsonWriter& json, const Figures& figures) {
   if (!figures.node.shared) return;
   json.key("shared_store").begin_object();
@@ -150,7 +158,9 @@ void show_health(HttpCore& core, const NodeView& view, const Exchange& exchange)
   const bool draining = core.node().draining();
   JsonWriter json;
   json.begin_object().field("status", draining ? "draining" : "ok");
-  write_redis_health(json, view.figures().shared, exchange.now);
+  const NodeFigures node = view.figures();
+  write_redis_health(json, node.shared, exchange.now);
+  write_world_health(json, node.world, exchange.now);
   json.field("version", view.info.version);
   json.field("uptime_seconds", exchange.now - view.info.started);
   const auto reload = view.reloads.figures();
@@ -193,6 +203,7 @@ void show_stats(HttpCore& core, const NodeView& view, const Exchange& exchange) 
   write_shared_store(json, figures);
   if (view.error_bar != nullptr) write_misjudged(json, view.error_bar->of_all());
   write_rules(json, core.rules(), figures);
+  write_world_health(json, figures.node.world, figures.now);
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});

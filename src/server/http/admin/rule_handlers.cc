@@ -71,7 +71,7 @@ void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engi
   } else if (rule.effect == Rule::Effect::kLimit) {
     const Mode mode = engine.mode_for(rule.mode);
     words.limits += off_text(rule, [&](const Quota& limit) {
-      Off off{promise_of(limit, mode, sharing_of(engine, limit, now))};
+      Off off{promise_of(limit, mode, sharing_of(engine, rule, limit, now))};
       if (const auto precise = precise_promise_of(engine, rule, limit)) {
         off.aside =
             " (precise keys " + std::to_string(precise->over) + ", give or take " +

@@ -53,7 +53,7 @@ OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now) {
   OverNow most;
   for (const Quota& quota : rule.own_limits()) {
-    const OverNow over = over_now_of(engine, rule, quota, sharing_of(engine, quota, now));
+    const OverNow over = over_now_of(engine, rule, quota, sharing_of(engine, rule, quota, now));
     if (!over.is_shared || !over.units) return over;
     if (!(over.percent() < most.percent())) most = over;
   }

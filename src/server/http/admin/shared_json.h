@@ -23,9 +23,11 @@
 
 namespace weir {
 
-// What this node knows of those that share the quota with it.
-inline SharingFacts sharing_of(const Engine& engine, const Quota& quota, Instant now) {
-  return engine.fleet() == nullptr ? SharingFacts() : engine.fleet()->sharing(quota, now);
+// What this node knows of those that share the rule's quota with it.
+inline SharingFacts sharing_of(const Engine& engine, const Rule& rule, const Quota& quota,
+                               Instant now) {
+  if (engine.fleet() == nullptr) return {};
+  return engine.fleet_for(engine.mode_for(rule.mode)).sharing(quota, now);
 }
 
 // The promise of the rule's precise keys. Nothing: the rule has none.

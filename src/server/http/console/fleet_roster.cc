@@ -5,13 +5,13 @@
 
 namespace weir {
 
-using Scope = TrafficSnapshot::Scope;
+using TrafficScope = TrafficSnapshot::Scope;
 
 std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
                                                  std::span<const NodeAbout> abouts,
                                                  std::span<const RuleHold::Node> alive) {
   std::vector<News> news;
-  if (traffic.scope != Scope::kFleet || traffic.newest == newest_) return news;
+  if (traffic.scope != TrafficScope::kFleet || traffic.newest == newest_) return news;
   newest_ = traffic.newest;
   if (traffic.large) {
     nodes_.clear();

@@ -36,6 +36,7 @@ AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisSen
     : strict_(strict),
       sender_(sender),
       interval_(options.interval / 2 * 2),
+      is_far_(options.reach == AsyncStoreOptions::Reach::kFar),
       syncs_(options, sender, reactor, counts_) {}
 
 // ---- checks ----
@@ -54,18 +55,18 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
   syncs_.keys().prefetch(batch.charges);
   if (sender_.is_away()) return fail(batch, now);
   Places places;
-  if (!find_all(batch, places)) return pass_on(batch, now);
-  const AsyncKey::Trust trusted = trust(batch, places, now);
+  const bool are_all = find_all(batch, places);
+  const auto trusted = are_all ? trust(batch, places, now) : AsyncKey::Trust::kNo;
   if (trusted == AsyncKey::Trust::kLost) return fail(batch, now);
-  if (trusted == AsyncKey::Trust::kNo) return pass_on(batch, now);
+  if (trusted == AsyncKey::Trust::kNo) return is_far_ ? fail(batch, now) : pass_on(batch, now);
   ++counts_[kAsyncFromMemory];
   decide_here(batch, places, now);
   batch.on_done(batch);
 }
 
-// A look needs no place.
+// A look needs no place, unless no answer is worth a trip.
 bool AsyncStore::find_all(const Batch& batch, Places& places) {
-  const bool looks = batch.operation == Operation::kLook;
+  const bool looks = batch.operation == Operation::kLook && !is_far_;
   const std::uint64_t removed = syncs_.removed();
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Charge& charge = batch.charges[index];
@@ -83,9 +84,12 @@ bool AsyncStore::find_all(const Batch& batch, Places& places) {
 AsyncKey::Trust AsyncStore::trust(const Batch& batch, const Places& places, Instant now) {
   const auto is_whole = AsyncKey::IsWhole{sender_.is_whole()};
   auto least = AsyncKey::Trust::kYes;
+  // Nothing is too old, nor for a look.
+  const Operation operation = is_far_ ? Operation::kSpendEach : batch.operation;
+  const Duration age_max = is_far_ ? Duration::max() : interval_;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const AsyncKey& copy = copy_at(places[index]);
-    least = std::max(least, copy.trust(batch.operation, is_whole, interval_, now));
+    least = std::max(least, copy.trust(operation, is_whole, age_max, now));
   }
   return least;
 }

@@ -36,6 +36,10 @@
 //   in backoff, by what the node or what Redis knows
 //   a batch with any of those, as a whole; and keys for which there is no room
 //
+// Of a Redis that is far away no check waits. A look that has no copy creates one and takes it for
+// untouched, as a charge does. An old copy decides until its sync is back. What else the strict
+// store would decide fails, but for resets and refunds; and so does a key whose last sync failed.
+//
 // A check fails (kUnavailable) while Redis is known to be away. It also fails for kLostFor after a
 // sync of its key has failed: in a cluster one master may be away, and the others not. The store
 // keeps what Redis has not charged, and adds what this node admits meanwhile in any mode and by any
@@ -103,6 +107,7 @@ class AsyncStore final : public Store {
   Store& strict_;
   RedisSender& sender_;
   const Duration interval_;
+  const bool is_far_;
   FleetCounts counts_{};
   Syncs syncs_;
 };

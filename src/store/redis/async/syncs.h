@@ -33,6 +33,9 @@ struct AsyncStoreOptions {
   Duration interval = std::chrono::milliseconds(100);                     // > 0
   std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
   std::size_t keys = 131'072;                                             // that have copies
+  // Whether checks that no copy can answer wait for Redis. Of one that is far away they fail at
+  // once, and only what gives units back or resets waits.
+  enum class Reach : std::uint8_t { kNear, kFar } reach = Reach::kNear;
   OwedUnits* owed = nullptr;  // outlives the store; null: what is unpushed dies with the process
   // Tells other threads since when the oldest sync waits or is out; Instant::max(): none is.
   // Outlives the store; null: nobody wants to know.

@@ -14,8 +14,6 @@
 namespace weir {
 namespace {
 
-constexpr auto kFleet = BlockList::Audience::kFleet;
-
 constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
@@ -144,8 +142,8 @@ HashSecret SecretField::found() const {
 // others may have said that, and the stream keeps so many.
 void BlocksField::say(std::vector<std::string>& words, Instant now) {
   blocks_.expire(now);
-  blocks_.tell_again(kFleet, untold_);
-  untold_ = heard_ < kBlocksMax ? blocks_.take_news(kFleet, kBlocksMax) : std::vector<Block>();
+  blocks_.tell_again(audience_, untold_);
+  untold_ = heard_ < kBlocksMax ? blocks_.take_news(audience_, kBlocksMax) : std::vector<Block>();
   words.push_back(node_);
   words.push_back(last_read_);
   for (const Block& act : untold_) {
@@ -160,11 +158,11 @@ void BlocksField::say(std::vector<std::string>& words, Instant now) {
 
 std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   untold_.clear();
-  blocks_.fleet_has_heard();
+  if (audience_ == BlockAudience::kFleet) blocks_.fleet_has_heard();
   const std::string epoch = " " + std::to_string(told[1].integer().value_or(0));
   if (!last_read_.ends_with(epoch)) {
     is_asked_for_all_ = last_read_.find(' ') != std::string::npos;
-    if (is_asked_for_all_) blocks_.tell_again(kFleet);
+    if (is_asked_for_all_) blocks_.tell_again(audience_);
     last_read_ = std::string(kFromTheStart) + epoch;
   }
   learn(told, now);
@@ -204,7 +202,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
       act.until = is_lift(act) ? std::min(act.until, end) : end;
       act.began = now - std::chrono::milliseconds(std::max<std::int64_t>(passed, 0));
       if (!is_lift(act)) act.began = std::min(act.began, end - length);
-      blocks_.learn(std::move(act), kFleet, now, is_printable(entry[1], 64) ? entry[1] : "");
+      blocks_.learn(std::move(act), audience_, now, is_printable(entry[1], 64) ? entry[1] : "");
     }
   }
 }

@@ -167,8 +167,9 @@ class BlocksField final : public BeatField {
   static constexpr std::string_view kFromTheStart = "0-0";
 
   // `last_read`: where this node has ended to read, and the epoch of that, if it knows one.
-  BlocksField(std::string node, BlockList& blocks, std::string_view last_read = kFromTheStart)
-      : node_(std::move(node)), blocks_(blocks), last_read_(last_read) {}
+  BlocksField(std::string node, BlockList& blocks, BlockAudience audience = BlockAudience::kFleet,
+              std::string_view last_read = kFromTheStart)
+      : node_(std::move(node)), blocks_(blocks), audience_(audience), last_read_(last_read) {}
 
   const std::string& last_read() const { return last_read_; }
 
@@ -184,11 +185,12 @@ class BlocksField final : public BeatField {
   bool has_more() const override;
 
  private:
-  bool has_news() const { return blocks_.has_news(BlockList::Audience::kFleet); }
+  bool has_news() const { return blocks_.has_news(audience_); }
   void learn(const resp::Reply& told, Instant now);
 
   const std::string node_;
   BlockList& blocks_;
+  const BlockAudience audience_;  // who is told, and tells
   std::string last_read_;
   std::vector<Block> untold_;  // in the beat that was not answered yet
   std::size_t said_ = 0;       // by the last beat

@@ -114,5 +114,41 @@ TEST(BlocksField, ANetworkReachesTheOtherNodes) {
   }
 }
 
+// Of ten nodes of a place each would tell all places the block of one. What comes from there they
+// tell each other: one of them may not hear it.
+TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
+  const KeyHasher hasher{HashSecret{}};
+  BlockList blocks(hasher, 64);
+  BlocksField here("me", blocks);
+  BlocksField everywhere("me", blocks, BlockAudience::kWorld);
+  blocks.share(BlockAudience::kFleet);
+  blocks.share(BlockAudience::kWorld);
+  const auto has_said = [](BlocksField& field) {
+    std::vector<std::string> words;
+    field.say(words, kNow);
+    return words.size() > 2;
+  };
+  const auto told = [](const std::string& key) {
+    const Block block{
+        .rule = "login", .key = key, .since = kNow, .until = kNow + std::chrono::hours(1)};
+    return ":7\r\n" + testing::resp_text("1700000000000-0") + testing::resp_text("other") +
+           testing::resp_text(to_bytes(block)) + testing::resp_text("3600000");
+  };
+  blocks.add({.rule = "login", .key = "a", .since = kNow, .until = kNow + std::chrono::hours(1)},
+             kNow);
+  EXPECT_TRUE(has_said(here));
+  EXPECT_FALSE(blocks.has_told_fleet().value());
+  EXPECT_TRUE(has_said(everywhere));
+  hear(everywhere, ":7\r\n");
+  EXPECT_FALSE(blocks.has_told_fleet().value()) << "only the place's own Redis says so";
+  hear(here, ":7\r\n");
+  EXPECT_TRUE(blocks.has_told_fleet().value());
+  hear(here, told("b"));
+  EXPECT_FALSE(has_said(everywhere));
+  hear(everywhere, told("c"));
+  EXPECT_TRUE(has_said(here));
+  EXPECT_TRUE(blocks.until("login", "b", kNow) && blocks.until("login", "c", kNow));
+}
+
 }  // namespace
 }  // namespace weir

@@ -28,11 +28,17 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       nodes_(options.node),
       news_(world.state),
       secret_(tag_ + "secret", options.secret),
-      blocks_(options.node, world.topics.blocks, options.blocks_read),
-      traffic_(options.node, world.topics.traffic, world.listener),
-      switches_(tag_ + "switches", world.topics.switches, world.listener),
-      busiest_(options.node, world.topics.traffic.rules(), world.topics.keys),
+      blocks_(options.node, world.topics.blocks, world.topics.audience, options.blocks_read),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
+  if (RecentTraffic* const traffic = world.topics.traffic) {
+    speakers_.push_back({&traffic_.emplace(options.node, *traffic, world.listener)});
+  }
+  if (RuleSwitches* const switches = world.topics.switches) {
+    speakers_.push_back({&switches_.emplace(tag_ + "switches", *switches, world.listener)});
+  }
+  if (FleetKeys* const keys = world.topics.keys) {
+    speakers_.push_back({&busiest_.emplace(options.node, world.topics.traffic->rules(), *keys)});
+  }
   if (SharedRules* const rules = world.topics.rules) {
     speakers_.push_back({&rules_.emplace(tag_ + "rules", options.node, *rules, world.listener)});
   }
@@ -46,7 +52,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
   if (world.topics.notices != nullptr) {
     speakers_.push_back({&limits_.emplace(options.node, *world.topics.notices)});
   }
-  world.topics.blocks.share(BlockList::Audience::kFleet);
+  world.topics.blocks.share(world.topics.audience);
   alarm_->set(now);
 }
 

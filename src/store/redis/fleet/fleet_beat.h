@@ -40,12 +40,14 @@
 
 namespace weir {
 
-// What the nodes of a fleet tell each other about. All outlive the fleet.
+// What the nodes of a fleet tell each other about: blocks, and what is not null. All outlive the
+// fleet.
 struct FleetTopics {
   BlockList& blocks;
-  RecentTraffic& traffic;
-  RuleSwitches& switches;
-  FleetKeys& keys;                     // the others' busiest
+  BlockAudience audience = BlockAudience::kFleet;  // of the blocks
+  RecentTraffic* traffic = nullptr;
+  RuleSwitches* switches = nullptr;
+  FleetKeys* keys = nullptr;           // the others' busiest; REQUIRES: traffic
   SharedRules* rules = nullptr;        // null: this node takes none of others
   SharedTenants* tenants = nullptr;    // null: the same
   std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
@@ -126,15 +128,14 @@ class FleetBeat final : ScriptCall {
   NewsField news_;
   SecretField secret_;
   BlocksField blocks_;
-  TrafficField traffic_;
-  SwitchesField switches_;
-  BusiestField busiest_;
+  std::optional<TrafficField> traffic_;
+  std::optional<SwitchesField> switches_;
+  std::optional<BusiestField> busiest_;
   std::optional<RulesField> rules_;
   std::optional<TenantsField> tenants_;
   std::optional<AboutField> about_;
   std::optional<LimitsField> limits_;
-  std::vector<Speaker> speakers_{{&nodes_},   {&secret_},   {&blocks_},
-                                 {&traffic_}, {&switches_}, {&busiest_}};
+  std::vector<Speaker> speakers_{{&nodes_}, {&secret_}, {&blocks_}};
   Speaker news_speaker_{&news_};
   bool is_asking_ = false;
   Instant asked_{};

@@ -44,7 +44,10 @@ struct FleetNode : Switching {
   FleetBeat::World world(RedisClient& client, Reactor& reactor) {
     return {.client = client,
             .reactor = reactor,
-            .topics = {blocks, recent_traffic, switches, keys},
+            .topics = {.blocks = blocks,
+                       .traffic = &recent_traffic,
+                       .switches = &switches,
+                       .keys = &keys},
             .state = state,
             .listener = listener};
   }

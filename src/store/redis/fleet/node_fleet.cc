@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace weir {
+namespace {
+
+// Of what resets or gives back in another place, which alone waits.
+constexpr Duration kWorldDeadline = std::chrono::seconds(1);
+
+}  // namespace
 
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, World world, Instant now)
     : options_(std::move(options)), world_(std::move(world)), state_(cores, now), members_(cores) {}
@@ -27,17 +33,25 @@ void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer
   member = {.engine = &engine,
             .fleet = std::make_unique<RedisFleet>(options_, place, now),
             .answers = reactor.make_alarm([&engine](Instant then) { engine.go_on(then); })};
+  if (options_.mode == Mode::kWorld) {
+    engine.world = member.fleet.get();
+    return;
+  }
   engine.await_hasher();
   engine.join(*member.fleet, [&alarm = *member.answers] { alarm.set(Instant{}); });
 }
 
 void NodeFleet::end(std::size_t core) {
+  Engine* const engine = members_[core].engine;
+  if (engine != nullptr && engine->world == members_[core].fleet.get()) engine->world = nullptr;
   members_[core].fleet.reset();
   members_[core].answers.reset();
 }
 
 SharedStoreFigures NodeFleet::figures() const {
-  auto shown = state_.shown(options_.mode, *world_.topics.traffic.snapshot());
+  const RecentTraffic* const traffic = world_.topics.traffic;
+  auto shown =
+      state_.shown(options_.mode, traffic == nullptr ? TrafficSnapshot() : *traffic->snapshot());
   if (world_.topics.rules != nullptr) shown.rules = world_.topics.rules->hold();
   return shown;
 }
@@ -50,7 +64,7 @@ void NodeFleet::use_secret(const HashSecret& secret, Instant now) {
   for (std::size_t core = 0; core < members_.size(); ++core) {
     world_.post(core, [&member = members_[core], &hasher, now] {
       if (member.fleet == nullptr) return;
-      member.engine->use_hasher(hasher);
+      if (member.engine->world != member.fleet.get()) member.engine->use_hasher(hasher);
       member.fleet->use_secret(hasher, now);
     });
   }
@@ -98,6 +112,32 @@ Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
                  .deadline = store.deadline,
                  .sync_interval = store.sync_interval,
                  .prefix = store.prefix,
+                 .node = {},
+                 .title = values->node_name,
+                 .secret = {}});
+}
+
+// Under a prefix of its own, so that it may be the Redis of one of the places.
+Result<std::optional<RedisFleetOptions>, SettingMistake> world_settings(
+    const SettingValues& values) {
+  using Shared = std::optional<RedisFleetOptions>;
+  const StoreSettings& store = values->store;
+  const std::string& name = setting_name<&StoreSettings::world>();
+  if (store.world.empty()) return Shared();
+  if (store.redis.empty()) {
+    return SettingMistake{name,
+                          "'world' is the Redis of all places, beside this place's own: give "
+                          "--redis, or 'redis' in 'store:'"};
+  }
+  auto url = RedisUrl::parse(store.world);
+  if (!url) {
+    return SettingMistake{name, "the URL of the Redis of all places: " + url.error().message};
+  }
+  return Shared({.url = *std::move(url),
+                 .mode = Mode::kWorld,
+                 .deadline = kWorldDeadline,
+                 .sync_interval = kWorldSyncInterval,
+                 .prefix = store.prefix + "world:",
                  .node = {},
                  .title = values->node_name,
                  .secret = {}});

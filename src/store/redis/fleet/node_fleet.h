@@ -91,5 +91,9 @@ class NodeFleet final : FleetListener {
 // Nothing: it is alone. Neither its name nor its secret is among the settings.
 Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
     const SettingValues& values);
+// The same of the Redis that all places reach, with which nodes exchange counts so often.
+inline constexpr Duration kWorldSyncInterval = std::chrono::seconds(1);
+Result<std::optional<RedisFleetOptions>, SettingMistake> world_settings(
+    const SettingValues& values);
 
 }  // namespace weir

@@ -48,6 +48,8 @@ RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFle
 RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Instant now)
     : options_(options),
       core_(core),
+      own_hasher_(options.secret),
+      hasher_(is_everywhere() ? &own_hasher_ : nullptr),
       own_counters_(&core.own_counters, [&state = core.state] { return state.live_nodes(); }) {
   auto& reactor = core_.surroundings.reactor;
   RedisListener& listener = *this;
@@ -68,12 +70,17 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   }
   const auto stores = [this] { return live_nodes() * cores_of_node(core_, options_); };
   const auto share = [stores] { return 2 * stores(); };
-  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share, .keys = options_.keys},
-                  *strict_, *sender_, reactor);
+  if (!is_everywhere()) {
+    leased_.emplace(
+        LeasedStoreOptions{.redis = redis_options, .share = share, .keys = options_.keys}, *strict_,
+        *sender_, reactor);
+  }
+  using Reach = AsyncStoreOptions::Reach;
   async_.emplace(AsyncStoreOptions{.redis = redis_options,
                                    .interval = options_.sync_interval,
                                    .stores = stores,
                                    .keys = options_.keys,
+                                   .reach = is_everywhere() ? Reach::kFar : Reach::kNear,
                                    .owed = core_.owed,
                                    .waiting_since = &core_.state.waiting_since(core_.number)},
                  *strict_, *sender_, reactor);
@@ -115,7 +122,7 @@ SharingFacts RedisFleet::sharing(const Quota& quota, Instant now) const {
 Store& RedisFleet::store(Mode mode) {
   if (!has_secret_) return away_;
   if (mode == Mode::kLeased) return *leased_;
-  if (mode == Mode::kAsync) return *async_;
+  if (has_copies(mode)) return *async_;
   return *strict_;
 }
 
@@ -193,7 +200,8 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
 
 void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
   has_secret_ = true;
-  const KeyHasher own(options_.secret);
+  if (is_everywhere()) hasher_ = &hasher;
+  const KeyHasher& own = own_hasher_;
   // If the fleet has taken this node's own secret, its counters know the keys already.
   const bool are_renamed = hash_of_nothing(own) != hash_of_nothing(hasher);
   // They know, by the name that a key had, how much still counts.
@@ -218,7 +226,7 @@ void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
 
 bool RedisFleet::leave(Instant now) {
   const bool has_told = async_->tell_all(now);
-  const bool has_given_back = leased_->give_back_all(now);
+  const bool has_given_back = !leased_ || leased_->give_back_all(now);
   const bool has_left = !beat_ || beat_->leave(now);
   return has_told && has_given_back && has_left;
 }
@@ -227,8 +235,8 @@ void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
   const CallCounts& calls = sender_->counts();
   FleetFigures figures{
-      .counts = leased_->counts(), .failures = calls.failures, .peaks = async_->peaks()};
-  add_to(figures.counts, async_->counts());
+      .counts = async_->counts(), .failures = calls.failures, .peaks = async_->peaks()};
+  if (leased_) add_to(figures.counts, leased_->counts());
   figures.counts[kAsyncForgotten] += early_.forgotten();
   figures.counts[kStoreCalls] = static_cast<std::int64_t>(calls.calls);
   figures.counts[kStoreCharges] = static_cast<std::int64_t>(calls.charges);

@@ -36,7 +36,7 @@ namespace weir {
 
 struct RedisFleetOptions {
   RedisUrl url;
-  Mode mode = Mode::kStrict;
+  Mode mode = Mode::kStrict;  // kWorld: of the fleet of all places, and of all that it counts
   Duration deadline = std::chrono::milliseconds(20);
   Duration sync_interval = std::chrono::milliseconds(100);
   std::string prefix = "weir:";
@@ -72,6 +72,8 @@ class RedisFleet final : public Fleet, RedisListener {
 
   Store& store(Mode mode) override;
   Store& leases_at_hand() override;
+  const KeyHasher* hasher() const override { return hasher_; }
+  bool awaits_hasher() const override { return !has_secret_; }
   // Null until the secret is known: stores fail, too.
   SharedHolds* holds(Mode mode) override;
   Mode default_mode() const override { return options_.mode; }
@@ -118,6 +120,7 @@ class RedisFleet final : public Fleet, RedisListener {
     void decide(Batch& batch, Instant) noexcept override { batch.fail(); }
   };
 
+  bool is_everywhere() const { return options_.mode == Mode::kWorld; }
   void redis_changed(const LinkState& state, Instant now) override;
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
@@ -130,6 +133,8 @@ class RedisFleet final : public Fleet, RedisListener {
   const Core core_;
   AwayStore away_;
   bool has_secret_ = false;
+  const KeyHasher own_hasher_;
+  const KeyHasher* hasher_ = nullptr;  // of the fleet of all places
   OwnCounters own_counters_;
   EarlyCharges early_;
   EarlyCharges early_here_;   // of keys that only this node counts
