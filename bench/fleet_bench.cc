@@ -2,8 +2,10 @@
 //
 //   fleet_bench REDIS NODES SECONDS
 //
-// prints as JSON how many milliseconds it took until half and until all of the nodes knew a block:
-// the medians of all blocks. Also the fewest nodes that any of them counts.
+// says "settled" when the nodes know of each other, and so many seconds later, in which nothing
+// happens, "blocks". Then one node after the other blocks a key. It prints as JSON how many
+// milliseconds it took until half and until all of the nodes knew a block: the medians of all
+// blocks. Also the fewest nodes that any of them counts.
 //
 // A node here is what beats, and no more: FleetBeat itself, without keys near their limits, and a
 // connection of its own, a word about itself, 20 rules that count. All count in the same counters,
@@ -177,14 +179,20 @@ double ms(std::vector<Duration>& of_blocks) {
   return static_cast<double>(of_blocks[of_blocks.size() / 2].count()) / 1000;
 }
 
+void say(const char* word) {
+  std::puts(word);
+  std::fflush(stdout);
+}
+
 int run(const char* redis, std::size_t nodes, Duration time) {
   raise_open_files_limit();
   const auto url = RedisUrl::parse(redis);
   if (!url || nodes == 0) return 1;
   Fleet fleet(*url, nodes);
   fleet.run(std::max<Duration>(kSettles, nodes * kSettlesEach));
-  std::puts("settled");
-  std::fflush(stdout);
+  say("settled");
+  fleet.run(time);
+  say("blocks");
   std::vector<Duration> half, all;
   for (const Instant end = fleet.now() + time; fleet.now() < end;) {
     const auto took = fleet.block();

@@ -12,8 +12,8 @@ import harness
 import servers
 from results import Row
 
-NODES = (16, 64, 128, 256, 512, 1000, 2000)
-SETTLED = "settled\n"
+NODES = (3, 30, 128, 500, 1000, 2000)
+QUIET, BLOCKS = "settled\n", "blocks\n"  # what fleet_bench says first
 LOST_MS = 10_000  # fleet_bench waits no longer for a block
 
 
@@ -33,17 +33,23 @@ def measure(bench, nodes):
                 [bench.fleet_bench, f"redis://127.0.0.1:{redis.port}", nodes, seconds])),
             stdout=subprocess.PIPE, text=True)
         try:
-            settled = fleet.stdout.readline()
-            before = told(redis)
+            said = [fleet.stdout.readline()]
+            settled = told(redis)
+            said.append(fleet.stdout.readline())
+            blocked = told(redis)
             report = fleet.communicate(timeout=harness.RUN_TIMEOUT_S)[0]
-            after = told(redis)
+            ended = told(redis)
         finally:
             fleet.kill()
-    if settled != SETTLED:
+    if said != [QUIET, BLOCKS]:
         raise SystemExit(f"fleet_bench with {nodes} nodes failed")
-    took = after["at"] - before["at"]
-    return {**{name: (after[name] - before[name]) / took for name in ("cpu", "in", "out", "beats")},
+    return {**between(settled, blocked), "busy_cpu": between(blocked, ended)["cpu"],
             **json.loads(report)}
+
+
+def between(before, after):
+    took = after["at"] - before["at"]
+    return {name: (after[name] - before[name]) / took for name in ("cpu", "in", "out", "beats")}
 
 
 def told(redis):
@@ -64,6 +70,8 @@ def row(nodes, runs):
     learns = ("no block reaches all" if is_lost else
               f"half know a block after {middle['half_ms']:.0f} ms, all after "
               f"{middle['all_ms']:.0f} ms")
-    return Row(f"{nodes:,} nodes", f"{100 * middle['cpu']:.1f} % of a core of Redis",
+    return Row(f"{nodes:,} nodes",
+               f"{100 * middle['cpu']:.1f} % of a core of Redis, "
+               f"{100 * middle['busy_cpu']:.1f} % with one block after another",
                f"{middle['beats']:,.0f} beats/s, {middle['in'] / 1e6:.1f} MB/s in, "
                f"{middle['out'] / 1e6:.1f} MB/s out; {learns}", samples={"runs": runs})

@@ -212,7 +212,7 @@ void SharedTenants::hear(Heard heard, Instant now) {
 
 void SharedTenants::hear_no_news() {
   const std::scoped_lock lock(mutex_);
-  if (said_) return;  // that is no question
+  if (said_ || heard_ == 0) return;
   heard_ = asked_;
   has_failed_ = false;
   changed_.notify_all();

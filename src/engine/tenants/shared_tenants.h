@@ -127,7 +127,7 @@ class SharedTenants {
     std::vector<std::pair<std::uint16_t, std::string>> buckets{};
   };
   void hear(Heard heard, Instant now);
-  // Nothing has changed since Redis answered the same words.
+  // Nothing has changed since Redis was heard last.
   void hear_no_news();
   // Redis does not answer, or cannot keep a table.
   void fail();

@@ -146,6 +146,30 @@ TEST_F(SharedTenantsTest, WhoIsBehindWaitsForTheNews) {
   EXPECT_EQ(two_.table().size(), 3000u);
 }
 
+// It was not woken while nobody changed the table.
+TEST_F(SharedTenantsTest, ThatThereAreNoNewsIsAWord) {
+  one_.shared.say();
+  one_.shared.hear_no_news();
+  EXPECT_FALSE(one_.shared.await_word(0s)) << "Redis has never said what it has";
+  settle(both_);
+  auto word = std::async(std::launch::async, [&] { return one_.shared.await_word(30s); });
+  while (word.wait_for(1us) != std::future_status::ready) {
+    one_.shared.say();
+    one_.shared.hear_no_news();
+  }
+  EXPECT_TRUE(word.get());
+}
+
+// A step that was said needs an answer: nothing says whether it was done.
+TEST_F(SharedTenantsTest, NoNewsAreNoAnswerToAStep) {
+  settle(both_);
+  EXPECT_EQ(one_.put("ann", 1, 5, 0s), Outcome::kAway);
+  EXPECT_TRUE(one_.shared.say().step);
+  one_.shared.hear_no_news();
+  EXPECT_FALSE(one_.shared.is_told());
+  EXPECT_TRUE(one_.shared.await_word(0s)) << "it has failed";
+}
+
 TEST_F(SharedTenantsTest, WhatWasKeptOverARestartCountsWhereRedisHasNothingNewer) {
   ASSERT_EQ(one_.put(both_, "ann", 1, 5), Outcome::kTaken);
   settle(both_);

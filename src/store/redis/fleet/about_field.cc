@@ -62,10 +62,10 @@ std::optional<NodeAbout> node_about(std::string_view bytes, Instant now) {
 
 // As beat.lua wants it: a hash of words, each of which counts for a while.
 void AboutField::say(std::vector<std::string>& words, Instant now) {
-  due_ = now + kEvery;
+  const std::int64_t nodes = std::max(kNodesMax, state_.live_nodes());
+  due_ = now + kEvery * std::min(nodes, kSeldom * kNodesMax) / kNodesMax;
   words.push_back(node_);
   words.push_back(std::to_string(kKeptMax / std::chrono::seconds(1)));
-  const std::int64_t nodes = std::max(kNodesMax, state_.live_nodes());
   words.push_back(std::to_string(kNodesMax * kNodesMax / nodes));
   words.push_back(std::to_string(kBytesMax));
   words.push_back(to_bytes(own_(), now));

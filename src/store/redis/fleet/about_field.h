@@ -31,7 +31,9 @@ std::optional<NodeAbout> node_about(std::string_view bytes, Instant now);
 
 class AboutField final : public BeatField {
  public:
+  // Of up to kNodesMax nodes. Of more each speaks more seldom, up to kSeldom times.
   static constexpr Duration kEvery = std::chrono::seconds(2);
+  static constexpr std::int64_t kSeldom = 3;
   static constexpr Duration kKeptMax = std::chrono::seconds(15);
   // That a node reads at once; in a larger fleet fewer, so that all together read no more than
   // as many nodes would.

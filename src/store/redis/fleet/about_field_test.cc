@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <map>
+#include <string>
+
 #include "proto/resp/reply_reader.h"
 #include "store/redis/fleet/fleet_testing.h"
 
@@ -127,6 +131,24 @@ TEST(AboutField, SaysEveryFewSecondsAndKeepsWhatOthersSay) {
   EXPECT_EQ(others().size(), 1u);
   hear(resp_list({}));
   EXPECT_TRUE(others().empty());
+}
+
+TEST(AboutField, NodesOfALargeFleetSpeakMoreSeldomAndTheirWordsCountUntilThen) {
+  FleetState state(1, kNow);
+  AboutField field("me", web_1, state);
+  for (const auto& [nodes, every] :
+       std::map<std::int64_t, Duration>{{1, 2s},
+                                        {128, 2s},
+                                        {192, 3s},
+                                        {500, 6s},
+                                        {2000, 6s},
+                                        {std::numeric_limits<std::int64_t>::max(), 6s}}) {
+    state.set_heard({.live = nodes}, kNow);
+    std::vector<std::string> words;
+    field.say(words, kNow);
+    EXPECT_EQ(*field.due() - kNow, every) << nodes;
+    EXPECT_GE(std::stol(words[1]) * 1s, 2 * every);
+  }
 }
 
 }  // namespace

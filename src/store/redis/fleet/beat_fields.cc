@@ -112,12 +112,12 @@ std::string NodesField::hear(const resp::Reply& told, Instant) {
 
 // A Redis that has lost the secret gets it back, even if a node that did not know it came first.
 void SecretField::say(std::vector<std::string>& words, Instant) {
+  has_news_ = is_lost_ = false;
   words.push_back(found_.empty() ? bytes_of(own_) : found_);
   words.push_back(born_);
 }
 
 std::string SecretField::hear(const resp::Reply& told, Instant) {
-  has_news_ = is_lost_ = false;
   const std::string_view found = told.text().substr(0, own_.bytes.size());
   if (found.size() != own_.bytes.size()) return "the key " + key_ + " holds something else";
   has_news_ = found != found_;
@@ -224,7 +224,7 @@ void RulesField::say(std::vector<std::string>& words, Instant now) {
   }
   due_ = now + kEvery;
   words.push_back(node_);
-  words.push_back(said.word);
+  words.push_back(word_ = said.word);
   words.push_back(head_of(said.known));
   words.emplace_back(wants_nodes ? "1" : "0");
   is_asking_ = wants_nodes || said.offer;
@@ -249,7 +249,9 @@ std::string RulesField::hear(const resp::Reply& told, Instant now) {
     nodes.push_back({.node = node, .word = word});
   });
   if (!nodes.empty()) nodes_heard_ = nodes.size();
-  if (told.size() >= 2) rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
+  if (told.size() < 2) return {};
+  told_word_ = word_;
+  rules_.hear(version_in(told[0].text(), told[1].text()), nodes, now);
   return {};
 }
 

@@ -60,7 +60,7 @@ class BeatField {
   // sentence without its stop; empty: nothing is.
   [[nodiscard]] virtual std::string hear(const resp::Reply& told, Instant now) = 0;
 
-  // What it has said asks for nothing but news: where its last words were the same and Redis has no
+  // What it has said asks for nothing but news, and tells Redis nothing new: where Redis has no
   // news, it needs no answer.
   virtual bool follows_news() const { return false; }
   // Such an answer has come: none, as there are no news.
@@ -215,7 +215,7 @@ class RulesField final : public BeatField {
       : key_(std::move(key)), node_(std::move(node)), rules_(rules), listener_(listener) {}
 
   std::string_view name() const override { return "rules"; }
-  bool follows_news() const override { return !is_asking_; }
+  bool follows_news() const override { return !is_asking_ && word_ == told_word_; }
   std::optional<Instant> due() const override { return due_; }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
@@ -228,6 +228,8 @@ class RulesField final : public BeatField {
   Instant due_{};
   Instant nodes_due_{};
   std::size_t nodes_heard_ = 0;
+  std::string word_;        // that it said last
+  std::string told_word_;   // that Redis has
   bool is_asking_ = false;  // of the nodes, or to take an offer
   bool has_warned_ = false;
 };

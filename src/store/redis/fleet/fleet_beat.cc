@@ -118,21 +118,18 @@ bool FleetBeat::is_connected() const {
   return world_.client.state().phase == LinkState::Phase::kConnected;
 }
 
-// Those that wait for news come last. REQUIRES: each that follows news speaks in every beat, or the
-// news that it has not heard would be known.
+// Those that wait for news come last. Who is silent will not have heard what the next news are
+// about.
 std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
   std::vector<Speaker*> speaking;
   for (Speaker& speaker : speakers_) {
     const bool is_due = due(*speaker.field).value_or(now) <= now;
     speaker.is_said = is_due || speaker.field->follows_news();
+    speaker.is_answered = speaker.is_answered && speaker.is_said;
     if (!speaker.is_said) continue;
     speaker.words.clear();
     speaker.field->say(speaker.words, now);
-    speaker.said = 0;
-    for (const std::string& word : speaker.words) {
-      speaker.said = 31 * speaker.said + std::hash<std::string>{}(word);
-    }
-    speaker.waits = speaker.field->follows_news() && speaker.answered == speaker.said;
+    speaker.waits = speaker.is_answered && speaker.field->follows_news();
     speaking.push_back(&speaker);
   }
   const auto waiting = std::ranges::stable_partition(speaking, std::not_fn(&Speaker::waits));
@@ -195,9 +192,9 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
       }
       continue;
     }
-    speaker.answered.reset();
+    speaker.is_answered = false;
     std::string wrong = speaker.field->hear(told, now);
-    if (wrong.empty() && speaker.is_said) speaker.answered = speaker.said;
+    speaker.is_answered = wrong.empty() && speaker.is_said;
     if (complaint.empty()) complaint = std::move(wrong);
   }
   static_cast<void>(news_.hear(news, now));

@@ -97,14 +97,12 @@ class FleetBeat final : ScriptCall {
   void answered(const resp::Reply& reply, Instant now) noexcept override;
   void failed(RedisFailure why, Instant now) noexcept override;
 
-  // A field, and a hash of the words that have been answered last.
   struct Speaker {
     BeatField* field;
-    std::optional<std::size_t> answered{};
-    std::size_t said = 0;
     std::vector<std::string> words{};
-    bool is_said = false;  // in the last beat
-    bool waits = false;    // for news, in that beat
+    bool is_answered = false;  // the last time that it was answered, nothing was wrong
+    bool is_said = false;      // in the last beat
+    bool waits = false;        // for news, in that beat
   };
 
   void note_failure() noexcept;
