@@ -160,6 +160,7 @@ void expect_same(const Decision& redis, const Decision& memory, const std::strin
   EXPECT_EQ(redis.verdict, memory.verdict) << step;
   EXPECT_EQ(redis.remaining, memory.remaining) << step;
   EXPECT_EQ(redis.retry_after, memory.retry_after) << step;
+  EXPECT_EQ(redis.reset_after, memory.reset_after) << step;
 }
 
 void reserve_somewhere(World& world, Prng& chance, const std::string& step) {
@@ -178,6 +179,7 @@ void reserve_somewhere(World& world, Prng& chance, const std::string& step) {
     Decision look = world.store.decide_one(Operation::kLook, charges[i], world.now);
     fits = fits && look.allowed();
     if (is_held) look.remaining -= cost;
+    if (is_held) look.reset_after = said[i].reset_after;  // of this hold, too
     expect_same(said[i], look, step);
   }
   if (!fits) {
@@ -198,7 +200,7 @@ void reserve_somewhere(World& world, Prng& chance, const std::string& step) {
 void commit_something(World& world, Prng& chance, const std::string& step) {
   if (world.pairs.empty()) return;
   const auto& pair = world.pairs[chance.below(static_cast<std::uint32_t>(world.pairs.size()))];
-  const auto cost = static_cast<std::int64_t>(chance.below(8));
+  const auto cost = static_cast<std::int64_t>(chance.below(30));  // more than fits, too
   const Work work = chance.below(3) == 0 ? Work::kGoesOn : Work::kIsDone;
   const CommitOrder order{pair.in_redis.token, pair.in_redis.end, cost, work};
   EXPECT_EQ(script().commit(pair.charges, order, world.now),
@@ -210,14 +212,23 @@ void ask_something(World& world, Prng& chance, const std::string& step) {
   constexpr std::array kOperations{Operation::kSpendEach, Operation::kSpendAll, Operation::kLook,
                                    Operation::kCharge,    Operation::kDrain,    Operation::kReset};
   Operation operation = kOperations[chance.below(kOperations.size())];
-  // Memory charges a hit before it looks at the holds, and a log does not become as it was.
-  const bool is_log = world.quota.algorithm() == Algorithm::kSlidingLog;
-  if (is_log && is_hit(operation)) operation = Operation::kDrain;
-  const auto cost = static_cast<std::int64_t>(chance.below(7));
-  const Charge charge{world.keys[chance.below(2)], &world.quota, cost};
-  const Decision redis = script().decide_held(operation, charge, world.now);
-  const Decision memory = world.store.decide_one(operation, charge, world.now);
-  expect_same(redis, memory, step + ", operation " + std::to_string(static_cast<int>(operation)));
+  std::vector<Charge> charges;
+  for (std::uint32_t left = 1 + chance.below(3); left > 0; --left) {
+    const auto cost = static_cast<std::int64_t>(chance.below(7));
+    charges.push_back({world.keys[chance.below(2)], &world.quota, cost});
+  }
+  const std::vector<Decision> redis = script().decide_held(operation, charges, world.now);
+  std::vector<Decision> memory(charges.size());
+  Batch batch{.operation = operation,
+              .charges = charges,
+              .decisions = memory,
+              .on_done = [](Batch&) noexcept {}};
+  world.store.decide(batch, world.now);
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    expect_same(redis[i], memory[i],
+                step + ", operation " + std::to_string(static_cast<int>(operation)) + ", charge " +
+                    std::to_string(i));
+  }
 }
 
 TEST(HeldUnitsInRedis, AreWhatAStoreInMemoryHolds) {

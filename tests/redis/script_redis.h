@@ -61,10 +61,19 @@ class Script {
     return state;
   }
   // Next to what is held.
-  Decision decide_held(Operation operation, const Charge& charge, Instant now) {
+  std::vector<Decision> decide_held(Operation operation, std::span<const Charge> charges,
+                                    Instant now) {
     const auto number =
         static_cast<int>(operation) + static_cast<int>(ScriptOperation::kNextToHolds);
-    return decide(static_cast<ScriptOperation>(number), charge, now);
+    call.clear();
+    call.add(static_cast<ScriptOperation>(number), charges);
+    std::vector<Decision> decisions(charges.size());
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kNone);
+    return decisions;
+  }
+  Decision decide_held(Operation operation, const Charge& charge, Instant now) {
+    return decide_held(operation, {&charge, 1}, now).front();
   }
   // What the decisions are, and of the order what comes out.
   std::vector<Decision> reserve(std::span<const Charge> charges, HoldOrder& order, Instant now) {

@@ -1,6 +1,7 @@
 #include "weir/holding_store.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -8,22 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algo/wide_math.h"
 #include "base/if_memory.h"
 #include "base/node_memory.h"
-#include "engine/holds/refilled.h"
+#include "engine/holds/hold_wait.h"
 
 namespace weir {
-namespace {
-
-Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
-  decision.verdict = Verdict::kDenied;
-  decision.remaining = std::max<std::int64_t>(0, left);
-  decision.retry_after = decision.more_after = std::max(wait, Duration(1));
-  return decision;
-}
-
-}  // namespace
 
 struct HoldingStore::State {
   struct Part {
@@ -45,6 +35,7 @@ struct HoldingStore::State {
   struct OfKey {
     explicit OfKey(NodeMemory& memory) : ends(NodeAllocator<End>(memory)) {}
     Duration first(Instant now) const { return ends.begin()->first - now; }
+    Instant last() const { return ends.rbegin()->first; }
 
     std::int64_t units = 0;
     Instant lease_end = Instant::max();  // HoldTerms
@@ -83,7 +74,10 @@ struct HoldingStore::State {
   void give_back(const Charge& charge, Instant now) noexcept;
   Duration wait_of(const Charge& charge, const OfKey& of_key, Instant now) noexcept;
   const OfKey* find(const KeyHash& key) const;
-  void count_holds(Batch& batch, bool changed, Instant now) noexcept;
+  std::optional<Decision> denied(const Charge& charge, std::int64_t before, Instant now) noexcept;
+  void lower(Operation operation, const Charge& charge, Decision& decision, Instant now) noexcept;
+  Decision judge(Operation operation, const Charge& charge, Instant now) noexcept;
+  void judge_all(Batch& batch, Instant now) noexcept;
   HoldToken next_token();
 
   Store& inner;
@@ -143,21 +137,33 @@ void HoldingStore::decide(Batch& batch, Instant now) noexcept {
   batch.on_done(batch);
 }
 
+// While there are holds, each charge is judged next to what those before it have spent.
 void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
   lapse(now);
-  if (batch.operation == Operation::kDrain && size.load(std::memory_order_relaxed) > 0) {
-    const std::scoped_lock lock(mutex);
-    for (std::size_t i = 0; i < batch.charges.size(); ++i) {
-      batch.decisions[i] = drain(batch.charges[i], now);
-    }
-  } else {
+  bool has_asked = false;
+  if (size.load(std::memory_order_relaxed) == 0) {
     const std::uint64_t before = changes.load(std::memory_order_acquire);
     ask_inner(batch, now);
     // A hold that came or went meanwhile may be in neither the counter that was asked nor the list.
     const bool is_empty = size.load(std::memory_order_acquire) == 0;  // before it looks at changes
     if (is_empty && changes.load(std::memory_order_acquire) == before) return;
-    const std::scoped_lock lock(mutex);
-    count_holds(batch, changes.load(std::memory_order_relaxed) != before, now);
+    if (batch.error != StoreError::kNone) return;
+    has_asked = true;
+  }
+  const std::scoped_lock lock(mutex);
+  const bool is_joint = batch.operation == Operation::kSpendAll;
+  const bool is_denied = is_joint && !std::ranges::all_of(batch.decisions, &Decision::allowed);
+  for (std::size_t i = 0; i < batch.charges.size() && has_asked && !is_denied; ++i) {
+    const bool is_charged = is_hit(batch.operation) && batch.decisions[i].allowed();
+    if (is_charged) give_back(batch.charges[i], now);
+  }
+  if (is_joint) return judge_all(batch, now);
+  const bool is_done = has_asked && !is_hit(batch.operation);
+  for (std::size_t i = 0; i < batch.charges.size(); ++i) {
+    const Charge& charge = batch.charges[i];
+    Decision& decision = batch.decisions[i];
+    if (!is_done) decision = judge(batch.operation, charge, now);
+    if (is_done) lower(batch.operation, charge, decision, now);
   }
 }
 
@@ -188,38 +194,18 @@ void HoldingStore::State::give_back(const Charge& charge, Instant now) noexcept 
   charge_inner(Operation::kSpendEach, charge, -charge.cost, now);
 }
 
-// Until the charge, which is not in the counter, fits if all holds lapse; a commit may make room
-// sooner. Never too early: what the counter has used by now counts as if a lapse charged it, too.
 Duration HoldingStore::State::wait_of(const Charge& charge, const OfKey& of_key,
                                       Instant now) noexcept {
-  constexpr int kLapsesMax = 8;  // the rest at once, when the last has lapsed
-  const std::int64_t most = charge.quota->capacity();
   const auto look = [&](std::int64_t cost) {
     return charge_inner(Operation::kLook, charge, cost, now);
   };
-  const auto fits_at = [&](std::int64_t wanted, std::int64_t due, Instant from) {
-    if (wanted + due <= most) return std::max(from, now + look(wanted + due).retry_after);
-    const std::int64_t used = std::min(most, most - look(0).remaining + due);
-    return refilled(*charge.quota, used + wanted - most, used, from);
-  };
-  std::int64_t held = of_key.units;
-  std::int64_t due = 0;  // of the holds that have lapsed by `from`
-  Instant from = now;
-  Instant best = Instant::max();
-  auto next = of_key.ends.begin();
-  for (int lapses = 0;; ++lapses) {
-    const std::int64_t wanted = charge.cost + held;
-    if (wanted <= most) best = std::min(best, fits_at(wanted, due, from));
-    if (next == of_key.ends.end() || best <= next->first) break;
-    if (lapses == kLapsesMax) {
-      return std::min(best, fits_at(charge.cost, most, of_key.ends.rbegin()->first)) - now;
-    }
+  const auto next_lapse = [this, &of_key, next = of_key.ends.begin()]() mutable {
+    if (next == of_key.ends.end()) return std::optional<Lapse>();
     const Hold& hold = holds.find(next->second)->second;
-    held -= hold.units;
-    due += hold.due;
-    from = next++->first;
-  }
-  return best - now;
+    return std::optional(Lapse{.at = next++->first, .units = hold.units, .due = hold.due});
+  };
+  return wait_next_to_holds(*charge.quota, charge.cost, of_key.units, of_key.last(), now, look,
+                            next_lapse);
 }
 
 // Takes what is left next to what is held, if the cost does not fit.
@@ -230,54 +216,71 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
   const std::int64_t left = std::max<std::int64_t>(0, before.remaining - of_key->units);
   Decision decision = charge_inner(Operation::kSpendEach, charge, std::min(charge.cost, left), now);
   decision.remaining = left - std::min(charge.cost, left);
+  decision.reset_after =
+      std::max(decision.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
   if (charge.cost <= left) return decision;
   return denied_by_holds(decision, 0, wait_of(charge, *of_key, now));
 }
 
-// The counters alone have decided. Gives back a charge that does not fit next to the holds. Asks
-// the counters once more, as a commit may have charged them since.
-void HoldingStore::State::count_holds(Batch& batch, bool changed, Instant now) noexcept {
-  if (batch.error != StoreError::kNone) return;
-  const bool is_joint = batch.operation == Operation::kSpendAll;
-  const bool is_charged = spends(batch.operation) && batch.operation != Operation::kCharge &&
-                          (!is_joint || std::ranges::all_of(batch.decisions, &Decision::allowed));
-  const bool may_deny = is_charged || is_joint || batch.operation == Operation::kLook;
-  bool fit = true;
-  for (std::size_t i = 0; i < batch.charges.size(); ++i) {
-    const Charge& charge = batch.charges[i];
-    Decision& decision = batch.decisions[i];
-    const OfKey* const of_key = find(charge.key);
-    if (of_key == nullptr && !changed) continue;
-    const Decision at_hand = charge_inner(Operation::kLook, charge, 0, now);
-    const std::int64_t left = at_hand.remaining - (of_key == nullptr ? 0 : of_key->units);
-    const Duration end = of_key == nullptr ? Duration{0} : of_key->ends.rbegin()->first - now;
-    const std::int64_t counted = is_charged ? charge.cost : 0;
-    const std::int64_t missing = charge.cost - counted;
-    const bool fits = left >= missing && (at_hand.allowed() || !is_charged);
-    decision.reset_after = std::max(decision.reset_after, end);
-    if (!may_deny || !decision.allowed() || charge.cost <= 0 || fits) {
-      if (may_deny && of_key != nullptr && decision.verdict == Verdict::kDenied) {
-        decision.retry_after = std::max(decision.retry_after, wait_of(charge, *of_key, now));
-      }
-      decision.remaining = std::clamp<std::int64_t>(left, 0, decision.remaining);
-      continue;
-    }
-    fit = false;
-    if (is_charged && !is_joint) give_back(charge, now);
-    const bool is_known = of_key != nullptr && !(is_charged && is_joint);
-    decision = denied_by_holds(decision, left + counted,
-                               is_known ? wait_of(charge, *of_key, now) : at_hand.retry_after);
+// The denial of a charge that fits, but not next to what is held and, `before` it, wanted.
+std::optional<Decision> HoldingStore::State::denied(const Charge& charge, std::int64_t before,
+                                                    Instant now) noexcept {
+  const OfKey* const of_key = find(charge.key);
+  if (of_key == nullptr || charge.cost <= 0) return std::nullopt;
+  Decision at_hand = charge_inner(Operation::kLook, charge, charge.cost, now);
+  const std::int64_t left = at_hand.remaining - of_key->units - before;
+  if (!at_hand.allowed() || left >= charge.cost) return std::nullopt;
+  Charge all = charge;
+  all.cost = std::min(charge.quota->capacity(), charge.cost + before);
+  at_hand.reset_after =
+      std::max(at_hand.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
+  return denied_by_holds(at_hand, left, wait_of(all, *of_key, now));
+}
+
+// Lets what the counters have decided leave what is held, and outlast it.
+void HoldingStore::State::lower(Operation operation, const Charge& charge, Decision& decision,
+                                Instant now) noexcept {
+  const OfKey* const of_key = find(charge.key);
+  if (of_key == nullptr) return;
+  const bool may_deny = is_hit(operation) || operation == Operation::kLook;
+  if (may_deny && decision.verdict == Verdict::kDenied) {
+    decision.retry_after = std::max(decision.retry_after, wait_of(charge, *of_key, now));
   }
-  if (fit || !is_joint || !is_charged) return;
-  for (const Charge& charge : batch.charges) give_back(charge, now);
+  decision.remaining = std::max<std::int64_t>(0, decision.remaining - of_key->units);
+  decision.reset_after =
+      std::max(decision.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
+}
+
+Decision HoldingStore::State::judge(Operation operation, const Charge& charge,
+                                    Instant now) noexcept {
+  if (operation == Operation::kDrain) return drain(charge, now);
+  const bool may_deny = is_hit(operation) || operation == Operation::kLook;
+  if (may_deny) {
+    if (const auto denial = denied(charge, 0, now)) return *denial;
+  }
+  Decision decision = charge_inner(operation, charge, charge.cost, now);
+  lower(operation, charge, decision, now);
+  return decision;
+}
+
+void HoldingStore::State::judge_all(Batch& batch, Instant now) noexcept {
+  std::array<std::optional<Decision>, Batch::kChargesMax> denials;
+  bool is_denied = false;
+  for (std::size_t i = 0; i < batch.charges.size(); ++i) {
+    std::int64_t before = 0;
+    for (const Charge& other : batch.charges.first(i)) {
+      if (other.key == batch.charges[i].key) before += std::max<std::int64_t>(0, other.cost);
+    }
+    denials[i] = denied(batch.charges[i], before, now);
+    is_denied = is_denied || denials[i];
+  }
+  if (!is_denied) ask_inner(batch, now);
   for (std::size_t i = 0; i < batch.charges.size(); ++i) {
     const Charge& charge = batch.charges[i];
-    Decision& decision = batch.decisions[i];
-    const OfKey* const of_key = find(charge.key);
-    if (decision.allowed()) {
-      decision.remaining += charge.cost;
-    } else if (of_key != nullptr) {
-      decision = denied_by_holds(decision, decision.remaining, wait_of(charge, *of_key, now));
+    if (is_denied) {
+      batch.decisions[i] = denials[i] ? *denials[i] : judge(Operation::kLook, charge, now);
+    } else {
+      lower(batch.operation, charge, batch.decisions[i], now);
     }
   }
 }
@@ -392,7 +395,7 @@ HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const 
   const std::int64_t limit = charge.quota->limit();
   const std::int64_t held = of_key == nullptr ? 0 : of_key->units;
   Decision decision{.limit = limit, .remaining = std::max<std::int64_t>(0, limit - held)};
-  if (of_key != nullptr) decision.reset_after = of_key->ends.rbegin()->first - now;
+  if (of_key != nullptr) decision.reset_after = of_key->last() - now;
   if (limit == 0) {
     decision.verdict = Verdict::kNever;
     return {.decision = decision, .token = {}};

@@ -88,13 +88,16 @@ local function make_holds(of)
   -- Until the charge fits if all holds lapse, at least one microsecond; a commit may make room
   -- sooner. Never too early: what the counter has used by now counts as if a lapse charged it, too.
   local function wait_of(at, k, cost, limit)
+    local kind, _, _, _, window, per_unit, per_us = unpack_from('<I1I2i8i8i8i8i8', batches, at)
+    -- Quota::debt_max
+    local owed = limit + (kind == BUCKET and floor(window * per_us / per_unit + 0.5) or limit)
     local function fits_at(wanted, due, from)
       if wanted + due <= limit then
         local _, _, _, wait = look(at, wanted + due)
         return max(from, now + wait)
       end
-      local _, left = look(at, 0)
-      local used = min(limit, limit - left + due)
+      local verdict, left = look(at, 0)
+      local used = min(owed, (verdict == ALLOWED and limit - left or owed) + due)
       return refilled(at, used + wanted - limit, used, from)
     end
     local from, held, due, best = now, units[k], 0, 2 ^ 53
@@ -104,7 +107,7 @@ local function make_holds(of)
       local member, ends = holds_at(k, lapses + 1, lapses + 1)
       if not member or best <= ends then break end
       if lapses == WAITS_MAX then
-        best = min(best, fits_at(cost, limit, last_end[k]))
+        best = min(best, fits_at(cost, owed, last_end[k]))
       else
         local of_hold, due_then = unpack_from('<i8i8', member, 17)
         from, held, due = ends, held - of_hold, due + due_then
@@ -113,15 +116,20 @@ local function make_holds(of)
     return max(1, best - now)
   end
 
-  -- The denial of a charge that fits, but not next to what is held and, `before` it, spent.
+  -- Until the last lapse, which may charge all of it, no longer counts.
+  local function until_as_new(at, k, limit, reset)
+    return max(reset, refilled(at, limit, limit, last_end[k]) - now)
+  end
+
+  -- The denial of a charge that fits, but not next to what is held and, `before` it, wanted.
   local function denied(at, before)
     local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
     if units[k] == 0 or cost <= 0 then return end
     local verdict, left, reset = look(at)
     left = left - units[k] - (before or 0)
     if verdict ~= ALLOWED or left >= cost then return end
-    local wait = wait_of(at, k, cost, limit)
-    return DENIED, max(0, left), max(reset, last_end[k] - now), wait, 0, wait
+    local wait = wait_of(at, k, min(limit, cost + (before or 0)), limit)
+    return DENIED, max(0, left), until_as_new(at, k, limit, reset), wait, 0, wait
   end
 
   -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held,
@@ -135,7 +143,7 @@ local function make_holds(of)
           reply[from + 2] = max(reply[from + 2], wait_of(at, k, cost, limit))
         end
         reply[from] = code - 64 * min(floor(code / 64), units[k])
-        reply[from + 1] = max(reply[from + 1], last_end[k] - now)
+        reply[from + 1] = until_as_new(at, k, limit, reply[from + 1])
       end
       from = from + 2 + (code % 4 == DENIED and 1 or 0) + floor(code / 32) % 2
     end
@@ -161,7 +169,7 @@ local function make_holds(of)
     if units[k] == 0 or cost <= left then return act(DRAIN_EACH, at, 1) end
     if left > 0 then of.spend(at, left) end
     local wait = wait_of(at, k, cost, limit)
-    tell(max(DENIED, verdict), 0, max(reset, last_end[k] - now), wait, 0, wait)
+    tell(max(DENIED, verdict), 0, until_as_new(at, k, limit, reset), wait, 0, wait)
   end
 
   local function decide_all(first, count)
