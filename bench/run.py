@@ -19,14 +19,14 @@ sys.dont_write_bytecode = True
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
 from suites import accuracy, blocks, grpc, http, http_latency, instructions, library  # noqa: E402
-from suites import nginx, peers, redis, replay, resp, rules, scale, wasm  # noqa: E402
+from suites import nginx, peers, redis, replay, resp, rules, scale, steps, wasm  # noqa: E402
 
 SUITES = {"instructions": instructions, "library": library, "rules": rules, "blocks": blocks,
           "http": http, "http_latency": http_latency, "grpc": grpc, "resp": resp, "redis": redis,
-          "scale": scale, "wasm": wasm, "nginx": nginx, "peers": peers, "accuracy": accuracy,
-          "replay": replay}
+          "scale": scale, "steps": steps, "wasm": wasm, "nginx": nginx, "peers": peers,
+          "accuracy": accuracy, "replay": replay}
 # Installs programs of others, or takes minutes, so only when it is asked for.
-ON_REQUEST = {"peers", "accuracy", "replay", "scale"}
+ON_REQUEST = {"peers", "accuracy", "replay", "scale", "steps"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
