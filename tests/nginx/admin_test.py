@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from nginx_server import Load, Nginx, field, request
-from weir_server import run_weir
+from weir_server import run_weir, wait_until
 
 RULES = """
 rules:
@@ -33,6 +33,7 @@ LIMITED = """
     location /weir/ { weir_admin; location /weir/inner/ { proxy_pass http://origin; } }
     location /noted/ { weir_admin; if ($request_method != GET) { add_header X-Noted 1; } }
     location /limited/ { weir on; weir_admin; }
+    location /seen/ { weir_admin; access_log FOLDER/seen.log; }
 """
 FOR_ALL = "rules: [{id: all, match: {}, key: client, limit: 2, window: 1h}]\n"
 
@@ -53,6 +54,19 @@ class OperatorTest(unittest.TestCase):
             self.assertEqual(self.nginx.ask(f"{path}/health").status, 200)
             lifted = "127.0.0.1 is no longer blocked by any rule\n"
             self.assertEqual(self.weir("unblock", "127.0.0.1", path=path), (0, lifted, ""))
+
+    def test_what_somebody_asks_about_a_key_brings_it_into_no_access_log(self):
+        for _ in range(3):
+            self.nginx.ask("/")
+        for words, said in ((("explain", "127.0.0.1"), "all: denied now, 0 of 2 left"),
+                            (("denials", "--rule", "all", "--key", "127.0.0.1"), "  limit, 0 of 2"),
+                            (("unblock", "sk-secret"), ""), (("explain", "sk-secret"), "none of")):
+            self.assertIn(said, self.weir(*words, path="/seen")[1])
+        code, _, why = self.weir("denials", "--key", "sk-secret", path="/seen")
+        self.assertEqual((code, why.splitlines()[0]), (2, "--key requires --rule"))
+        seen = self.nginx.folder / "seen.log"
+        wait_until(lambda: seen.read_text().count("POST /seen/v1/explain HTTP") == 2, "it is all")
+        self.assertNotRegex(seen.read_text(), r"sk-secret|key=|GET \S+127")
 
     def test_pages_are_limited_if_their_own_location_says_so(self):
         for path, passing in (("/weir/health", 5), ("/noted/health", 5), ("/limited/health", 2)):

@@ -45,8 +45,8 @@ struct Explanation {
   }
 };
 
-json::value ask(const AdminClient& client, std::string path) try {
-  return json::parse(client.ask({.url = std::move(path)}));
+json::value ask(const AdminClient& client, HttpQuestion question) try {
+  return json::parse(client.ask(std::move(question)));
 } catch (const boost::system::system_error&) {
   client.fail(client.server + " does not answer like weir; is it another program?");
 }
@@ -54,7 +54,7 @@ json::value ask(const AdminClient& client, std::string path) try {
 std::vector<std::string> rules_to_ask(const ExplainOptions& options) {
   if (!options.rule.empty()) return {options.rule};
   std::vector<std::string> ids;
-  const auto listed = ask(options.client, "/admin/rules");
+  const auto listed = ask(options.client, {.url = "/admin/rules"});
   for (const auto& rule : listed.at("rules").as_array()) {
     ids.emplace_back(rule.at("id").as_string());
   }
@@ -64,12 +64,15 @@ std::vector<std::string> rules_to_ask(const ExplainOptions& options) {
   return ids;
 }
 
-Explanation explanation(const ExplainOptions& options, std::string_view rule) {
-  const auto query = "rule=" + escaped(rule) + "&key=" + escaped(options.key);
-  const auto cost = "&cost=" + std::to_string(options.cost);
-  const auto counter = ask(options.client, "/v1/explain?" + query + cost);
-  const auto denials =
-      ask(options.client, "/admin/denials?by=cause&since=" + options.since + "&" + query);
+// The key goes in bodies: a query would be in the log of what is in between.
+Explanation explanation(const ExplainOptions& options, const std::string& rule) {
+  json::object asked = {{"rule", rule}, {"key", options.key}};
+  const auto denials = ask(options.client, {.url = "/admin/denials?by=cause&since=" + options.since,
+                                            .method = "POST",
+                                            .body = json::serialize(asked)});
+  asked["cost"] = options.cost;
+  const auto counter =
+      ask(options.client, {.url = "/v1/explain", .method = "POST", .body = json::serialize(asked)});
   return {.counter = counter.at("applies").at(0).as_object(), .denials = denials.as_object()};
 }
 

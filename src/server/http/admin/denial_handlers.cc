@@ -20,6 +20,7 @@
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
+#include "server/http/check/json_body.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -91,12 +92,19 @@ std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std
   return hashes;
 }
 
-std::optional<Problem> read_whose(const HttpCore& core, std::string_view query, Wanted& wanted) {
-  const auto id = query_value(query, "rule");
+// A POST has the rule and its key in its body: queries are in the logs of what is in between.
+std::optional<Problem> read_whose(const HttpCore& core, const Exchange& exchange, Wanted& wanted) {
+  auto id = query_value(exchange.query, "rule");
+  auto key = query_value(exchange.query, "key");
+  if (!exchange.only_reads()) {
+    JsonBody body(exchange.body, {"rule", "key"});
+    id = body.text("rule");
+    key = body.text("key");
+    if (body.problem()) return body.problem();
+  }
   const Rule* const rule = id ? core.rules().find(*id) : nullptr;
   if (id && rule == nullptr) return unknown_rule(*id, core.rules());
   if (rule != nullptr) wanted.rule = rule->number;
-  const auto key = query_value(query, "key");
   if (!key) return std::nullopt;
   if (rule == nullptr) return invalid_field("rule", "the id of the rule that the key is of");
   wanted.hashes = hashes_of(core, *rule, *key);
@@ -313,7 +321,7 @@ void write_rows(RowWriter<Out> rows, const Found& found, const Wanted& wanted) {
 void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchange) {
   const Engine& engine = core.engine();
   Wanted wanted;
-  auto problem = read_whose(core, exchange.query, wanted);
+  auto problem = read_whose(core, exchange, wanted);
   if (!problem) problem = read_which(exchange.query, traffic.keeps_key_texts(), wanted);
   if (!problem) problem = read_when(exchange.query, engine, exchange.now, wanted);
   if (problem) return core.reply_problem(exchange, *problem);
@@ -343,11 +351,12 @@ void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchan
 
 void add_denial_page(HttpCore& core, const Traffic& traffic) {
   core.routes().add(
-      {{http1::Method::kGet},
+      {{http1::Method::kGet, http1::Method::kPost},
        "/admin/denials",
        RouteAccess::kAdmin,
        [&core, &traffic](const Exchange& exchange) { show_denials(core, traffic, exchange); },
-       {.of_get = "rule key path country door since until after limit by"}});
+       {.of_get = "rule key path country door since until after limit by",
+        .of_others = "path country door since until after limit by"}});
 }
 
 }  // namespace weir

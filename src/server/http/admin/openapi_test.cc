@@ -116,10 +116,12 @@ TEST(OpenApi, NamesTheParametersThatAdminRoutesTake) {
     const auto& path = at("/paths").as_object().at(std::string(route.path)).as_object();
     for (const auto& method : documented_methods(route)) {
       Names named;
-      const auto* const list = path.at(method).as_object().if_contains("parameters");
-      for (const auto& each : list == nullptr ? json::array() : list->as_array()) {
-        const bool is_ours = each.as_object().contains("in") && each.at("in") == "query";
-        if (is_ours) named.emplace(each.at("name").as_string());
+      for (const auto& of : {path, path.at(method).as_object()}) {
+        const auto* const list = of.if_contains("parameters");
+        for (const auto& each : list == nullptr ? json::array() : list->as_array()) {
+          const bool is_ours = each.as_object().contains("in") && each.at("in") == "query";
+          if (is_ours) named.emplace(each.at("name").as_string());
+        }
       }
       EXPECT_EQ(named, parameters_of(route, method)) << method << " " << route.path;
     }
