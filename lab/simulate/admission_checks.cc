@@ -327,7 +327,7 @@ class AsyncStops final : public Check {
   explicit AsyncStops(World& world) : Check(world) {
     const Scenario& scenario = world.scenario();
     is_exact_ = scenario.skew == Duration(0) && scenario.drift == 0 && scenario.loss <= 0;
-    trip_ = 2 * (scenario.latency + scenario.jitter) + std::chrono::milliseconds(25);
+    trip_ = trip_max(scenario) + std::chrono::milliseconds(25);
     shared_after_ = std::chrono::seconds(scenario.faults.empty() ? 2 : 10);
   }
   std::string_view promise() const override { return "async stops"; }

@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kQuiet = seconds(13);  // in which the fleet recovers
+constexpr std::uint32_t kPlacesOneIn = 12;
 
 // Summer time that skips and repeats the hour, a leap day, short months, the ends of a year and a
 // week. Python's zoneinfo has computed them.
@@ -57,10 +58,50 @@ class Draw {
     }
     if (is_shared_ && has_faults_ && one_in(5)) add_block_story(drawn);
     if (is_shared_ && one_in(8)) add_bucket_story(drawn);
-    if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn);
+    if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn, 2, R"("mode":"async")");
     if (one_in(4)) add_work_story(drawn);
     if (one_in(6)) add_slots_story(drawn);
     if (one_in(5)) add_calendar_story(drawn);
+    std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
+    return drawn;
+  }
+
+  // Three places, whose rules count over all of them.
+  Scenario places() {
+    constexpr std::array<std::int64_t, 4> kWindows = {1, 2, 10, 60};
+    constexpr std::array<std::string_view, 4> kAlgorithms = {"fixed_window", "fixed_window",
+                                                             "sliding_window", "token_bucket"};
+    constexpr std::array<std::string_view, 3> kFailures = {"local", "local", "deny"};
+    is_shared_ = true;
+    has_faults_ = !one_in(3);
+    busy_ = seconds(between(2, 10));
+    Scenario drawn{.length = busy_ + (has_faults_ ? kQuiet : Duration(seconds(1))),
+                   .nodes = between(2, 6),
+                   .settings = R"({"store":{"redis":"redis://redis","world":"redis://world"}})",
+                   .places = {milliseconds(0), milliseconds(80), milliseconds(150)}};
+    if (one_in(3)) drawn.jitter = Duration(between(0, 20'000));
+    if (one_in(4)) drawn.skew = milliseconds(between(1, 5'000));
+    for (std::int64_t i = between(1, 2); i > 0; --i) {
+      const std::int64_t limit = size(300);
+      const std::int64_t window = any_of(kWindows);
+      per_second_.push_back(std::ceil(static_cast<double>(limit) / static_cast<double>(window)));
+      std::string rule = "{\"id\":\"r" + std::to_string(drawn.rules.size()) +
+                         R"(","scope":"world","algorithm":")" + std::string(any_of(kAlgorithms)) +
+                         "\",\"limit\":" + std::to_string(limit) + ",\"window\":\"" +
+                         std::to_string(window) + R"(s","on_store_failure":")" +
+                         std::string(any_of(kFailures)) + "\"";
+      if (one_in(4)) rule += ",\"on_deny\":{\"block\":\"" + std::to_string(between(2, 20)) + "s\"}";
+      drawn.rules.push_back(rule + "}");
+    }
+    for (std::int64_t i = between(1, 3); i > 0; --i) {
+      drawn.traffic.push_back(source(drawn));
+      drawn.traffic.back().refunds = 0;
+    }
+    for (std::int64_t i = has_faults_ ? between(1, 4) : 0; i > 0; --i) {
+      drawn.faults.push_back(fault(drawn));
+    }
+    if (has_faults_ && one_in(4)) add_block_story(drawn);
+    if (!has_faults_ && one_in(2)) add_async_story(drawn, 4, R"("scope":"world")");
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -286,16 +327,18 @@ class Draw {
   }
 
   // A limit that nodes with one clock have used up together in the middle of each window.
-  void add_async_story(Scenario& drawn) {
+  void add_async_story(Scenario& drawn, std::int64_t window_s, const std::string& how) {
     drawn.nodes = std::max<std::int64_t>(2, drawn.nodes);
     drawn.skew = Duration(0);
     drawn.drift = 0;
     drawn.loss = 0;
     const std::string id = "r" + std::to_string(drawn.rules.size());
     const std::int64_t limit = between(60, 300);
-    drawn.rules.push_back("{\"id\":\"" + id + "\",\"algorithm\":\"fixed_window\",\"limit\":" +
-                          std::to_string(limit) + R"(,"window":"2s","mode":"async"})");
-    drawn.traffic.push_back({.rules = {id}, .rate = 1.5 * static_cast<double>(limit), .keys = 1});
+    drawn.rules.push_back("{\"id\":\"" + id +
+                          "\",\"algorithm\":\"fixed_window\",\"limit\":" + std::to_string(limit) +
+                          ",\"window\":\"" + std::to_string(window_s) + "s\"," + how + "}");
+    const double rate = 3 * static_cast<double>(limit) / static_cast<double>(window_s);
+    drawn.traffic.push_back({.rules = {id}, .rate = rate, .keys = 1});
   }
 
   static constexpr double kRateMax = 800;
@@ -313,7 +356,8 @@ class Draw {
 std::span<const Boundary> boundaries() { return kBoundaries; }
 
 Scenario draw_scenario(std::uint64_t seed) {
-  Scenario scenario = Draw(seed).scenario();
+  const bool has_places = Prng(~seed).below(kPlacesOneIn) == 0;
+  Scenario scenario = has_places ? Draw(seed).places() : Draw(seed).scenario();
   scenario.name = "drawn from seed " + std::to_string(seed);
   return scenario;
 }

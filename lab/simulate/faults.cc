@@ -36,11 +36,10 @@ void Faults::for_each_node(const Fault& fault, const std::function<void(std::siz
 }
 
 void Faults::break_path(const Fault& fault, bool is_broken) {
-  const Scenario& scenario = world_.scenario();
   for_each_node(fault, [&](std::size_t node) {
     Path& path = world_.network().path(node, 0);
     if (fault.kind == Kind::kSlowPath) {
-      path.latency = is_broken ? scenario.latency + kSlowPath : scenario.latency;
+      path.latency = world_.latency(node) + (is_broken ? kSlowPath : Duration(0));
     } else {
       path.is_cut[static_cast<std::size_t>(Towards::kNode)] = is_broken;
       if (fault.kind == Kind::kCut) {

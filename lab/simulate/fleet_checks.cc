@@ -144,12 +144,22 @@ class BlocksReachAll final : public Check {
   void faulted(const Fault& fault) override {
     const bool is_act = fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift;
     if (is_act) {
-      acts_[{fault.rule, fault.key}].at = world_.now();
+      Act& act = acts_[{fault.rule, fault.key}];
+      act.at = world_.now();
+      act.is_told = false;
     } else {
       apart_max_ += fault.length;
     }
   }
+  // It takes along what it has not told the other places: those of its own hear of it all the same.
+  void restarted(std::size_t) override {
+    if (!world_.has_places()) return;
+    std::erase_if(acts_, [](const auto& act) { return !act.second.is_told; });
+  }
   void look() override {
+    if (world_.is_whole_for(kTold)) {
+      for (auto& [name, act] : acts_) act.is_told |= world_.now() - act.at >= kTold;
+    }
     if (!world_.is_whole_for(kBound)) return;
     for (const auto& [name, act] : acts_) {
       if (world_.now() - act.at >= kBound) compare(name.first, name.second, act);
@@ -161,9 +171,12 @@ class BlocksReachAll final : public Check {
   struct Act {
     Instant at;
     bool is_by_rule = false;
+    bool is_told = false;  // to all places
   };
   // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
   static constexpr Duration kBound = 8 * kSecond;
+  // The same of the Redis of all places, if it is there.
+  static constexpr Duration kTold = 2 * kSecond;
 
   void compare(const std::string& rule, const std::string& key, const Act& act) {
     std::optional<std::size_t> first;
@@ -222,8 +235,9 @@ class Recovers final : public Check {
 
   void end() override {
     const Scenario& scenario = world_.scenario();
-    const Duration trip = 2 * (scenario.latency + scenario.jitter) + std::chrono::milliseconds(2);
-    if (trip >= world_.patience() || scenario.loss > 0) return;  // it may fail at any time
+    const Duration trip = trip_max(scenario) + std::chrono::milliseconds(2);
+    const bool may_fail = !world_.has_places() && trip >= world_.patience();
+    if (may_fail || scenario.loss > 0) return;  // it may fail at any time
     if (world_.redis() == nullptr || !world_.is_whole_for(kBound)) return;
     std::int64_t alive = 0;
     for (std::size_t i = 0; i < world_.nodes(); ++i) alive += world_.node(i) != nullptr;

@@ -50,6 +50,7 @@ SimNode::SimNode(Place place)
 }
 
 SimNode::~SimNode() {
+  if (world_) world_->end(0);
   if (fleet_) fleet_->end(0);
 }
 
@@ -69,22 +70,30 @@ RuleSetPtr SimNode::compiled() {
 void SimNode::join() {
   auto options = fleet_settings(place_.means.settings);
   if (!options || !*options) return;
-  (*options)->node = name_;
-  (*options)->secret = secret_;
-  (*options)->keys = std::min<std::size_t>(kSharedKeysMax, place_.means.settings->max_keys);
-  const auto say = [this](NodeFleet::Severity, const std::string& sentence) {
-    place_.say(sentence);
-  };
-  fleet_.emplace(
-      **std::move(options), 1,
+  auto world = world_settings(place_.means.settings);
+  if (place_.place) (*options)->url = *RedisUrl::parse("redis://" + redis_of(*place_.place));
+  const auto named = [this] { post(place_.named); };
+  join(fleet_, **std::move(options),
+       {.blocks = blocks_, .traffic = &recent_, .switches = &switches_, .keys = &keys_},
+       place_.place ? std::function<void()>() : named);
+  if (!place_.place || !world || !*world) return;
+  join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, named);
+}
+
+void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
+                   std::function<void()> named) {
+  options.node = name_;
+  options.secret = secret_;
+  options.keys = std::min<std::size_t>(kSharedKeysMax, place_.means.settings->max_keys);
+  fleet.emplace(
+      std::move(options), 1,
       NodeFleet::World{
-          .topics =
-              {.blocks = blocks_, .traffic = &recent_, .switches = &switches_, .keys = &keys_},
+          .topics = std::move(topics),
           .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
-          .say = say,
-          .secret_found = [this] { post(place_.named); }},
+          .say = [this](NodeFleet::Severity, const std::string& sentence) { place_.say(sentence); },
+          .secret_found = std::move(named)},
       now());
-  fleet_->begin(0, engine_, reactor_, dialer_, now());
+  fleet->begin(0, engine_, reactor_, dialer_, now());
 }
 
 void SimNode::post(std::function<void()> action) {

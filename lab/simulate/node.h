@@ -41,6 +41,7 @@ class SimNode {
     Machine& machine;
     Network& network;
     const Means& means;
+    std::optional<std::size_t> place{};  // if there are several
     std::uint64_t seed = 0;
     std::function<void(const std::string& sentence)> say{};
     std::function<void()> named{};  // its keys have the names of a fleet's secret from now on
@@ -56,10 +57,13 @@ class SimNode {
   AsksPool& pool() { return pool_; }
   BlockList& blocks() { return blocks_; }
   MemoryStore& memory() { return *memory_; }
-  NodeFleet* fleet() { return fleet_ ? &*fleet_ : nullptr; }
+  // With which it counts: the nodes of all places, if there are several.
+  NodeFleet* fleet() { return world_ ? &*world_ : fleet_ ? &*fleet_ : nullptr; }
   // Keys have the names that all nodes know.
-  bool is_sharing() const { return !fleet_ || !engine_.awaits_hasher(); }
-  const KeyHasher& hasher() const { return engine_.hasher(); }
+  bool is_sharing() const {
+    return world_ ? !engine_.world->awaits_hasher() : !fleet_ || !engine_.awaits_hasher();
+  }
+  const KeyHasher& hasher() const { return world_ ? *engine_.world->hasher() : engine_.hasher(); }
   // Tells secrets apart: the hash of an empty text under the secret in use.
   std::uint64_t secret_number() const { return hasher().hash({}, Quota()).low; }
 
@@ -67,11 +71,20 @@ class SimNode {
   // Of this rule, or of all if it has no name.
   void use_zone(std::string_view zone, std::string_view rule);
   // NodeFleet::leave().
-  bool leave() { return !fleet_ || fleet_->leave(0, now()); }
+  bool leave() {
+    const bool has_left_world = !world_ || world_->leave(0, now());
+    return (!fleet_ || fleet_->leave(0, now())) && has_left_world;
+  }
+  // The address of a place's own Redis.
+  static std::string redis_of(std::size_t place) {
+    return "redis" + std::to_string(place) + ":6379";
+  }
 
  private:
   RuleSetPtr compiled();
   void join();
+  void join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
+            std::function<void()> named);
   void post(std::function<void()> action);
   void follow_seconds(Instant now);
 
@@ -97,6 +110,7 @@ class SimNode {
   std::unique_ptr<Alarm> posts_;
   std::unique_ptr<Alarm> seconds_;
   std::optional<NodeFleet> fleet_;
+  std::optional<NodeFleet> world_;
 };
 
 }  // namespace weir::sim

@@ -15,6 +15,9 @@ namespace {
 constexpr FieldRange kTime = {0, 86'400'000'000};
 constexpr FieldRange kNodeRange = {0, 1'999};
 constexpr FieldRange kPercent = {0, 100};
+constexpr Duration kMillisecond = std::chrono::milliseconds(1);
+
+constexpr TextForm kTripForm = {"^[0-9]{1,5}ms$", "milliseconds such as 80ms"};
 
 constexpr std::string_view kTrafficKinds[] = {"steady",  "bursts", "cron", "attack",
                                               "patient", "hasty",  "work"};
@@ -71,6 +74,8 @@ constexpr Field kScenarioFields[] = {
     row::duration("skew", {0, 3'600'000'000}, "Of clocks, at most.").defaults_to("0s"),
     row::integer("drift", {0, 1'000}, "Of clocks: microseconds a second, at most.")
         .defaults_to("0"),
+    row::texts("places", &kTripForm,
+               "Trips from each place to the Redis of all, and back; nodes are in them in turn."),
     row::tree("settings", "What the configuration says apart from the rules."),
     row::sections("rules", kRuleSection, "The rules, as in a configuration."),
     row::sections("traffic", kTraffic, "Where requests come from."),
@@ -199,6 +204,9 @@ void check_together(const SectionReader& reader, const Scenario& scenario) {
     }
     const auto node = source.get<std::int64_t>("node");
     if (node && *node >= scenario.nodes) source.mistake("node", "the scenario has no such node");
+    if (!scenario.places.empty() && source.get<std::int64_t>("refunds").value_or(0) > 0) {
+      source.mistake("refunds", "between places they wait for an answer, which no check does");
+    }
     check_work(source, means->rules);
   });
   reader.for_each("steps", [&](const SectionReader& step) {
@@ -219,6 +227,13 @@ std::string joined(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
   return all;
+}
+
+std::vector<std::string> texts_of(const std::vector<Duration>& lengths) {
+  std::vector<std::string> texts;
+  for (const Duration length : lengths)
+    texts.push_back(std::to_string(length / kMillisecond) + "ms");
+  return texts;
 }
 
 // In double quotes, for YAML.
@@ -249,6 +264,12 @@ bool lasts(Fault::Kind kind) {
   using enum Fault::Kind;
   return kind != kClock && kind != kClockBack && kind != kFailover && kind != kBlock &&
          kind != kLift && kind != kZone;
+}
+
+Duration trip_max(const Scenario& scenario) {
+  Duration far{0};
+  for (const Duration trip : scenario.places) far = std::max(far, trip);
+  return 2 * (scenario.latency + scenario.jitter) + far;
 }
 
 Duration last_fault(const Scenario& scenario) {
@@ -282,6 +303,9 @@ Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::s
   fill_number(reader, "loss", scenario.loss);
   fill(reader, "skew", scenario.skew);
   fill(reader, "drift", scenario.drift);
+  for (const YamlNode* trip : reader.texts("places")) {
+    scenario.places.push_back(parse_duration(trip->text).value_or(Duration(0)));
+  }
   if (const auto settings = reader.get<const YamlNode*>("settings")) {
     scenario.settings = to_json(**settings).value_or("{}");
   }
@@ -316,6 +340,7 @@ Result<Means, ConfigErrors> means_of(const Scenario& scenario) {
               .rules = std::move(config->rules),
               .sources = std::move(config->sources)};
   const auto fleet = fleet_settings(means.settings);
+  const std::string& world = means.settings->store.world;
   std::string fault;
   if (!fleet) {
     fault = fleet.error().message;
@@ -323,8 +348,12 @@ Result<Means, ConfigErrors> means_of(const Scenario& scenario) {
                         (*fleet)->url.destinations.front().to_string() != kRedisAddress ||
                         !(*fleet)->url.credentials.empty())) {
     fault = "the simulated Redis is redis://redis";
-  } else if (!means.settings->store.world.empty()) {
-    fault = "a simulation has one place; remove 'world' from 'store'";
+  } else if (world != (scenario.places.empty() ? "" : "redis://world")) {
+    fault = "'places', such as [0ms, 80ms], and 'world: redis://world' in 'store' need each other";
+  } else if (!world.empty() && std::ranges::any_of(means.rules, [](const Rule& rule) {
+               return rule.mode != Mode::kWorld;
+             })) {
+    fault = "between places every rule counts over all of them: add 'scope: world' to each rule";
   } else if (scenario.nodes > 1 && !*fleet) {
     fault = "several nodes need a 'store' among the settings";
   }
@@ -346,6 +375,7 @@ std::string to_yaml(const Scenario& scenario) {
   if (scenario.loss > 0) line("loss: " + number_text(scenario.loss));
   line("skew: " + format_duration(scenario.skew));
   line("drift: " + std::to_string(scenario.drift));
+  if (!scenario.places.empty()) line("places: [" + joined(texts_of(scenario.places)) + "]");
   line("settings: " + scenario.settings);
   line("rules:");
   for (const std::string& rule : scenario.rules) line("  - " + rule);

@@ -108,6 +108,9 @@ struct Scenario {
   double loss = 0;         // of packets, in percent
   Duration skew{0};        // of clocks, at most
   std::int64_t drift = 0;  // of clocks in a second, at most: microseconds
+  // Trips between each place and the Redis of all. Nodes are in them in turn, and each has a Redis
+  // of its own, too. Empty: there is one place.
+  std::vector<Duration> places{};
   std::vector<TrafficSource> traffic{};
   std::vector<Fault> faults{};
   std::vector<Question> questions{};
@@ -121,6 +124,7 @@ struct Means {
 };
 
 inline constexpr std::string_view kRedisAddress = "redis:6379";
+inline constexpr std::string_view kWorldAddress = "world:6379";
 
 // A mistake has its line and column. `file` is only a name.
 Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::string& file);
@@ -138,6 +142,9 @@ std::span<const Boundary> boundaries();
 
 // A scenario of chance: each feature is in some of them.
 Scenario draw_scenario(std::uint64_t seed);
+
+// The longest that a packet of any node needs to the Redis where rules count, and back.
+Duration trip_max(const Scenario& scenario);
 
 // The faults end here; afterwards the fleet has to recover.
 Duration last_fault(const Scenario& scenario);

@@ -79,6 +79,31 @@ TEST(Simulate, FaultsHurtAndHeal) {
   EXPECT_GT(outcome.tally.late, 1'000u);
 }
 
+// Every node asks for more than the limit allows. One place is cut off, and the Redis of all dies.
+TEST(Simulate, PlacesShareALimitAndNoCheckWaits) {
+  const Scenario scenario = scenario_of(R"(
+length: 40s
+nodes: 6
+places: [0ms, 80ms, 150ms]
+settings: { store: { redis: "redis://redis", world: "redis://world" } }
+rules: [{ id: r, algorithm: fixed_window, limit: 300, window: 5s, scope: world }]
+traffic: [{ kind: steady, rate: 300, keys: 2, until: 26s }]
+steps:
+  - { at: 6s, fault: cut, node: 2, for: 3s }
+  - { at: 7s, node: 2, fault: block, for: 60s, key: mallory }
+  - { at: 12s, fault: restart, for: 2s }
+  - { at: 16s, node: 1, fault: lift, key: mallory }
+  - { at: 18s, fault: kill, node: 5, for: 1s }
+)");
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Outcome outcome = run(scenario, seed, nullptr);
+    EXPECT_FALSE(outcome.violation) << seed << ": " << outcome.violation->what;
+    EXPECT_EQ(outcome.tally.late, 0u);
+    EXPECT_GT(outcome.tally.rules[0].alone, 100u);
+    EXPECT_GT(outcome.tally.rules[0].denied, 500u);
+  }
+}
+
 TEST(Simulate, LocalCountsAreOfOneNode) {
   Scenario scenario = fleet("local");
   EXPECT_FALSE(run(scenario, 3, nullptr).violation);
@@ -255,9 +280,15 @@ TEST(Simulate, ContradictionsAreRefusedWhereTheyAre) {
             "s.yaml:3:25: it is longer than the rule's window");
   EXPECT_EQ(mistake(rules + "steps:\n  - { fault: zone, zone: Mars }"),
             "s.yaml:3:5: there is no time zone 'Mars'");
-  EXPECT_NE(mistake(rules + "settings: {store: {redis: 'redis://redis', world: 'redis://there'}}")
-                .find("a simulation has one place"),
-            std::string::npos);
+  const std::string world = "settings: {store: {redis: 'redis://redis', world: 'redis://world'}}\n";
+  const std::string places = world + "places: [0ms, 80ms]\n";
+  EXPECT_NE(mistake(rules + world).find("need each other"), std::string::npos);
+  EXPECT_NE(mistake(rules + "places: [0ms, 80ms]").find("need each other"), std::string::npos);
+  EXPECT_NE(mistake(rules + places).find("add 'scope: world' to each rule"), std::string::npos);
+  EXPECT_EQ(mistake("rules: [{ id: r, limit: 1, window: 1s, scope: world }]\n" + places +
+                    "traffic:\n  - { kind: steady, refunds: 5 }"),
+            "s.yaml:5:30: between places they wait for an answer, which no check does");
+  EXPECT_NE(mistake(rules + "places: [far]").find("milliseconds such as 80ms"), std::string::npos);
   EXPECT_NE(mistake(rules + "nodes: 2").find("several nodes need a 'store'"), std::string::npos);
   EXPECT_NE(mistake("rules: [{ id: r, limit: -1, window: 1s }]").find("s.yaml:1:"),
             std::string::npos);

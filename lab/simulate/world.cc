@@ -175,13 +175,17 @@ World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, T
     redis_.emplace(queue_, network_,
                    RedisServer::Options{.ahead = up_to(chance_, scenario.skew),
                                         .has_replica = has_fault(Fault::Kind::kFailover)});
-    network_.add_server(std::string(kRedisAddress), *redis_);
+    network_.add_server(std::string(has_places() ? kWorldAddress : kRedisAddress), *redis_);
+  }
+  for (std::size_t place = 0; place < scenario.places.size(); ++place) {
+    near_.emplace_back(queue_, network_, RedisServer::Options{.number = place + 1});
+    network_.add_server(SimNode::redis_of(place), near_.back());
   }
   for (std::int64_t i = 0; i < scenario.nodes; ++i) {
     places_.push_back(std::make_unique<Place>(queue_, up_to(chance_, scenario.skew),
                                               up_to(chance_, scenario.drift)));
     network_.path(static_cast<std::size_t>(i), 0) = {
-        .latency = scenario.latency,
+        .latency = latency(static_cast<std::size_t>(i)),
         .jitter = scenario.jitter,
         .loss_ppm = static_cast<std::uint32_t>(scenario.loss * 10'000)};
   }
@@ -210,7 +214,14 @@ void World::run() {
 
 Mode World::mode_of(std::uint32_t rule) const {
   if (means_.settings->store.redis.empty()) return Mode::kLocal;
-  return means_.rules[rule].mode.value_or(means_.settings->store.mode);
+  const Mode mode = means_.rules[rule].mode.value_or(means_.settings->store.mode);
+  return mode == Mode::kWorld ? Mode::kAsync : mode;
+}
+
+Duration World::latency(std::size_t node) const {
+  const Duration near = scenario_.latency;
+  const auto place = place_of(node);
+  return place ? near + scenario_.places[*place] / 2 : near;
 }
 
 void World::start_node(std::size_t number) {
@@ -227,6 +238,7 @@ void World::start_node(std::size_t number) {
                                                .machine = place.machine,
                                                .network = network_,
                                                .means = means_,
+                                               .place = place_of(number),
                                                .seed = chance_.next(),
                                                .say = say,
                                                .named = [this, number] { named(number); }});
@@ -288,7 +300,8 @@ std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32
   const Rule& asked = rules()[rule];
   const KeyName name{.rule = asked.id, .bucket = "", .key = keys_[key]};
   const Charge charge{.key = hasher.hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
-  return redis_->left(charge, means_.settings->store.prefix, script);
+  const std::string& prefix = means_.settings->store.prefix;
+  return redis_->left(charge, has_places() ? prefix + "world:" : prefix, script);
 }
 
 void World::lose_in_redis(const std::function<void()>& loss) {

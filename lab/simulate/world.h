@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,9 +58,20 @@ class World {
   const Scenario& scenario() const { return scenario_; }
   // Limits by a calendar know where their windows end around the beginning.
   const std::vector<Rule>& rules() const { return rules_; }
+  // Rules of all places count in mode async: by the Redis of all places, which is redis() then.
   Mode mode_of(std::uint32_t rule) const;
-  Duration patience() const { return means_.settings->store.deadline; }
-  Duration sync_interval() const { return means_.settings->store.sync_interval; }
+  // How long a check may take. It never waits for another place.
+  Duration patience() const { return has_places() ? Duration(0) : means_.settings->store.deadline; }
+  Duration sync_interval() const {
+    return has_places() ? kWorldSyncInterval : means_.settings->store.sync_interval;
+  }
+  bool has_places() const { return !scenario_.places.empty(); }
+  // Of the node; nothing: there is but one.
+  std::optional<std::size_t> place_of(std::size_t node) const {
+    return has_places() ? std::optional(node % scenario_.places.size()) : std::nullopt;
+  }
+  // Of a packet to redis(), if nothing is slow.
+  Duration latency(std::size_t node) const;
   EventQueue& queue() { return queue_; }
   Network& network() { return network_; }
   RedisServer* redis() { return redis_ ? &*redis_ : nullptr; }
@@ -142,6 +154,7 @@ class World {
   Prng chance_;
   Network network_;
   std::optional<RedisServer> redis_;
+  std::deque<RedisServer> near_;  // of each place
   std::vector<std::string> keys_;
   std::vector<std::uint64_t> secrets_;  // of fleets, as nodes came to use them
   std::vector<std::unique_ptr<Request>> requests_;

@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 60_701),
-    ("laboratory", ("lab/", "bench/"), 15_479),
+    ("laboratory", ("lab/", "bench/"), 15_603),
     ("console", ("console/",), 5_560),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_537),
 ]
 LUA_MAX = 2_203
-TESTS_MAX = 71_213
+TESTS_MAX = 71_242
 
 
 def weigh(tree):
