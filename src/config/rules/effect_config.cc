@@ -33,7 +33,7 @@ void read_bound(const SectionReader& reader, QuotaSpec& spec) {
   const bool slides =
       spec.algorithm == Algorithm::kSlidingWindow || spec.algorithm == Algorithm::kStrictWindow;
   if (!slides) {
-    reader.mistake("bound", "'bound' is only for sliding_window; remove it, or the 'algorithm'");
+    reader.mistake("bound", "'bound' is only for sliding_window, not for calendars; remove it");
   } else {
     spec.algorithm = bound == "never_over" ? Algorithm::kStrictWindow : Algorithm::kSlidingWindow;
   }
@@ -337,7 +337,7 @@ void read_calendar(const SectionReader& reader, Rule& rule) {
     rule.calendar.resets_at = *parse_time_of_day(*time);
   }
   const auto zone = reader.get<std::string>("zone");
-  if (zone) rule.calendar.zone = find_zone(*zone);
+  if (zone && *zone != "localtime") rule.calendar.zone = find_zone(*zone);
   if (zone && rule.calendar.zone == nullptr) reader.mistake("zone", no_such_zone(*zone));
 }
 
@@ -390,8 +390,7 @@ std::string_view against_proportion(const SectionReader& reader, const RuleConte
     const Algorithm algorithm = limits.front().algorithm();
     if (limits.size() > 1) reason = "is a share of one limit; remove 'more_limits'";
     if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindow) {
-      reason =
-          "counts in windows; write 'algorithm: sliding_window' or fixed_window, without 'bound'";
+      reason = "needs sliding_window or fixed_window, a 'window' such as 24h, and no 'bound'";
     }
   });
   if (!reason.empty()) return reason;

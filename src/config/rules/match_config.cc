@@ -180,6 +180,9 @@ void check_source(const KeyPart& part, const SectionReader& reader, const TextPl
 }
 
 std::string no_such_zone(std::string_view name) {
+  if (name == "localtime") {
+    return "'localtime' may be another zone on each node; write one such as Europe/Berlin or UTC";
+  }
   return "there is no time zone '" + std::string(name) +
          "' in this system's tzdata; write one such as Europe/Berlin or UTC";
 }

@@ -23,6 +23,7 @@ struct RuleCheck {
   std::string_view key;
   std::string_view cost = "1";
   bool acquires = false;
+  std::int64_t cost_min = -kCostMax;
 };
 
 std::string unknown_rule(std::string_view id, const RuleSet& rules) {
@@ -44,8 +45,9 @@ bool make_ask(RespCore& core, const RuleCheck& check, Ask& ask, std::string& err
     return false;
   }
   std::int64_t cost = 0;
-  if (!read_integer(check.cost, cost) || cost < -kCostMax || cost > kCostMax) {
-    error = "ERR cost must be an integer from -1000000000000 to 1000000000000";
+  if (!read_integer(check.cost, cost) || cost < check.cost_min || cost > kCostMax) {
+    error =
+        "ERR cost must be an integer from " + std::to_string(check.cost_min) + " to 1000000000000";
     return false;
   }
   ask = {.rule = rule, .key = check.key, .cost = cost};
@@ -137,10 +139,8 @@ void handle_reserve(RespCore& core, RespRequest& request) {
   const auto& words = request.arguments;
   Ask ask;
   std::string error;
-  if (!make_ask(core, {.rule = words[1], .key = words[2], .cost = words[3]}, ask, error)) {
-    return refuse(error);
-  }
-  if (ask.cost < 1) return refuse("ERR cost must be an integer from 1 to 1000000000000");
+  const RuleCheck check{.rule = words[1], .key = words[2], .cost = words[3], .cost_min = 1};
+  if (!make_ask(core, check, ask, error)) return refuse(error);
   if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
     return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
   }
