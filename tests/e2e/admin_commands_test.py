@@ -166,11 +166,16 @@ class Explain(unittest.TestCase):
     def test_says_what_counts_a_key_until_when_and_what_would_help(self):
         rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n" \
             "  - {id: two, limit: 10, window: 1m, more_limits: [{limit: 99, window: 1h}], " \
-            "max_holds: 2}\n"
+            "max_holds: 2}\n" \
+            "  - {id: paid, limit: 5, window: month, overrides: [{key: alice, limit: 7, " \
+            "window: month, more_limits: [{limit: 2, window: day}]}]}\n"
         with Weir("--threads", "2", config=rules) as weir:
             self.assertEqual(
                 command(weir, "explain", "alice").out,
-                "none of 4 rules counts alice, and none denied it in the last 10m on this node\n")
+                "none of 5 rules has counted alice, and none denied it in the last 10m on this "
+                "node; --rule shows its limits by one\n")
+            self.assertIn("paid: allowed now, 7 of 7 left of the month and 2 of 2 left of the "
+                          "day, ", command(weir, "explain", "alice", "--rule", "paid").out)
             weir.check(key="alice", rule="api", cost=60)
             weir.check(key="alice", rule="other", cost=100)
             for _ in range(3):

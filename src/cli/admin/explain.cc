@@ -87,6 +87,9 @@ std::string left_text(const json::object& counter) {
   }
   const auto left = text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit"));
   if (counter.contains("of")) return left + " slots left";
+  if (const auto* const calendar = counter.if_contains("calendar")) {
+    return left + " left of the " + text_of(*calendar);
+  }
   const auto seconds =
       std::chrono::duration<double>(counter.at("window_seconds").to_number<double>());
   return left + " left by " + text_of(counter.at("algorithm")) + " of " +
@@ -230,9 +233,10 @@ void explain(const ExplainOptions& options) {
               << denials_text(denials, true, options.since);
   }
   if (explanations.empty()) {
-    std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
+    std::cout << "none of " << rules.size() << " rules has counted " << printable(options.key)
               << (is_alone ? " here, but Redis has not answered and may know more" : "")
-              << ", and none denied it in the last " << options.since << " on this node\n";
+              << ", and none denied it in the last " << options.since
+              << " on this node; --rule shows its limits by one\n";
   }
 }
 

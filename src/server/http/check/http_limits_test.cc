@@ -49,6 +49,17 @@ struct LimitsDoor : TestDoor {
 constexpr std::string_view kAddress =
     R"({"rule":"address","name":"Logins","limit":10,"window_seconds":60,)";
 
+TEST(HttpLimits, NameTheCalendarOfAWindow) {
+  Rule rule = keyed("month", {{.property = KeyPart::Property::kClient}});
+  rule.quota = *Quota::make(
+      {.algorithm = Algorithm::kCalendarWindow, .limit = 10, .window = kCalendarUnitLengths[2]});
+  TestDoor door({.rules = {rule}, .access = {}});
+  door.peer.address = IpAddress::parse("192.0.2.1");
+  EXPECT_NE(door.ask(get("/v1/limits"))
+                .body.find(R"("limit":10,"window_seconds":2678400,"calendar":"month",)"),
+            std::string::npos);
+}
+
 TEST(HttpLimits, AreThoseThatCountTheCaller) {
   LimitsDoor door;
   door.spend("address", "192.0.2.1");

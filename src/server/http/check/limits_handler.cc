@@ -8,6 +8,7 @@
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
 #include "proto/json_writer.h"
+#include "rules/time/calendar.h"
 #include "server/http/check/check_routes.h"
 #include "server/http/http_core.h"
 
@@ -34,6 +35,7 @@ void write_limit(JsonWriter& json, const Rule& rule, const Answer& answer, const
   json.begin_object().field("rule", rule.id);
   if (!rule.name.empty()) json.field("name", rule.name);
   json.field("limit", quota.capacity()).field("window_seconds", quota.window());
+  if (quota.is_by_calendar()) json.field("calendar", window_text(quota));
   if (answer.cause == Answer::Cause::kCounted) {
     json.field("used", decision.limit - decision.remaining).field("remaining", decision.remaining);
     json.field("reset_after", decision.reset_after);
