@@ -61,6 +61,8 @@ class HoldsCount final : public Check {
     const Asked& asked = answered.asked;
     const Part& part = asked.parts.front();
     if (!is_about(part.rule)) return;
+    // Keys have two names, until the older secret has come to a Redis that had lost it.
+    if (!is_local(part.rule) && !world_.has_one_secret()) named_anew();
     Key& key = key_of(part, asked.node);
     const Answer& answer = answered.answers.front();
     // Redis may have counted it, or is told later what the node has decided by itself.

@@ -419,6 +419,14 @@ void World::named(std::size_t number) {
   hasher_ = place.node->hasher();
 }
 
+bool World::has_one_secret() const {
+  std::optional<std::uint64_t> one;
+  return std::ranges::all_of(places_, [&one](const auto& place) {
+    if (!one) one = place->secret;
+    return !place->secret || place->secret == one;
+  });
+}
+
 void World::lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) {
   if (is_noting()) {
     note("redis: lost " + std::to_string(units) + " units of " + rules()[rule].id + " " +

@@ -60,6 +60,8 @@ class World {
   const std::vector<Rule>& rules() const { return rules_; }
   // Rules of all places count in mode async: by the Redis of all places, which is redis() then.
   Mode mode_of(std::uint32_t rule) const;
+  // Nodes name keys alike.
+  bool has_one_secret() const;
   // How long a check may take. It never waits for another place.
   Duration patience() const { return has_places() ? Duration(0) : means_.settings->store.deadline; }
   Duration sync_interval() const {
