@@ -21,6 +21,7 @@ import {
 } from "./rule_words";
 import { address } from "./tab";
 import { type Mark, TimeChart } from "./time_chart";
+import { algorithmOf } from "./words";
 
 const HOUR_S = 3600;
 const SPANS_S = [120, 600, HOUR_S];
@@ -182,7 +183,7 @@ export class RulePage {
     fill(this.state, stateOf({ rule, origin, inForce: body.in_force !== false }));
     const words = json.object(body.words);
     const following = json.text(json.object(body.following).algorithm);
-    const kind = json.text(rule.algorithm) ?? "sliding_window";
+    const kind = algorithmOf(rule);
     fill(this.facts,
       ...fact("Matches", coded(words.requests)), ...fact("Counted by", coded(words.key)),
       ...fact("Limits", coded(limitsNow(json.text(words.limits) ?? "", rule, feed.last?.redis))),

@@ -10,7 +10,7 @@ import type { History, RuleLine, RuleSum } from "./message";
 import { stanceOf } from "./rule_words";
 import { address } from "./tab";
 import { sparkline } from "./time_chart";
-import { limitOf } from "./words";
+import { algorithmOf, limitOf } from "./words";
 import { type Written, written } from "./written";
 
 /** A badge that changed so recently pulses, also on a page that was just opened. */
@@ -155,7 +155,7 @@ function perSecond({ rule, live }: Row): Child {
 function following({ rule, written: its }: Row): Child {
   const line = followed.get(rule);
   if (!line?.algorithm || !line.adaptive) {
-    return line?.algorithm ?? (its && (json.text(its.rule.algorithm) ?? "sliding_window"));
+    return line?.algorithm ?? (its && algorithmOf(its.rule));
   }
   const { switched = 0 } = line;
   const pulses = (feed.last?.fleetT ?? 0) - switched < PULSE_S;

@@ -182,13 +182,13 @@ function missing(rule: json.Fields): string[] {
 function counter(rule: json.Fields): string {
   const remaining = json.number(rule.remaining) ?? 0;
   const limit = json.number(rule.limit) ?? 0;
-  const window = json.number(rule.window_seconds);
+  const window = json.text(rule.calendar) ?? span(json.number(rule.window_seconds));
   const cost = json.number(rule.cost) ?? 1;
   const refill = json.number(rule.per_window);
   const left = refill === undefined
-    ? `${exact(remaining)} of ${exact(limit)} per ${span(window)} left`
+    ? `${exact(remaining)} of ${exact(limit)} per ${window} left`
     : `${exact(remaining)} of a burst of ${exact(limit)} left and gets ${exact(refill)} per ` +
-      span(window);
+      window;
   const key = keyText({ key: rule.key });
   const name = key ? `The counter of key '${key}'` : "The one counter of the rule";
   if (isOfSlots(rule)) {
@@ -207,8 +207,9 @@ function counter(rule: json.Fields): string {
 
 /** Where there are several, all of them. */
 function limits(rule: json.Fields): string[] {
-  const all = json.objects(rule.limits).map(({ remaining, limit, window_seconds: window }) =>
-    `${exact(json.number(remaining) ?? 0)} of ${limitOf({ limit, window })}`);
+  const all = json.objects(rule.limits).map(({ remaining, limit, calendar, window_seconds }) =>
+    `${exact(json.number(remaining) ?? 0)} of ${
+      limitOf({ limit, window: calendar ?? window_seconds })}`);
   return all.length > 0 ? [`All of its limits hold: ${all.join(" and ")} left.`] : [];
 }
 
@@ -277,6 +278,12 @@ export function consolePage(address: string | undefined, host: string): string |
 }
 
 /** A rule's limits, as a cell of a table. */
+/** Where a rule names none, its windows say which. */
+export function algorithmOf(rule: json.Fields): string {
+  const byCalendar = ["day", "week", "month", "year"].includes(json.text(rule.window) ?? "");
+  return json.text(rule.algorithm) ?? (byCalendar ? "fixed_window" : "sliding_window");
+}
+
 export function limitOf(rule: json.Fields): string {
   const limit = json.number(rule.limit);
   if (limit === undefined) return json.list(rule.tiers).length > 0 ? "by tier" : "–";

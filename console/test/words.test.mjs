@@ -94,6 +94,9 @@ test("other reasons than the counter", () => {
     { remaining: 990, limit: 1000, window_seconds: 3600 }];
   assert.match(said({ limits }),
     /All of its limits hold: 0 of 10 per 1 min and 990 of 1,000 per 1 h left\./);
+  assert.match(said({ limits: [{ remaining: 1, limit: 3, calendar: "month", window_seconds: 9 }] }),
+    /1 of 3 per month left/);
+  assert.match(said({ calendar: "month" }), /per month left/);
   assert.match(said({ on_surge: { active: true, limit_percent: 50 } }), /50 % of itself/);
   assert.match(said({ following: { algorithm: "sliding_window" } }), /never switched/);
   assert.doesNotThrow(() => because({}));

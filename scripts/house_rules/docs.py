@@ -150,7 +150,7 @@ WORDS_MAX = {
     "docs/reference/admin-api.md": 1515,
     "docs/reference/cli.md": 720,
     "docs/reference/envoy.md": 900,
-    "docs/reference/http.md": 1690,
+    "docs/reference/http.md": 1695,
     "docs/reference/log-messages.md": 730,
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1400,

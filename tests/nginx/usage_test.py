@@ -39,6 +39,7 @@ SERVER = """
     weir on;
     proxy_http_version 1.1;
     location / { proxy_pass http://127.0.0.1:%d; }
+    location /weir/ { weir off; weir_admin; }
     location /own { proxy_pass http://unix:FOLDER/own; }
     location = /own/disk { proxy_buffers 2 4k; proxy_buffer_size 4k; proxy_busy_buffers_size 4k;
                            proxy_pass http://unix:FOLDER/own; }
@@ -67,6 +68,11 @@ class UsageTest(unittest.TestCase):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.shutdown)
         self.nginx = self.enterContext(Nginx(RULES, SERVER % self.server.server_port))
+
+    def test_explain_says_that_it_does_not_see_what_is_reserved(self):
+        said = self.nginx.ask("/weir/v1/explain?path=/v1/messages%3Fuser%3Dada").json()
+        self.assertEqual((said["would"], said["applies"][0]["because"]),
+                         ("allow", "explain sees nothing of what requests under way reserve"))
 
     def post(self, path, user, body, port=None):
         """The status, and the body without its chunks."""

@@ -149,6 +149,8 @@ void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,
   }
   if (answer.cause == Answer::Cause::kNotCounted) {
     json.field("because", why_uncounted(ask, wall_time));
+  } else if (ask.rule->response && ask.rule->response->reserved > 0) {
+    json.field("because", "explain sees nothing of what requests under way reserve");
   }
   json.field("would", answer.allowed() ? "allow" : "deny").field("over", answer.over);
   write_scope(json, ask, answer, with.engine);
