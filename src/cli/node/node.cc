@@ -414,7 +414,10 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                                                   .post = post,
                                                   .reached = [this] { fleet_reached_.open(); }},
                                      clock_.now());
-  options.core_leaves = [this](std::size_t core) { return fleets_->leave(core, clock_.now()); };
+  options.core_leaves = [this](std::size_t core) {
+    // Slots that calls have left go back before the node says goodbye.
+    return cores_[core]->grpc.hold_slot().has_released_all() && fleets_->leave(core, clock_.now());
+  };
   return std::nullopt;
 }
 

@@ -154,7 +154,9 @@ TEST_F(GrpcSlotsTest, AnEndOfTheConnectionIsAnEndOfTheCall) {
   peer_.session().drain();
   peer_.talk(door_.now);
   EXPECT_EQ(status(first), "14");
+  EXPECT_FALSE(door_.grpc.hold_slot().has_released_all()) << "the node waits";
   EXPECT_EQ(held(), 0u);
+  EXPECT_TRUE(door_.grpc.hold_slot().has_released_all());
 }
 
 TEST_F(GrpcSlotsTest, ManyThatEndTheirSideAreNoFlood) {
@@ -201,6 +203,7 @@ TEST_F(GrpcSlotsTest, AMistakeIsNamed) {
       {request_for("calls", "a", "25h"), "24h"},
       {request_for("calls", "a", ""), "24h"},
       {request_for("calls", std::string(4097, 'k'), "30s"), "4096"},
+      {request_for("calls", "", "30s"), "4096"},
   };
   for (const Case& each : cases) {
     const auto stream = hold(peer_, each.request);

@@ -13,8 +13,8 @@ constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connect
 constexpr Status kNoStore = {.code = Code::kUnavailable, .message = "the store did not answer"};
 constexpr Status kNoRoom = {.code = Code::kResourceExhausted,
                             .message = "the key, or the node, holds as much as it may"};
-constexpr Status kLongKey = {.code = Code::kInvalidArgument,
-                             .message = "a key has at most 4096 bytes"};
+constexpr Status kBadKey = {.code = Code::kInvalidArgument,
+                            .message = "key: must have 1 to 4096 bytes"};
 
 void set_duration(google::protobuf::Duration& to, Duration from) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(from);
@@ -81,7 +81,7 @@ class HoldSlot::Slot final : Asks::Listener {
     if (asks_ != nullptr && asks_->progress() == Asks::Progress::kAnswered) return true;
     if (now >= until_) return true;
     if (now >= retry_at_) {
-      retry_at_ = now + kLook;
+      retry_at_ = now + kRetry;
       asks_ = of_.asks_.take(Operation::kLook);
       if (asks_->release(hold_.token, now) == Asks::Progress::kAnswered) return true;
       if (waits()) return false;
@@ -171,7 +171,7 @@ std::optional<Status> HoldSlot::read(std::string_view message, Ask& ask, Duratio
     error_ = std::move(error);
     return Status{.code = Code::kInvalidArgument, .message = error_};
   };
-  if (request_.key().size() > kKeyMax) return kLongKey;
+  if (request_.key().empty() || request_.key().size() > kKeyMax) return kBadKey;
   const RuleSetPtr& rules = asks_.rules();
   ask = {.rule = rules == nullptr ? nullptr : rules->find(request_.rule()), .key = request_.key()};
   if (ask.rule == nullptr) return wrong("no rule '" + request_.rule().substr(0, kKeyMax) + "'");
@@ -244,11 +244,11 @@ void HoldSlot::ring_by(Instant when) {
 
 void HoldSlot::ring(Instant now) {
   ring_at_ = Instant::max();
-  std::erase_if(left_, [this, now](Slot& slot) {
+  for (auto slot = left_.begin(); slot != left_.end();) {  // each gives its asks to the next
     bool is_over = false;
-    if (!has_memory_for([&] { is_over = slot.release(now); })) ring_by(now + kLook);
-    return is_over;
-  });
+    if (!has_memory_for([&] { is_over = slot->release(now); })) ring_by(now + kRetry);
+    slot = is_over ? left_.erase(slot) : std::next(slot);
+  }
   if (now >= look_at_) {
     for (Slot& slot : open_) {
       if (slot.is_taken() && !slot.goes_on(now)) slot.tell_that_it_ended();

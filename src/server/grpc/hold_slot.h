@@ -8,7 +8,7 @@
 //
 // A call may go when nobody says what time it is, even before its slot was acquired. So its slot
 // stays, and is released when the loop comes to it. Where the store does not answer that, it is
-// asked again each second, for as long as the slot goes on.
+// asked again, for as long as the slot goes on.
 //
 // Thread rule: one core. Tested by grpc_slots_test.cc, tests/e2e/grpc_test.py and
 // tests/e2e/lent_slots_test.py.
@@ -37,6 +37,7 @@ class HoldSlot final : public Method {
   static constexpr const char* kService = "weir.v1.Slots";
   static constexpr std::string_view kPath = "/weir.v1.Slots/Hold";
   static constexpr Duration kLook = std::chrono::seconds(1);
+  static constexpr Duration kRetry = std::chrono::milliseconds(250);  // of a release
 
   // Engine and blocks outlive this, and this its streams.
   HoldSlot(Engine& engine, BlockList& blocks, RuleSetPtr rules);
@@ -45,6 +46,7 @@ class HoldSlot final : public Method {
   // While the core serves: without a loop no slot is released before it ends.
   void begin_serving(Reactor& reactor);
   void end_serving() { alarm_.reset(); }
+  bool has_released_all() const { return left_.empty(); }
   void use_rules(RuleSetPtr rules) { asks_.use_rules(std::move(rules)); }
 
   void arrived(Http2Stream& stream, Instant now) override;
