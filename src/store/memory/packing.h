@@ -369,8 +369,10 @@ inline bool Packing::fits(const Quota& quota) {
     [[likely]] case Algorithm::kSlidingWindow:
       return is_below_bit(quota.limit(), half_bits(shift_of(quota)) - 1);
     case Algorithm::kFixedWindow:
-      // A window is at least 1 ms, so there are 32 bits at least.
-      return is_below_bit(quota.limit(), SlotWord::kCountBits + shift_of(quota) - 1);
+      // A window is at least 1 ms, so there are 32 bits at least. Of one above 101 days there would
+      // be more than a number has: it is kept as what does not fit.
+      return SlotWord::kCountBits + shift_of(quota) <= 64 &&
+             is_below_bit(quota.limit(), SlotWord::kCountBits + shift_of(quota) - 1);
     case Algorithm::kAdaptive:
       return is_below_bit(quota.limit(),
                           kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] - 1) &&
