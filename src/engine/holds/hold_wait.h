@@ -54,8 +54,8 @@ struct Lapse {
   std::int64_t due = 0;    // and charged then
 };
 
-// Of a charge that is not in the counter. `look(cost)` asks that; `next_lapse()` says which hold
-// ends next, or nothing; the last ends at `last`.
+// REQUIRES: the charge is not in the counter, which `look(cost)` asks. `next_lapse()` says which
+// hold ends next, or nothing; the last ends at `last`.
 template <typename Look, typename NextLapse>
 Duration wait_next_to_holds(const Quota& quota, std::int64_t cost, std::int64_t held, Instant last,
                             Instant now, Look look, NextLapse next_lapse) {

@@ -14,7 +14,7 @@ constexpr std::string_view kMostTokens[] = {"max_tokens", "max_completion_tokens
 constexpr std::string_view kGroups[] = {"generationConfig.", "generation_config."};
 
 // The rest of `path` behind `name`. As Go's reader folds letters, U+017F is an s and U+212A a k.
-// What stands for an escaped character beyond ASCII may be any letter.
+// JsonNumbers::kOther may be any letter.
 std::optional<std::string_view> behind(std::string_view path, std::string_view name) {
   constexpr std::string_view kLongS = "\u017f";
   constexpr std::string_view kKelvin = "\u212a";

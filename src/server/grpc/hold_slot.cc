@@ -24,7 +24,7 @@ void set_duration(google::protobuf::Duration& to, Duration from) {
 
 }  // namespace
 
-// What keeps a stream's slot, and is told when its answer has come or it has ended.
+// The stream keeps it. It hears when the answer of its slot has come, or the slot has ended.
 class HoldSlot::OpenCall final : public LateReply<Http2Stream> {
  public:
   OpenCall(HoldSlot& of, Slots::iterator slot);
@@ -133,7 +133,7 @@ void HoldSlot::begin_serving(Reactor& reactor) {
 
 // ---- calls ----
 
-// What comes behind the first message says nothing.
+// The first message says all; the rest is dropped.
 void HoldSlot::arrived(Http2Stream& stream, Instant now) {
   const Message message = find_message(stream.body());
   const bool is_first = !stream.is_begun() && !stream.is_parked();
