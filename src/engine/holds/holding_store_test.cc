@@ -297,7 +297,7 @@ TEST(Waits, EndWhenTheChargeFits) {
         ++denials;
         const auto step = std::string(algorithm_name(algorithm)) + ", seed " +
                           std::to_string(seed) + ", step " + std::to_string(steps);
-        ASSERT_LE(denied.retry_after, 4min) << step;
+        ASSERT_LE(denied.retry_after, 3min) << step;
         ByChance then(algorithm, seed, steps);
         const Instant end = then.now + denied.retry_after;
         if (world.all_free) {
