@@ -192,6 +192,23 @@ TEST_F(LeasedSlotsTest, NodesThatWantMoreThanThereIsShareFairly) {
   EXPECT_GE(here_.held(key_), kLimit / 2 - 2);
 }
 
+// Each gets the slot in its turn, and others do not keep it from being used.
+TEST_F(LeasedSlotsTest, FewerSlotsThanNodesGoRound) {
+  const Quota one = *slot_quota(1);
+  std::array<int, 2> streams{};
+  for (const Instant end = redis_.now + 6 * kLease; redis_.now < end; let_pass(20ms)) {
+    for (LendingNode* const node : {&here_, &there_}) {
+      Acquired slot(*node, Charge{key_, &one, 1}, 1h);
+      if (!slot.has_slot()) continue;
+      ++streams[node == &there_];
+      ASSERT_EQ(held(), 1);
+      EXPECT_EQ(release(*node, slot), Commit::kCharged);
+    }
+  }
+  EXPECT_GT(std::min(streams[0], streams[1]), 100);
+  EXPECT_GT(streams[0] + streams[1], 600);  // of some 900
+}
+
 TEST_F(LeasedSlotsTest, AnotherNodeReleasesThroughTheOneThatHasLent) {
   acquire(here_);
   const Acquired& slot = *slots_.front();

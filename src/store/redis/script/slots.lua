@@ -47,6 +47,7 @@ local function make_slots(of)
     local all = redis.pcall('HGETALL', name)
     if all.err then return end
     local own, others, needs, first_end, last_end = nil, 0, {}, 2 ^ 53, now
+    local cores = {}
     for i = 1, #all, 2 do
       local field, value = all[i], all[i + 1]
       if #field == 8 and #value == ENTRY_SIZE then
@@ -57,33 +58,38 @@ local function make_slots(of)
           own = {count = count, since = since, number = number}
         else
           others = others + count
-          needs[#needs + 1] = needed
+          needs[#needs + 1], cores[#cores + 1] = needed, field
           if count > 0 then first_end = min(first_end, ends) end
           last_end = max(last_end, ends)
         end
       end
     end
-    return own, others, needs, first_end, last_end
+    return own, others, needs, first_end, last_end, cores
   end
 
-  -- What each core may have that needs more, so that all slots are in use.
-  local function fair_part(limit, needs)
+  -- What the core may have, if all need more than there is. Those that need less than their part
+  -- leave the rest to the others. Slots that do not divide go round: in each turn to others.
+  local function fair_part(limit, needs, cores, core, turn)
     local sum = 0
     for i = 1, #needs do sum = sum + needs[i] end
     if sum <= limit then return end
-    table.sort(needs)
-    local left = limit
-    for i = 1, #needs do
-      local part = left / (#needs - i + 1)
-      if needs[i] > part then return part end
-      left = left - needs[i]
+    local sorted = {unpack(needs)}
+    table.sort(sorted)
+    local left, many = limit, #sorted
+    while sorted[#sorted - many + 1] * many <= left do
+      left, many = left - sorted[#sorted - many + 1], many - 1
     end
+    local rank = turn
+    for i = 1, #needs do
+      if needs[i] * many > left and cores[i] < core then rank = rank + 1 end
+    end
+    return floor(left / many) + (rank % many < left % many and 1 or 0)
   end
 
   local function grant(limit, kept, needed, wanted, others, part)
     local count = min(wanted, kept)
     local room = max(0, limit - others - count)
-    local more = min(room, max(0, min(needed, part and math.ceil(part) or limit) - count))
+    local more = min(room, max(0, min(needed, part or limit) - count))
     local ahead = part and 0 or min(floor((room - more) / 2), max(0, wanted - count - more))
     return count + more + ahead
   end
@@ -110,14 +116,15 @@ local function make_slots(of)
     local number, kept, since, needed, wanted, length = unpack_from('<i8i8i8i8i8i8', batches,
                                                                     terms + 8)
     local heard = sub(batches, terms + 56, terms + 71)
-    local own, others, needs, _, last_end = read(name, core)
+    local own, others, needs, _, last_end, cores = read(name, core)
     if not others then return FOREIGN_TYPE end
     local gathers = gathers_until(name, length)
     if not gathers then return UNSUPPORTED end
     local is_late = own and own.number >= number
     if is_late then kept, needed, wanted = 0, 0, 0 end
-    needs[#needs + 1] = needed
-    local part, count, ends = fair_part(limit, needs), 0, now + length
+    needs[#needs + 1], cores[#cores + 1] = needed, core
+    local part = fair_part(limit, needs, cores, core, floor(now / length))
+    local count, ends = 0, now + length
     if now < gathers then
       count = kept
     else
@@ -135,7 +142,7 @@ local function make_slots(of)
     end
     put(0)
     put(count)
-    put(part and floor(part) or limit)
+    put(part or limit)
     put(others)
     put(since)
     put(length)
