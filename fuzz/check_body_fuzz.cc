@@ -94,5 +94,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_problem(reader.problem());
     }
   }
+  std::string_view hold;
+  if (reader.read_reserve({.text = bytes.get(), .size = size, .readable = readable}, hold)) {
+    WEIR_ASSERT(!hold.empty() && reader.body().checks[0].cost > 0 && !reader.body().is_list);
+    check_body(reader.body(), text);
+  } else {
+    check_problem(reader.problem());
+  }
   return 0;
 }

@@ -138,7 +138,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 644,
+    "CHANGELOG.md": 653,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -155,7 +155,7 @@ WORDS_MAX = {
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 1008,
-    "docs/reference/reservations.md": 743,
+    "docs/reference/reservations.md": 780,
     "docs/reference/rules.md": 2960,
     "docs/reference/settings.md": 2480,
     "docs/reference/usage.md": 800,

@@ -34,4 +34,26 @@ const Rule& ruleless_slots(std::int64_t limit) {
   return is_first ? *made.release() : *known;
 }
 
+std::shared_ptr<const Rule> ruleless_holds(const Quota& quota, Mode mode) {
+  WEIR_ASSERT(why_not_held(quota).empty() && why_not_held(mode).empty());
+  auto made = std::make_shared<Rule>();
+  made->id.assign("\0holds", 6);  // as that of ruleless_slots()
+  made->quota = quota;
+  made->mode = mode == Mode::kLocal ? mode : Mode::kStrict;
+  made->holds_max = kRulelessHoldsMax;
+  return made;
+}
+
+std::string_view why_not_held(const Quota& quota) {
+  if (!quota.switches() && quota.algorithm() != Algorithm::kExponentialBackoff) return "";
+  return "needs counters that give units back; write 'algorithm: sliding_window', fixed_window, "
+         "token_bucket or sliding_log";
+}
+
+std::string_view why_not_held(Mode mode) {
+  if (mode != Mode::kAsync) return "";
+  return "needs one place that knows what is held, and in mode async each node counts by itself; "
+         "write 'mode: strict' or local";
+}
+
 }  // namespace weir

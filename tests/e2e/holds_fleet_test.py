@@ -120,6 +120,30 @@ class HoldsFleetTest(unittest.TestCase):
                     self.assertEqual(call(node, "/v1/commit", token=token, cost=10)[0], 404)
                 self.assertEqual(left(here, rule, "a"), 90)
 
+    def test_nodes_share_what_a_caller_names(self):
+        redis = self.enterContext(Redis())
+        here, there = self.start(redis.url, redis.url)
+        for mode in ("strict", "leased"):
+            for algorithm in ("sliding_window", "token_bucket"):
+                with self.subTest(mode, algorithm=algorithm):
+                    quota = {"key": mode, "limit": 100, "window": "8784h", "mode": mode,
+                             "algorithm": algorithm, "hold": "30s"}
+                    status, said = call(here, "/v1/reserve", cost=60, **quota)
+                    self.assertEqual((status, said["remaining"]), (200, 40), said)
+                    self.assertFalse(call(there, "/v1/reserve", cost=41, **quota)[1]["allowed"])
+                    self.assertEqual(call(there, "/v1/commit", token=said["token"], cost=10),
+                                     (200, {"cost": 10, "charged": True}))
+                    status, said = call(here, "/v1/reserve", cost=90, **quota)
+                    self.assertEqual((status, said["remaining"]), (200, 0), said)
+        status, said = call(here, "/v1/reserve", key="a", limit=9, window=60, cost=1, hold="1s",
+                            mode="async")
+        self.assertEqual((status, said["field"]), (400, "mode"))
+        self.assertIn("each node counts by itself", said["detail"])
+        redis.kill()
+        local = {"key": "a", "limit": 9, "window": 60, "cost": 5, "hold": "30s", "mode": "local"}
+        self.assertTrue(call(here, "/v1/reserve", **local)[1]["allowed"])
+        self.assertFalse(call(here, "/v1/reserve", **local)[1]["allowed"])
+
     def test_any_node_says_what_is_held(self):
         redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)

@@ -14,6 +14,7 @@
 #include "base/ascii.h"
 #include "base/duration_text.h"
 #include "rules/plan_name.h"
+#include "rules/slots.h"
 #include "rules/time/time_zone.h"
 #include "weir/holding_store.h"
 
@@ -406,21 +407,13 @@ std::string_view against_proportion(const SectionReader& reader, const RuleConte
 
 // Why not; empty if it can.
 std::string_view against_holds(const RuleContext& context, const Rule& rule) {
-  bool gives_back = true;
+  std::string_view reason = why_not_held(mode_of(rule, context));
   for_each_limits(rule, [&](std::span<const Quota> limits) {
     for (const Quota& limit : limits) {
-      gives_back =
-          gives_back && !limit.switches() && limit.algorithm() != Algorithm::kExponentialBackoff;
+      if (const auto why = why_not_held(limit); !why.empty()) reason = why;
     }
   });
-  if (!gives_back) {
-    return "needs counters that give units back; write 'algorithm: sliding_window', fixed_window, "
-           "token_bucket or sliding_log";
-  }
-  if (mode_of(rule, context) == Mode::kAsync) {
-    return "needs one place that knows what is held, and in mode async each node counts by itself; "
-           "write 'mode: strict' or local";
-  }
+  if (!reason.empty()) return reason;
   if (rule.overdraft != Rule::Overdraft::kNone) return "needs costs that fit; remove 'overdraft'";
   if (rule.is_proportional) return "needs all of a key's requests; remove 'enforce: proportional'";
   if (rule.response) return "is for costs that callers report; remove what reads the response";

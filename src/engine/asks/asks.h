@@ -82,6 +82,8 @@ class Asks final : Engine::Asker {
   Ask& next_ask() { return round_.next_item().ask = Ask(); }
   std::string& next_key() { return round_.next_item().key; }
   bool add(const Ask& ask) { return round_.add(ask); }
+  // An ask's rule is in no rule set, and lives as long as these asks.
+  void keep_rule(std::shared_ptr<const Rule> rule) { rules_ = std::move(rule); }
   bool has(const Ask& ask) const { return round_.has(ask); }
 
   std::size_t size() const { return round_.size(); }
@@ -173,8 +175,8 @@ class Asks final : Engine::Asker {
   AsksPool* const pool_;
   std::size_t place_ = 0;  // in the pool
   Listener* listener_ = nullptr;
-  RuleSetPtr rules_;           // which the asks refer to: a reload may come between
-  bool is_abandoned_ = false;  // nobody reads the answers
+  std::shared_ptr<const void> rules_;  // which the asks refer to: a reload may come between
+  bool is_abandoned_ = false;          // nobody reads the answers
 
   Round round_;
   Plan plan_;

@@ -78,7 +78,7 @@ Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
       has_own ? std::span(&own, 1) : ask.rule->limits_for(ask.key, terms ? terms->plan : ask.tier);
   const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
   if (is_up_to(most)) return *length;
-  return "a duration from 1ms to the rule's window, " + format_duration(most);
+  return "a duration from 1ms to the window, " + format_duration(most);
 }
 
 void Round::begin(Operation operation) {

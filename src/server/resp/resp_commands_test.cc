@@ -74,7 +74,7 @@ TEST(RespRules, RefusesWhatNobodyCanHold) {
   EXPECT_EQ(door.ask("WEIR.RESERVE tokens a x 1s\r\n"),
             "-ERR cost must be an integer from 1 to 1000000000000\r\n");
   EXPECT_EQ(door.ask("WEIR.RESERVE tokens a 1 61s\r\n"),
-            "-ERR hold must be a duration from 1ms to the rule's window, 1m\r\n");
+            "-ERR hold must be a duration from 1ms to the window, 1m\r\n");
   for (const char* const wrong : {"x", "x -1", "x 1 less", "x 1 more more"}) {
     const std::string said = door.ask("WEIR.COMMIT " + std::string(wrong) + "\r\n");
     EXPECT_TRUE(said.starts_with("-ERR ")) << wrong << ": " << said;

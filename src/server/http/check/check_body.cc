@@ -41,6 +41,7 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "one of fits, always, drain, reset",
 };
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
+constexpr std::string_view kHoldExpected = "a text such as \"30s\"";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
 
 constexpr std::uint16_t bit(CheckField field) {
@@ -184,6 +185,7 @@ class CheckReader::Pass {
   bool read_plain(const RequestBody& source);
   bool read_as_kept(const Kept& kept, std::string_view source);
   bool read(const RequestBody& source);
+  bool read_reserve(const RequestBody& source, std::string_view& hold);
 
  private:
   struct Field {
@@ -209,6 +211,9 @@ class CheckReader::Pass {
     return fail(kCheckFieldNames[static_cast<std::size_t>(field)], expected);
   }
   bool fail(CheckField field) { return fail(field, kExpected[static_cast<std::size_t>(field)]); }
+  bool fail_missing(std::string_view name, std::string_view expected) {
+    return fail(name, std::string(expected).append(", but the field is missing"));
+  }
   bool fail_unknown(std::string_view name);
   std::string place_of(std::string_view name) const;
   bool fail_syntax(error_code error);
@@ -222,6 +227,7 @@ class CheckReader::Pass {
   bool is_single_ = false;  // a field of a check was outermost
   bool has_atomic_ = false;
   std::optional<std::size_t> item_;  // of "checks"; none outside
+  std::string_view hold_;            // empty: there is none yet
 };
 
 bool CheckReader::Pass::read_plain(const RequestBody& source) {
@@ -275,6 +281,21 @@ bool CheckReader::Pass::read(const RequestBody& source) {
   return require_all(specs_[0]);
 }
 
+// A commit charges what is held, where the rule, if there is one, counts.
+bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view& hold) {
+  if (!read(source)) return false;
+  const CheckSpec& spec = specs_[0];
+  if (spec.has(CheckField::kCharge)) {
+    return fail(CheckField::kCharge, "nothing: a commit charges");
+  }
+  if (spec.has(CheckField::kRule) && !forbid(CheckField::kMode, spec)) return false;
+  if (!require(CheckField::kCost, spec)) return false;
+  if (spec.cost < 1) return fail(CheckField::kCost, "an integer from 1 to 1000000000000");
+  if (hold_.empty()) return fail_missing("hold", kHoldExpected);
+  hold = hold_;
+  return true;
+}
+
 // The outermost object: a check, or a list of them.
 bool CheckReader::Pass::read_object(od::object object) {
   CheckSpec& spec = specs_[0];
@@ -290,8 +311,13 @@ bool CheckReader::Pass::read_object(od::object object) {
       if (!read_field(*field.of_check, field.value, spec)) return false;
       continue;
     }
+    if (form_ == CheckForm::kReserve && field.name == "hold") {
+      if (!hold_.empty()) return fail("hold", "the field only once");
+      if (!set_text(value_of(field.value), 1, hold_)) return fail("hold", kHoldExpected);
+      continue;
+    }
     const auto list_field = find_name(field.name, kCheckListFieldNames);
-    if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(field.name);
+    if (!list_field || form_ != CheckForm::kSingleOrList) return fail_unknown(field.name);
     if (is_single_) return fail(field.name, "nothing: the body is a single check");
     if (!read_list_field(*list_field, field.value)) return false;
   }
@@ -378,9 +404,8 @@ bool CheckReader::Pass::require_all(const CheckSpec& spec) {
 }
 
 bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec) {
-  if (spec.has(field)) return true;
-  const std::string expected(kExpected[static_cast<std::size_t>(field)]);
-  return fail(field, expected + ", but the field is missing");
+  const auto place = static_cast<std::size_t>(field);
+  return spec.has(field) || fail_missing(kCheckFieldNames[place], kExpected[place]);
 }
 
 bool CheckReader::Pass::forbid(CheckField field, const CheckSpec& spec) {
@@ -412,8 +437,10 @@ bool CheckReader::Pass::fail_unknown(std::string_view name) {
   const auto end = std::copy(kCheckFieldNames.begin(), kCheckFieldNames.end(), known.begin());
   std::copy(kCheckListFieldNames.begin(), kCheckListFieldNames.end(), end);
   const bool list_allowed = form_ == CheckForm::kSingleOrList && !item_;
+  if (form_ == CheckForm::kReserve) known[kCheckFieldNames.size()] = "hold";
   const std::span<const std::string_view> candidates(
-      known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
+      known.data(),
+      list_allowed ? known.size() : kCheckFieldNames.size() + (form_ == CheckForm::kReserve));
 
   problem_ = unknown_field(place_of(shown_name(name)), name, candidates);
   return false;
@@ -433,17 +460,34 @@ CheckReader::CheckReader()
 
 CheckReader::~CheckReader() = default;
 
-bool CheckReader::read(const RequestBody& source, CheckForm form) {
-  body_ = {};
-  // The end of a text that stops too early is noticed by what follows it: to simdjson the
-  // first byte behind the end is one more token. The beginning of the next request, a bracket
-  // perhaps, must not be taken for it.
+namespace {
+
+// The end of a text that stops too early is noticed by what follows it: to simdjson the
+// first byte behind the end is one more token. The beginning of the next request, a bracket
+// perhaps, must not be taken for it.
+template <typename Read>
+bool read_apart(const RequestBody& source, Read read) {
   char& behind = source.text[source.size];
   const char kept = std::exchange(behind, ' ');
-  Pass pass(*this, form);
-  const bool ok = pass.read_plain(source) || pass.read(source);
+  const bool ok = read();
   behind = kept;
   return ok;
+}
+
+}  // namespace
+
+bool CheckReader::read(const RequestBody& source, CheckForm form) {
+  body_ = {};
+  return read_apart(source, [&] {
+    Pass pass(*this, form);
+    return pass.read_plain(source) || pass.read(source);
+  });
+}
+
+bool CheckReader::read_reserve(const RequestBody& source, std::string_view& hold) {
+  body_ = {};
+  return read_apart(source,
+                    [&] { return Pass(*this, CheckForm::kReserve).read_reserve(source, hold); });
 }
 
 }  // namespace weir

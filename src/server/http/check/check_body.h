@@ -2,6 +2,7 @@
 //
 //   {"key":"user_123","limit":100,"window":60}                    one check
 //   {"checks":[{"key":...},{"key":...}],"atomic":true}            several
+//   {"key":"user_123","rule":"tokens","cost":9,"hold":"30s"}      a reservation
 //
 // Strict: a field that is unknown, repeated, of another type, out of range or missing
 // is a Problem that names it and says what was expected. An accepted body is valid
@@ -82,6 +83,7 @@ struct CheckSpec {
 enum class CheckForm : std::uint8_t {
   kSingle,        // one check
   kSingleOrList,  // one, or several in "checks"
+  kReserve,       // one, and for how long its cost is held: read_reserve()'s
 };
 
 struct CheckBody {
@@ -98,6 +100,8 @@ class CheckReader {
   // False if the body is refused: problem() says why. The first byte behind the text is another
   // one meanwhile.
   bool read(const RequestBody& source, CheckForm form);
+  // The same of a reservation, and its `hold`.
+  bool read_reserve(const RequestBody& source, std::string_view& hold);
 
   const CheckBody& body() const { return body_; }
   const Problem& problem() const { return problem_; }

@@ -41,6 +41,8 @@ class CheckDesk final : public AnswerWriter {
 
   void write_answer(const Recipient& to, const Asks& asks, std::size_t index) override;
 
+  CheckReader& reader() { return reader_; }
+
  private:
   bool read_body(const Exchange& exchange, CheckForm form);
   bool make_single(const Exchange& exchange, Ask& ask);
@@ -207,7 +209,7 @@ void add_check_routes(HttpCore& core, CheckRoutes which) {
     spends("/check", CheckForm::kSingle);
     spends("/v1/check", CheckForm::kSingleOrList);
     asks("/v1/look", RouteAccess::kAnybody, Operation::kLook);
-    add_hold_routes(core);
+    add_hold_routes(core, {desk, &desk->reader()});
     add_limits_route(core);
   }
   asks("/v1/reset", RouteAccess::kAdmin, Operation::kReset);

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "rls/rate_limit_service.h"
 
 namespace weir {
 
+class CheckReader;
 class HttpCore;
 
 // kResets: only /v1/reset; else all that spend, hold and ask, too.
@@ -19,7 +21,8 @@ void add_check_routes(HttpCore& core, CheckRoutes which);
 
 // /v1/reserve and /v1/commit: costs that are known when the work is done. /v1/acquire and
 // /v1/release: slots for what may be under way at once.
-void add_hold_routes(HttpCore& core);
+// `reader` is the core's.
+void add_hold_routes(HttpCore& core, std::shared_ptr<CheckReader> reader);
 
 // /v1/limits: what is left to the caller.
 void add_limits_route(HttpCore& core);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,30 +45,50 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
   core.write_problem(to, problem, std::span(fields).first(wait > Duration{0} ? 2 : 1));
 }
 
-std::int64_t cost_in(JsonBody& body, std::int64_t least) {
-  return static_cast<std::int64_t>(body.number("cost", least, kCostMax));
+// What is to be held, and for how long. The ask refers to the body, and to the rule set or `own`.
+struct Holding {
+  Ask ask{};
+  Duration length{0};
+  std::shared_ptr<const Rule> own{};  // stands for a quota that the caller names
+};
+
+std::optional<Problem> read_length(std::string_view text, const Engine& engine, Holding& holding) {
+  const auto read = hold_length(text, holding.ask, engine.tenants.get());
+  if (!read) return invalid_field("hold", read.error());
+  holding.length = *read;
+  return std::nullopt;
 }
 
-// Reads the ask of a reservation, and its length. The ask refers to the body and the rule set.
-std::optional<Problem> read_reserve(JsonBody& body, const HttpCore& core, Ask& ask,
-                                    Duration& length) {
-  CheckSpec spec{.key = body.text("key"), .rule = body.text("rule"), .cost = cost_in(body, 1)};
-  spec.tier = body.text_or("tier", "");
-  for (const CheckField field : {CheckField::kRule, CheckField::kTier}) {
-    if (body.has(kCheckFieldNames[static_cast<std::size_t>(field)]))
-      spec.present = static_cast<std::uint16_t>(spec.present | 1U << static_cast<unsigned>(field));
+// Makes a rule of the quota, which has none.
+std::optional<Problem> read_quota(const Engine& engine, Holding& holding) {
+  Ask& ask = holding.ask;
+  const Mode mode = engine.mode_for(ask.mode);
+  for (const auto& [field, why] :
+       {NameValue{"algorithm", why_not_held(ask.quota)}, NameValue{"mode", why_not_held(mode)}}) {
+    if (why.empty()) continue;
+    Problem problem = invalid_field(field, "one that can hold units");
+    problem.detail = std::string(field) + ": a reservation " + std::string(why) + '.';
+    return problem;
   }
-  if (spec.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
-  const std::string_view hold = body.text("hold");
-  if (body.problem()) return body.problem();
-  Problem problem;
-  if (!make_ask(spec, core.rules(), ask, problem)) return problem;
-  if (ask.rule->holds_max == 0 || core.engine().holds == nullptr)
-    return invalid_field("rule", "a rule with max_holds");
-  const auto read = hold_length(hold, ask, core.engine().tenants.get());
-  if (!read) return invalid_field("hold", read.error());
-  length = *read;
+  holding.own = ruleless_holds(ask.quota, mode);
+  ask.rule = holding.own.get();
   return std::nullopt;
+}
+
+std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body,
+                                    const HttpCore& core, Holding& holding) {
+  std::string_view hold;
+  if (!reader.read_reserve(body, hold)) return reader.problem();
+  Ask& ask = holding.ask;
+  const Engine& engine = core.engine();
+  Problem problem;
+  if (!make_ask(reader.body().checks[0], core.rules(), ask, problem)) return problem;
+  const bool has_rule = ask.rule != nullptr;
+  if (engine.holds == nullptr || (has_rule && ask.rule->holds_max == 0)) {
+    return invalid_field("rule", "a rule with max_holds");
+  }
+  if (auto mistake = has_rule ? std::nullopt : read_quota(engine, holding)) return mistake;
+  return read_length(hold, engine, holding);
 }
 
 // The answer of a check, and what names the hold if there is one.
@@ -87,10 +108,12 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 // `write` is called with the answer, and the token if there is one.
 template <typename Write>
-void hold_while_working(HttpCore& core, const Exchange& exchange, const Ask& ask, Duration length,
+void hold_while_working(HttpCore& core, const Exchange& exchange, const Holding& holding,
                         Write write) {
+  const Duration length = holding.length;
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
-  asks->add(ask);
+  asks->add(holding.ask);
+  if (holding.own != nullptr) asks->keep_rule(holding.own);
   AsksThat reserving(std::move(asks),
                      [length](Asks& all, Instant now) { return all.reserve(length, now); });
   core.decide(std::move(reserving), exchange,
@@ -102,21 +125,19 @@ void hold_while_working(HttpCore& core, const Exchange& exchange, const Ask& ask
               });
 }
 
-void reserve(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"key", "rule", "tier", "cost", "hold"});
-  Ask ask;
-  Duration length{0};
-  if (const auto problem = read_reserve(body, core, ask, length)) {
+void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
+  Holding holding;
+  if (const auto problem = read_reserve(reader, exchange.body, core, holding)) {
     return core.reply_problem(exchange, *problem);
   }
-  hold_while_working(core, exchange, ask, length, write_reserved);
+  hold_while_working(core, exchange, holding, write_reserved);
 }
 
 void commit(HttpCore& core, const Exchange& exchange) {
   using Commit = HoldingStore::Commit;
   JsonBody body(exchange.body, {"token", "cost", "more"});
   std::string token(body.text("token"));
-  const std::int64_t cost = cost_in(body, 0);
+  const auto cost = static_cast<std::int64_t>(body.number("cost", 0, kCostMax));
   const auto work = body.flag("more") ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   AsksThat committing(core.begin_asks(exchange, Operation::kLook),
@@ -148,9 +169,8 @@ std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
   return std::nullopt;
 }
 
-// Reads the ask of a slot, and for how long. The ask refers to the body and the rule set.
-std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Ask& ask,
-                                    Duration& length) {
+std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Holding& holding) {
+  Ask& ask = holding.ask;
   ask.key = body.text("key");
   const auto rule = read_rule(body, ask);
   if (ask.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
@@ -160,10 +180,7 @@ std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Ask& a
   if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());
   if (!ask.rule->has_slots() || core.engine().holds == nullptr)
     return invalid_field("rule", "a rule with 'of: concurrency' and without 'match'");
-  const auto read = hold_length(hold, ask, core.engine().tenants.get());
-  if (!read) return invalid_field("hold", read.error());
-  length = *read;
-  return std::nullopt;
+  return read_length(hold, core.engine(), holding);
 }
 
 void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
@@ -184,12 +201,11 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 void acquire(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"key", "rule", "limit", "hold"});
-  Ask ask;
-  Duration length{0};
-  if (const auto problem = read_acquire(body, core, ask, length)) {
+  Holding holding;
+  if (const auto problem = read_acquire(body, core, holding)) {
     return core.reply_problem(exchange, *problem);
   }
-  hold_while_working(core, exchange, ask, length, write_acquired);
+  hold_while_working(core, exchange, holding, write_acquired);
 }
 
 void release(HttpCore& core, const Exchange& exchange) {
@@ -209,11 +225,11 @@ void release(HttpCore& core, const Exchange& exchange) {
 
 }  // namespace
 
-void add_hold_routes(HttpCore& core) {
+void add_hold_routes(HttpCore& core, std::shared_ptr<CheckReader> reader) {
   using enum http1::Method;
   core.routes().add(
-      {{kPost}, "/v1/reserve", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
-         reserve(core, exchange);
+      {{kPost}, "/v1/reserve", RouteAccess::kAnybody, [&core, reader](const Exchange& exchange) {
+         reserve(core, *reader, exchange);
        }});
   core.routes().add(
       {{kPost}, "/v1/commit", RouteAccess::kAnybody, [&core](const Exchange& exchange) {

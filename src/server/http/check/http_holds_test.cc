@@ -234,6 +234,78 @@ TEST(HttpHolds, SlotsAreNoUnitsAndUnitsNoSlots) {
   EXPECT_NE(door.acquire().body.find("\"remaining\":0"), std::string::npos);
 }
 
+TEST(HttpHolds, ACallerMayNameTheQuota) {
+  HoldsDoor door;
+  const auto reserve = [&](std::string_view rest, std::string_view key = "a") {
+    return door.ask(post("/v1/reserve", R"({"hold":"30s","key":")" + std::string(key) + "\"," +
+                                            std::string(rest) + "}"));
+  };
+  constexpr std::string_view kQuota = R"("limit":100,"window":"1m")";
+  const std::string quota = "," + std::string(kQuota);
+  const TestReply held = reserve(R"("cost":60)" + quota);
+  EXPECT_TRUE(held.body.starts_with(R"({"key":"a","allowed":true,"remaining":40,)")) << held.body;
+  EXPECT_EQ(held.fields.at("x-ratelimit-remaining"), "40");
+  EXPECT_EQ(token_in(reserve(R"("cost":41)" + quota)), "");
+  EXPECT_NE(token_in(reserve(R"("cost":41,"bucket":"b")" + quota)), "");
+  EXPECT_NE(token_in(reserve(R"("cost":41)" + quota, "b")), "");
+  EXPECT_EQ(door.left(), "100");  // the rule counts by itself, and so do checks
+  const TestReply check = door.ask(post("/check", R"({"key":"a")" + quota + "}"));
+  EXPECT_TRUE(check.body.starts_with(R"({"key":"a","allowed":true,"remaining":99,)")) << check.body;
+  EXPECT_EQ(door.commit(token_in(held), R"("cost":10)").body, R"({"cost":10,"charged":true})");
+  const TestReply rest = reserve(R"("cost":90)" + quota);
+  EXPECT_TRUE(rest.body.starts_with(R"({"key":"a","allowed":true,"remaining":0,)")) << rest.body;
+  door.now += 30s;  // it lapses, and is charged
+  EXPECT_EQ(token_in(reserve(R"("cost":1)" + quota)), "");
+  for (const std::string_view algorithm : {"fixed_window", "sliding_log", "token_bucket"}) {
+    const std::string by = R"("cost":60,"algorithm":")" + std::string(algorithm) + "\"" + quota;
+    EXPECT_NE(token_in(reserve(by)), "") << algorithm;
+    EXPECT_EQ(token_in(reserve(by)), "") << algorithm;
+  }
+}
+
+TEST(HttpHolds, AKeyWithoutARuleHasABoundOfHolds) {
+  HoldsDoor door;
+  const auto reserve = [&] {
+    return door.ask(
+        post("/v1/reserve", R"({"key":"a","limit":100000,"window":"1h","cost":1,"hold":"30s"})"));
+  };
+  for (int i = 0; i < kRulelessHoldsMax; ++i) ASSERT_NE(token_in(reserve()), "") << i;
+  const TestReply over = reserve();
+  EXPECT_EQ(over.status, 429);
+  EXPECT_EQ(over.fields.at("retry-after"), "30");
+}
+
+TEST(HttpHolds, RefusesQuotasThatHoldNothing) {
+  HoldsDoor door;
+  const auto refused = [&](std::string_view rest, std::string_view field, std::string_view why) {
+    const TestReply reply = door.ask(post("/v1/reserve", R"({"key":"a",)" + std::string(rest)));
+    EXPECT_EQ(reply.status, 400) << rest;
+    const std::string named = "\"field\":\"" + std::string(field) + "\"";
+    EXPECT_NE(reply.body.find(named), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find(why), std::string::npos) << reply.body;
+  };
+  for (const char* const algorithm : {"adaptive", "exponential_backoff"}) {
+    refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","algorithm":")" + std::string(algorithm) +
+                "\"}",
+            "algorithm", "needs counters that give units back");
+  }
+  refused(R"("limit":9,"cost":1,"hold":"1s"})", "window", "the field is missing");
+  refused(R"("limit":9,"window":60,"hold":"1s"})", "cost", "the field is missing");
+  refused(R"("limit":9,"window":60,"cost":1})", "hold", "the field is missing");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"61s"})", "hold", "from 1ms to the window, 1m");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":5})", "hold", "a text such as");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","hold":"1s"})", "hold", "only once");
+  refused(R"("limit":9,"window":60,"cost":1,"holt":"1s"})", "holt", "did you mean 'hold'?");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","charge":"always"})", "charge", "commit");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","tier":"x"})", "tier", "a rule's");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","rule":"tokens"})", "limit", "the rule");
+  refused(R"("checks":[{"key":"a","rule":"tokens","cost":1}],"hold":"1s"})", "checks", "no such");
+  const TestReply at_check =
+      door.ask(post("/v1/check", R"({"key":"a","limit":9,"window":60,"hold":"1s"})"));
+  EXPECT_EQ(at_check.status, 400);
+  EXPECT_NE(at_check.body.find("\"field\":\"hold\""), std::string::npos) << at_check.body;
+}
+
 TEST(HttpHolds, RefusesWhatNobodyCanHold) {
   HoldsDoor door;
   const auto refused = [&](std::string_view body, std::string_view field) {
@@ -244,7 +316,7 @@ TEST(HttpHolds, RefusesWhatNobodyCanHold) {
   };
   refused(R"({"key":"a","rule":"plain","cost":1,"hold":"1s"})", "rule");
   refused(R"({"key":"a","rule":"other","cost":1,"hold":"1s"})", "rule");
-  refused(R"({"key":"a","cost":1,"hold":"1s"})", "rule");
+  refused(R"({"key":"a","cost":1,"hold":"1s"})", "limit");
   refused(R"({"rule":"tokens","cost":1,"hold":"1s"})", "key");
   refused(R"({"key":"a","rule":"tokens","tier":"x","cost":1,"hold":"1s"})", "tier");
   refused(R"({"key":"a","rule":"tokens","cost":0,"hold":"1s"})", "cost");
