@@ -17,7 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kQuiet = seconds(13);  // in which the fleet recovers
+constexpr Duration kQuiet = seconds(13);        // in which the fleet recovers
+constexpr Duration kQuietPlaces = seconds(18);  // the same of several places
 constexpr std::uint32_t kPlacesOneIn = 12;
 
 // Summer time that skips and repeats the hour, a leap day, short months, the ends of a year and a
@@ -75,7 +76,7 @@ class Draw {
     is_shared_ = true;
     has_faults_ = !one_in(3);
     busy_ = seconds(between(2, 10));
-    Scenario drawn{.length = busy_ + (has_faults_ ? kQuiet : Duration(seconds(1))),
+    Scenario drawn{.length = busy_ + (has_faults_ ? kQuietPlaces : Duration(seconds(1))),
                    .nodes = between(2, 6),
                    .settings = R"({"store":{"redis":"redis://redis","world":"redis://world"}})",
                    .places = {milliseconds(0), milliseconds(80), milliseconds(150)}};

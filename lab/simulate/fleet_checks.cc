@@ -10,6 +10,7 @@
 
 #include "simulate/judging.h"
 #include "simulate/promises.h"
+#include "store/redis/fleet/beat_fields.h"
 
 namespace weir::sim {
 namespace {
@@ -128,6 +129,7 @@ class BlocksReachAll final : public Check {
  public:
   explicit BlocksReachAll(World& world) : Check(world) {
     if (world.scenario().loss > 0) apart_max_ += 3 * kSecond;
+    if (world.has_places()) bound_ += kLate;
   }
   std::string_view promise() const override { return "blocks reach all"; }
 
@@ -144,25 +146,15 @@ class BlocksReachAll final : public Check {
   void faulted(const Fault& fault) override {
     const bool is_act = fault.kind == Fault::Kind::kBlock || fault.kind == Fault::Kind::kLift;
     if (is_act) {
-      Act& act = acts_[{fault.rule, fault.key}];
-      act.at = world_.now();
-      act.is_told = false;
+      acts_[{fault.rule, fault.key}].at = world_.now();
     } else {
       apart_max_ += fault.length;
     }
   }
-  // It takes along what it has not told the other places: those of its own hear of it all the same.
-  void restarted(std::size_t) override {
-    if (!world_.has_places()) return;
-    std::erase_if(acts_, [](const auto& act) { return !act.second.is_told; });
-  }
   void look() override {
-    if (world_.is_whole_for(kTold)) {
-      for (auto& [name, act] : acts_) act.is_told |= world_.now() - act.at >= kTold;
-    }
-    if (!world_.is_whole_for(kBound)) return;
+    if (!world_.is_whole_for(bound_)) return;
     for (const auto& [name, act] : acts_) {
-      if (world_.now() - act.at >= kBound) compare(name.first, name.second, act);
+      if (world_.now() - act.at >= bound_) compare(name.first, name.second, act);
     }
   }
 
@@ -171,12 +163,9 @@ class BlocksReachAll final : public Check {
   struct Act {
     Instant at;
     bool is_by_rule = false;
-    bool is_told = false;  // to all places
   };
-  // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
-  static constexpr Duration kBound = 8 * kSecond;
-  // The same of the Redis of all places, if it is there.
-  static constexpr Duration kTold = 2 * kSecond;
+  // Other places hear from the others of its place what a node that ended had not told them.
+  static constexpr Duration kLate = 2 * BlocksField::kBeatsUntilLate * kSecond;
 
   void compare(const std::string& rule, const std::string& key, const Act& act) {
     std::optional<std::size_t> first;
@@ -200,6 +189,8 @@ class BlocksReachAll final : public Check {
     }
   }
   std::map<std::pair<std::string, std::string>, Act> acts_;
+  // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
+  Duration bound_ = 8 * kSecond;
   // Ends are apart by how long an act was on its way to Redis, and by what its clock steps.
   Duration apart_max_ = kSecond;
 };

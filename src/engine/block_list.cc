@@ -48,7 +48,7 @@ void BlockList::learn(Block block, std::optional<Audience> from, Instant now,
   }
   auto* const same = known.same_as(block);
   const bool is_same = same != nullptr && same->block.since == block.since;
-  if (from && is_same) news_.unmark(*from, same->news);
+  if (from && is_same) news_.hear(*from, same->news);
 }
 
 void BlockList::tell(BlockBook::Entry& entry, std::optional<Audience> except,
@@ -129,6 +129,17 @@ void BlockList::tell_again(Audience audience, std::optional<std::span<const Bloc
     auto* const entry = book_.find(block);
     if (entry != nullptr) news_.mark(audience, entry->tag, entry->news);
   }
+}
+
+std::uint64_t BlockList::tell_late(std::uint64_t until) {
+  const std::scoped_lock lock(mutex_);
+  const auto& late = news_.untold(Audience::kWorldLate);
+  while (!late.empty() && late.begin()->first <= until) {
+    auto* const entry = book_.find(late.begin()->second);
+    news_.mark(Audience::kWorld, entry->tag, entry->news);
+    news_.unmark(Audience::kWorldLate, entry->news);
+  }
+  return news_.last();
 }
 
 std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_max) {

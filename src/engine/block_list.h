@@ -105,6 +105,9 @@ class BlockList {
   std::deque<Act> take_acts();
   // They have not heard of these, or of anything.
   void tell_again(Audience audience, std::optional<std::span<const Block>> blocks = {});
+  // What this place told before an earlier call returned `until`, and no place since, is news to
+  // all places now.
+  std::uint64_t tell_late(std::uint64_t until);
   // A message of one of these, or of a file: news for the others, if it is newer than what is
   // known. `teller`: its name; empty: unknown.
   void learn(Block block, std::optional<Audience> from, Instant now, std::string_view teller = {});

@@ -14,29 +14,38 @@
 namespace weir {
 
 // The list tells other nodes, other processes of this node and the nodes of all places what is new.
-// What the nodes of this place tell it, they tell all places themselves.
-enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kWorld };
+// What a node of this place tells it, that node tells all places itself. If it cannot, this one
+// does: until then the news wait as kWorldLate.
+enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kWorld, kWorldLate };
 
 class BlockNews {
  public:
   static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses,
-                                            BlockAudience::kWorld};
+                                            BlockAudience::kWorld, BlockAudience::kWorldLate};
   // A block's, one for each audience; 0: told.
   using Numbers = std::array<std::uint64_t, kAudiences.size()>;
   using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
 
   // From now on news are kept for them. False if they are already.
-  bool begin(BlockAudience audience) { return !std::exchange(of(audience).is_kept, true); }
-  // REQUIRES: untold() is empty
+  bool begin(BlockAudience audience) {
+    if (audience == BlockAudience::kWorld) of(BlockAudience::kWorldLate).is_kept = true;
+    return !std::exchange(of(audience).is_kept, true);
+  }
+  // REQUIRES: untold() is empty; not kWorld
   void end(BlockAudience audience) { of(audience).is_kept = false; }
 
   // The block is news to all but these.
   void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
-    for (const BlockAudience audience : kAudiences) {
-      const bool has_heard = audience == except ||
-                             (audience == BlockAudience::kWorld && except == BlockAudience::kFleet);
-      if (!has_heard && of(audience).is_kept) mark(audience, tag, numbers);
+    const auto world =
+        except == BlockAudience::kFleet ? BlockAudience::kWorldLate : BlockAudience::kWorld;
+    for (const BlockAudience audience : {BlockAudience::kFleet, BlockAudience::kProcesses, world}) {
+      if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
     }
+  }
+  // These know the block.
+  void hear(BlockAudience audience, Numbers& numbers) {
+    unmark(audience, numbers);
+    if (audience == BlockAudience::kWorld) unmark(BlockAudience::kWorldLate, numbers);
   }
   // These have not heard of it.
   void mark(BlockAudience audience, std::uint64_t tag, Numbers& numbers) {
@@ -52,6 +61,8 @@ class BlockNews {
   bool is_kept(BlockAudience audience) const {
     return audiences_[static_cast<std::size_t>(audience)].is_kept;
   }
+  // Of the newest news.
+  std::uint64_t last() const { return last_; }
   // The newest last.
   const Tags& untold(BlockAudience audience) const {
     return audiences_[static_cast<std::size_t>(audience)].tags;

@@ -166,7 +166,15 @@ std::string BlocksField::hear(const resp::Reply& told, Instant now) {
     last_read_ = std::string(kFromTheStart) + epoch;
   }
   learn(told, now);
+  tell_late();
   return {};
+}
+
+// Counts beats, not time: who was cut off first hears what the others tell.
+void BlocksField::tell_late() {
+  if (audience_ != BlockAudience::kWorld || has_more() || ++beats_ < kBeatsUntilLate) return;
+  beats_ = 0;
+  late_ = blocks_.tell_late(late_);
 }
 
 // After the time and the epoch come four texts for each act: id, node, its bytes, and what was left

@@ -165,6 +165,8 @@ class BlocksField final : public BeatField {
   // Each way, in one beat.
   static constexpr std::size_t kBlocksMax = 256;
   static constexpr std::string_view kFromTheStart = "0-0";
+  // What a node of this place does not tell all places in so many beats, the others tell.
+  static constexpr int kBeatsUntilLate = 4;
 
   // `last_read`: where this node has ended to read, and the epoch of that, if it knows one.
   BlocksField(std::string node, BlockList& blocks, BlockAudience audience = BlockAudience::kFleet,
@@ -182,10 +184,12 @@ class BlocksField final : public BeatField {
   bool follows_news() const override { return said_ == 0 && !has_more(); }
   void say(std::vector<std::string>& words, Instant now) override;
   std::string hear(const resp::Reply& told, Instant now) override;
+  void hear_no_news() override { tell_late(); }
   bool has_more() const override;
 
  private:
   bool has_news() const { return blocks_.has_news(audience_); }
+  void tell_late();
   void learn(const resp::Reply& told, Instant now);
 
   const std::string node_;
@@ -196,6 +200,8 @@ class BlocksField final : public BeatField {
   std::size_t said_ = 0;       // by the last beat
   std::size_t heard_ = 0;
   bool is_asked_for_all_ = false;
+  int beats_ = 0;           // since it last told for others
+  std::uint64_t late_ = 0;  // up to which news it will then
 };
 
 // Rules that somebody has changed by request, on all nodes of a fleet (engine/shared_rules.h).

@@ -114,6 +114,14 @@ TEST(BlocksField, ANetworkReachesTheOtherNodes) {
   }
 }
 
+// What another node has told of a block.
+std::string told(const std::string& key) {
+  const Block block{
+      .rule = "login", .key = key, .since = kNow, .until = kNow + std::chrono::hours(1)};
+  return ":7\r\n" + testing::resp_text("1700000000000-0") + testing::resp_text("other") +
+         testing::resp_text(to_bytes(block)) + testing::resp_text("3600000");
+}
+
 // Of ten nodes of a place each would tell all places the block of one. What comes from there they
 // tell each other: one of them may not hear it.
 TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
@@ -127,12 +135,6 @@ TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
     std::vector<std::string> words;
     field.say(words, kNow);
     return words.size() > 2;
-  };
-  const auto told = [](const std::string& key) {
-    const Block block{
-        .rule = "login", .key = key, .since = kNow, .until = kNow + std::chrono::hours(1)};
-    return ":7\r\n" + testing::resp_text("1700000000000-0") + testing::resp_text("other") +
-           testing::resp_text(to_bytes(block)) + testing::resp_text("3600000");
   };
   blocks.add({.rule = "login", .key = "a", .since = kNow, .until = kNow + std::chrono::hours(1)},
              kNow);
@@ -148,6 +150,36 @@ TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
   hear(everywhere, told("c"));
   EXPECT_TRUE(has_said(here));
   EXPECT_TRUE(blocks.until("login", "b", kNow) && blocks.until("login", "c", kNow));
+}
+
+// The node that made a block may end before it tells all places, or have no way to them.
+TEST(BlocksField, OthersOfAPlaceTellWhatItsNodeCannot) {
+  const KeyHasher hasher{HashSecret{}};
+  BlockList blocks(hasher, 64);
+  BlocksField here("me", blocks);
+  BlocksField everywhere("me", blocks, BlockAudience::kWorld);
+  blocks.share(BlockAudience::kFleet);
+  blocks.share(BlockAudience::kWorld);
+  hear(here, told("told by nobody"));
+  hear(here, told("told meanwhile"));
+  std::vector<std::string> words;
+  int beats = 0;
+  for (; words.size() <= 2 && beats <= 2 * BlocksField::kBeatsUntilLate; ++beats) {
+    words.clear();
+    everywhere.say(words, kNow);
+    if (beats == BlocksField::kBeatsUntilLate) {
+      hear(everywhere, told("told meanwhile"));
+    } else {
+      everywhere.hear_no_news();
+    }
+  }
+  EXPECT_GT(beats, BlocksField::kBeatsUntilLate) << "its node comes first";
+  ASSERT_EQ(words.size(), 5u) << "one block";
+  EXPECT_NE(words[2].find("told by nobody"), std::string::npos);
+  words.clear();
+  hear(everywhere, ":7\r\n");
+  everywhere.say(words, kNow);
+  EXPECT_EQ(words.size(), 2u) << "once";
 }
 
 }  // namespace
