@@ -165,6 +165,21 @@ TEST_F(LeasedSlotsTest, ThoseWhoComeWhileAnErrandIsOutWaitForIt) {
   for (const auto& slot : slots_) EXPECT_TRUE(slot->has_slot());
 }
 
+// They would need two errands.
+TEST_F(LeasedSlotsTest, NobodyWaitsPastItsDeadline) {
+  here_.link.delay = 16ms;
+  EXPECT_FALSE(acquire(here_));
+  let_pass(1ms);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(acquire(here_));
+  let_pass(here_.options.deadline - 1ms);
+  EXPECT_TRUE(slots_.front()->has_slot());
+  EXPECT_FALSE(slots_.back()->asked.is_answered());
+  let_pass(1ms);
+  EXPECT_TRUE(slots_.back()->asked.has_failed());
+  let_pass(12ms);
+  EXPECT_TRUE(acquire(here_));  // of what came too late for them
+}
+
 TEST_F(LeasedSlotsTest, WhatIsIdleComesToWhoeverNeedsIt) {
   EXPECT_EQ(acquire_many(here_, 30), 30);
   for (const auto& slot : slots_) release(here_, *slot);

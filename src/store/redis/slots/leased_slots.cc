@@ -20,7 +20,8 @@ constexpr std::size_t kUnhurriedMax = RedisSender::kChargesWorthACall;
 LeasedSlots::LeasedSlots(const Place& place, RedisSender& sender, Reactor& reactor)
     : place_(place),
       sender_(sender),
-      turns_(reactor.make_alarm([this](Instant now) { ring(now); })) {}
+      turns_(reactor.make_alarm([this](Instant now) { ring(now); })),
+      deadlines_(reactor.make_alarm([this](Instant now) { give_up(now); })) {}
 
 // kNobody: there is no room.
 LeasedSlots::PlaceNumber LeasedSlots::place_for(const Charge& charge, Instant now) {
@@ -51,7 +52,7 @@ void LeasedSlots::reserve(Batch& batch, HoldOrder& order, Instant now) noexcept 
   key.limit = limit;
   if (take(place, batch, order, now)) return;
   if (!key.share.is_asked() && !key.share.may_ask(now)) return deny(place, batch, now);
-  if (!ask(place, now) || !wait(place, batch, order)) return batch.fail();
+  if (!ask(place, now) || !wait(place, batch, order, now)) return batch.fail();
   sender_.hurry();
 }
 
@@ -107,7 +108,7 @@ void LeasedSlots::commit(Batch& batch, CommitOrder& order, Instant now) noexcept
 
 // ---- those that wait ----
 
-bool LeasedSlots::wait(PlaceNumber place, Batch& batch, HoldOrder& order) {
+bool LeasedSlots::wait(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now) {
   std::uint32_t number = free_waiter_;
   const bool has_place =
       number != kNobody || (waiters_.size() < kWaitingMax && has_memory_for([&] {
@@ -116,7 +117,10 @@ bool LeasedSlots::wait(PlaceNumber place, Batch& batch, HoldOrder& order) {
                             }));
   if (!has_place) return false;
   if (number == free_waiter_) free_waiter_ = waiters_[number].next;
-  waiters_[number] = {.batch = &batch, .order = &order, .next = kNobody};
+  const Instant deadline = std::min(now + place_.deadline, batch.give_up_at);
+  waiters_[number] = {
+      .batch = &batch, .order = &order, .deadline = deadline, .place = place, .next = kNobody};
+  if (deadline < next_deadline_) deadlines_->set(next_deadline_ = deadline);
   Key& key = (*keys_)[place];
   (key.waiting == 0 ? key.first_waiter : waiters_[key.last_waiter].next) = number;
   key.last_waiter = number;
@@ -129,6 +133,7 @@ LeasedSlots::Waiter LeasedSlots::next_waiter(Key& key) {
   const Waiter waiter = waiters_[number];
   key.first_waiter = waiter.next;
   --key.waiting;
+  waiters_[number].batch = nullptr;
   waiters_[number].next = std::exchange(free_waiter_, number);
   return waiter;
 }
@@ -146,6 +151,25 @@ void LeasedSlots::wake(PlaceNumber place, Instant now) {
     const Waiter waiter = next_waiter(key);
     if (!take(place, *waiter.batch, *waiter.order, now)) deny(place, *waiter.batch, now);
   }
+}
+
+// Who came while an errand was out may wait for another, but not past its deadline. What Redis then
+// lends is for others.
+void LeasedSlots::give_up(Instant now) {
+  next_deadline_ = Instant::max();
+  for (std::size_t number = 0; number < waiters_.size(); ++number) {
+    if (waiters_[number].batch == nullptr) continue;
+    if (waiters_[number].deadline > now) {
+      next_deadline_ = std::min(next_deadline_, waiters_[number].deadline);
+      continue;
+    }
+    Key& key = (*keys_)[waiters_[number].place];
+    while (key.waiting > 0 && waiters_[key.first_waiter].deadline <= now) {
+      if (key.asked_for > 0) --key.asked_for;
+      next_waiter(key).batch->fail();
+    }
+  }
+  deadlines_->set(next_deadline_);
 }
 
 // ---- errands ----

@@ -1,6 +1,6 @@
 // LeasedSlots: mode leased of slots. A core has slots of a key on lease from Redis (SlotShare), and
 // gives them out from memory, so that streams cost few calls. Who acquires one waits for a call
-// only where the core has none left and Redis may have.
+// only where the core has none left and Redis may have, and not past its deadline.
 //
 //   acquire ─> a slot on lease ─> token          release, here ─> free for the next
 //        └───> errand ─> Redis ─> lease          release, elsewhere ─> Redis ─> the next errand
@@ -76,8 +76,10 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
     bool is_unhurried = false;    // its errand is of its turn
   };
   struct Waiter {
-    Batch* batch;
+    Batch* batch;  // null: the place is free
     HoldOrder* order;
+    Instant deadline;    // those of a key are in this order
+    PlaceNumber place;   // of its key
     std::uint32_t next;  // of its key, or of those that are free
   };
   using Keys = KeyTable<Key>;
@@ -91,9 +93,10 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   bool take(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now);
   void deny(PlaceNumber place, Batch& batch, Instant now);
   bool ask(PlaceNumber place, Instant now);
-  bool wait(PlaceNumber place, Batch& batch, HoldOrder& order);
+  bool wait(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now);
   Waiter next_waiter(Key& key);
   void wake(PlaceNumber place, Instant now);
+  void give_up(Instant now);
   void look_after(PlaceNumber place, Instant now);
   void ring(Instant now);
   void came_back(Key& key, Instant now);
@@ -111,6 +114,8 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   std::int64_t errands_ = 0;   // so many have left
   std::size_t unhurried_ = 0;  // that are under way
   std::unique_ptr<Alarm> turns_;
+  Instant next_deadline_ = Instant::max();  // of a waiter, perhaps of one that waits no more
+  std::unique_ptr<Alarm> deadlines_;
 };
 
 }  // namespace weir
