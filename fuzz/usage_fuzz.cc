@@ -1,5 +1,5 @@
-// UsageReader, JsonNumbers and asked_tokens(), on any bytes, in any pieces. The input's first byte
-// is the size of the pieces.
+// UsageReader, JsonNumbers, asked_tokens() and asked_cost(), on any bytes, in any pieces. The first
+// byte of the input is the size of the pieces.
 //
 // Checked: pieces change nothing. What a parser of whole texts finds in a JSON text is found: no
 // request holds less than it lets a model answer with.
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,18 +22,31 @@
 
 namespace {
 
+using weir::asked_cost;
 using weir::asked_tokens;
 using weir::JsonNumbers;
+using weir::PriceTable;
 using weir::UsageReader;
 
 using Numbers = std::vector<std::pair<std::string, std::int64_t>>;
 
+// Texts count by their size.
 struct Heard final : JsonNumbers::Sink {
   void number(std::string_view path, std::int64_t value) override {
     numbers.emplace_back(path, value);
   }
+  bool no_number(std::string_view, char first) override { return first == '"'; }
+  void text(std::string_view path, std::string_view value) override {
+    WEIR_ASSERT(value.size() <= JsonNumbers::kTextMax);
+    numbers.emplace_back(path, value.size());
+  }
   Numbers numbers;
 };
+
+// What is unknown is the dearest, so that nothing costs less for it.
+const std::shared_ptr<const PriceTable> kPrices = std::make_shared<const PriceTable>(
+    std::vector<PriceTable::Row>{{"m", {.each = {1'000'000, 500'000, 1'250'000, 4'000'000}}},
+                                 {"g*", {.each = {2'000'000, 1'000'000, 2'500'000, 8'000'000}}}});
 
 void feed(auto& reader, std::string_view text, std::size_t piece) {
   for (std::size_t at = 0; at < text.size(); at += piece) reader.feed(text.substr(at, piece));
@@ -64,6 +78,8 @@ void check_asked(std::string_view text, const boost::json::object& request) {
   constexpr std::int64_t kOtherwise = 200;
   const std::int64_t asked = asked_tokens({.bytes = text}, {}, kOtherwise);
   WEIR_ASSERT(asked > 0 && asked <= weir::kCostMax);
+  const std::int64_t cost = asked_cost({.bytes = text}, {}, kOtherwise, *kPrices).units;
+  WEIR_ASSERT(cost >= asked && cost <= std::min(8 * asked, weir::kCostMax));
   const auto* const most = request.if_contains("max_tokens");
   if (most == nullptr || most->is_double()) return;
   const auto* const whole = most->if_int64();
@@ -106,6 +122,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       feed(pieces, text, piece);
       WEIR_ASSERT(whole.units() == pieces.units());
     }
+    UsageReader whole(form, kPrices);
+    UsageReader pieces(form, kPrices);
+    whole.feed(text);
+    feed(pieces, text, piece);
+    const auto cost = whole.cost({});
+    WEIR_ASSERT(cost == pieces.cost({}) && cost.has_value() == whole.units().has_value());
+    WEIR_ASSERT(whole.unknown_model() == pieces.unknown_model());
+    if (cost) WEIR_ASSERT(*cost >= 0 && *cost <= weir::kCostMax);
   }
   return 0;
 }

@@ -2,8 +2,9 @@
 """An origin that answers as three vendors of language models do: OpenAI, Anthropic and Google.
 
 It knows no language: it says "word" as often as `max_tokens` allows, at most 1,000 times, and a
-word is a token. Streams are those of the vendors' references. Of a prompt with "stall" in it the
-stream stops after three words, and goes on with comments until the client leaves.
+word is a token. Whatever model a request names, the answer names it, too. It has read the words
+"cached" of a prompt from a cache. Streams are those of the vendors' references. Of a prompt with
+"stall" in it the stream stops after three words, and goes on with comments until the client leaves.
 """
 
 import http.server
@@ -33,25 +34,30 @@ class Asked:
         prompt = " ".join(texts_in([body.get(name) for name in
                                     ("messages", "input", "contents", "system")]))
         self.prompt = len(prompt.split())
+        self.cached = prompt.split().count("cached")
         limits = [body[name] for name in LIMITS if name in body]
         limits += [body.get("generationConfig", {}).get("maxOutputTokens", 20)]
         self.words = min(WORDS_MAX, limits[0])
+        named = re.search(r"/models/([^/:]+)", path)
+        self.model = named[1] if named else body.get("model", "parrot")
         self.stalls = "stall" in prompt
         self.streams = body.get("stream", False) or ":stream" in path
 
 
 def openai_usage(asked, words):
     return {"prompt_tokens": asked.prompt, "completion_tokens": words,
+            "prompt_tokens_details": {"cached_tokens": asked.cached},
             "total_tokens": asked.prompt + words}
 
 
 def chat(asked):
     def chunk(delta, usage=None):
-        return None, {"object": "chat.completion.chunk", "usage": usage,
+        return None, {"object": "chat.completion.chunk", "model": asked.model, "usage": usage,
                       "choices": [{"index": 0, "delta": delta}] if delta else []}
 
     if not asked.streams:
-        yield None, {"object": "chat.completion", "usage": openai_usage(asked, asked.words),
+        yield None, {"object": "chat.completion", "model": asked.model,
+                     "usage": openai_usage(asked, asked.words),
                      "choices": [{"message": {"role": "assistant",
                                               "content": asked.words * "word "}}]}
         return
@@ -64,8 +70,9 @@ def chat(asked):
 
 def responses(asked):
     def done():
-        return {"object": "response", "output": [], "usage": {
+        return {"object": "response", "model": asked.model, "output": [], "usage": {
             "input_tokens": asked.prompt, "output_tokens": asked.words,
+            "input_tokens_details": {"cached_tokens": asked.cached},
             "total_tokens": asked.prompt + asked.words}}
 
     if not asked.streams:
@@ -79,14 +86,15 @@ def responses(asked):
 
 
 def messages(asked):
-    usage = {"input_tokens": asked.prompt, "cache_creation_input_tokens": 0,
-             "cache_read_input_tokens": 0, "output_tokens": asked.words}
+    usage = {"input_tokens": asked.prompt - asked.cached, "cache_creation_input_tokens": 0,
+             "cache_read_input_tokens": asked.cached, "output_tokens": asked.words}
     if not asked.streams:
-        yield None, {"type": "message", "usage": usage,
+        yield None, {"type": "message", "model": asked.model, "usage": usage,
                      "content": [{"type": "text", "text": asked.words * "word "}]}
         return
     yield "message_start", {"type": "message_start",
-                            "message": {"usage": usage | {"output_tokens": 1}}}
+                            "message": {"model": asked.model,
+                                        "usage": usage | {"output_tokens": 1}}}
     for _ in range(asked.words):
         yield "content_block_delta", {"type": "content_block_delta", "index": 0,
                                       "delta": {"type": "text_delta", "text": "word "}}
@@ -97,7 +105,9 @@ def messages(asked):
 def gemini(asked):
     def part(words, said):
         return None, {"candidates": [{"content": {"parts": [{"text": words * "word "}]}}],
+                      "modelVersion": asked.model,
                       "usageMetadata": {"promptTokenCount": asked.prompt,
+                                        "cachedContentTokenCount": asked.cached,
                                         "candidatesTokenCount": said,
                                         "totalTokenCount": asked.prompt + said}}
 

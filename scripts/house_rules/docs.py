@@ -138,7 +138,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 653,
+    "CHANGELOG.md": 655,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -156,9 +156,9 @@ WORDS_MAX = {
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/promises.md": 1008,
     "docs/reference/reservations.md": 780,
-    "docs/reference/rules.md": 2960,
+    "docs/reference/rules.md": 2961,
     "docs/reference/settings.md": 2480,
-    "docs/reference/usage.md": 800,
+    "docs/reference/usage.md": 1080,
 }
 GENERATED = re.compile(
     r"^<!-- (settings|the table of \S+ begins) -->\n.*?^<!-- .*? -->", re.MULTILINE | re.DOTALL)

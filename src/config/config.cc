@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/ip_address.h"
@@ -14,6 +17,7 @@
 #include "config/rules/rule_config.h"
 #include "config/yaml/yaml_document.h"
 #include "config/yaml/yaml_text.h"
+#include "rules/usage/price_table.h"
 
 namespace weir {
 namespace {
@@ -87,9 +91,40 @@ void check_threshold(const SectionReader& reader, const SettingValues& settings)
                      highest + "; set " + leave + " to " + highest + " or less");
 }
 
+// In whole millionths of a dollar.
+std::optional<std::int64_t> price_of(const SectionReader& row, std::string_view kind) {
+  const auto dollars = row.get<double>(kind);
+  return dollars ? std::optional<std::int64_t>(std::llround(*dollars * 1e6)) : std::nullopt;
+}
+
+// Null: there are none.
+std::shared_ptr<const PriceTable> read_prices(const SectionReader& reader) {
+  std::vector<PriceTable::Row> rows;
+  std::map<std::string, std::size_t> lines;
+  reader.for_each("prices", [&](const SectionReader& row) {
+    const auto model = row.get<std::string>("model").value_or("");
+    const auto [first, is_new] = lines.emplace(model, row.place().line);
+    if (!is_new && !model.empty()) {
+      row.mistake("model", "duplicate model '" + model + "'; its price is already in line " +
+                               std::to_string(first->second));
+    }
+    const auto input = price_of(row, "input").value_or(0);
+    rows.push_back({.model = model,
+                    .prices = {.each = {input, price_of(row, "cached_input").value_or(input),
+                                        price_of(row, "cache_write").value_or(input),
+                                        price_of(row, "output").value_or(0)}}});
+  });
+  if (rows.size() > PriceTable::kModelsMax) {
+    reader.mistake("prices", "more than " + std::to_string(PriceTable::kModelsMax) +
+                                 " prices; join models by '*'");
+  }
+  return rows.empty() ? nullptr : std::make_shared<const PriceTable>(std::move(rows));
+}
+
 // What the fields of rules mean by these settings.
-RuleContext context_of(const SettingValues& settings, ServedBy served_by) {
-  RuleContext context{.served_by = served_by};
+RuleContext context_of(const SectionReader& reader, const SettingValues& settings,
+                       ServedBy served_by) {
+  RuleContext context{.served_by = served_by, .prices = read_prices(reader)};
   context.knows_countries =
       !settings->country_header.empty() || !settings->country_database.empty();
   context.verifies_tokens =
@@ -122,7 +157,7 @@ void read_config(const SectionReader& reader, Config& config) {
   check_threshold<&SwitchThresholds::rate_min, &SwitchThresholds::rate_leave>(reader, settings);
   config.sources.country_header = settings->country_header;
   config.sources.token_header = settings->jwt.header;
-  auto read = read_rules(reader, context_of(settings, config.served_by));
+  auto read = read_rules(reader, context_of(reader, settings, config.served_by));
   config.rules = std::move(read.rules);
   config.rule_places = std::move(read.places);
   config.rollouts = std::move(read.rollouts);

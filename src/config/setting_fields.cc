@@ -257,6 +257,26 @@ constexpr TextForm kWebAddress = {
     "^https?://[A-Za-z0-9._:\\[\\]-]{1,192}$",  // is_console_address()
     "http:// or https://, a host and perhaps its port, without a path"};
 
+constexpr TextForm kModel = {"^([!-)+-~]{1,100}|[!-)+-~]{0,99}\\*)$",
+                             "the name of a model, or the beginning of names and '*': up to 100 "
+                             "characters without spaces"};
+constexpr FieldRange kDollars = {0, 1'000'000};
+
+constexpr Field kPriceFields[] = {
+    row::text("model", &kModel,
+              "A model, as answers or requests name it; claude-sonnet-*, for all names that begin "
+              "so; or *, for all others. The longest one wins.")
+        .required(),
+    row::number("input", kDollars, "Dollars for a million tokens of input.").required(),
+    row::number("output", kDollars, "Dollars for a million tokens of output.").required(),
+    row::number("cached_input", kDollars,
+                "The same of input that the vendor has read from a cache. Without it, as 'input'."),
+    row::number("cache_write", kDollars,
+                "The same of input that the vendor has written to one. Without it, as 'input'."),
+};
+
+constexpr Section kPrice = {"a price", "What the tokens of a model cost.", kPriceFields};
+
 constexpr std::string_view kConsoleUses[] = {"on", "public", "off"};
 
 constexpr Field kConfigFields[] = {
@@ -344,6 +364,9 @@ constexpr Field kConfigFields[] = {
     row::sections("rules", kRuleSection,
                   "The rules. Where several match a request, their order counts: of each group the "
                   "first applies."),
+    row::sections("prices", kPrice,
+                  "What tokens of language models cost, for rules with 'cost: usage:dollars' "
+                  "(docs/reference/usage.md). A model that is not here costs as the dearest."),
     row::duration<&ServerSettings::drain_timeout>("drain_timeout", {0, kWindowMax.count()},
                                                   "How long a stop waits for requests under way.")
         .defaults_to("10s")

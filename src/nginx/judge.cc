@@ -156,8 +156,10 @@ void Judge::charge(Stay& stay, const ResponseHead& response) {
   charge(stay, [&](const RuleSet& rules, Asks& asks) { stay.pay(response, rules, asks); });
 }
 
-void Judge::charge_for_body(Stay& stay) {
-  charge(stay, [&](const RuleSet& rules, Asks& asks) { stay.pay_for_body(rules, asks); });
+std::optional<std::string> Judge::charge_for_body(Stay& stay) {
+  std::optional<std::string> unknown;
+  charge(stay, [&](const RuleSet& rules, Asks& asks) { unknown = stay.pay_for_body(rules, asks); });
+  return unknown;
 }
 
 void Judge::charge(Stay& stay, const std::function<void(const RuleSet&, Asks&)>& pay) {

@@ -119,7 +119,8 @@ class Judge {
   // Charges what the response makes due, by its head or by as much of its body as has been read.
   // Nobody waits for it.
   void charge(Stay& stay, const ResponseHead& response);
-  void charge_for_body(Stay& stay);
+  // Returns what Stay::pay_for_body() does.
+  std::optional<std::string> charge_for_body(Stay& stay);
 
   // Before a request is read: other workers may have changed the rules, and so what they look at.
   // Returns the time at which it is to be judged.

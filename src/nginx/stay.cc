@@ -37,12 +37,12 @@ std::int64_t least_of(std::span<const Quota> limits) {
   return std::ranges::min(limits, {}, &Quota::capacity).capacity();
 }
 
-// The estimate for a request. It is at most the limit, as the request could never pass otherwise.
-std::int64_t estimate_of(const ResponseCount& count, std::int64_t limit, const BodyStart* body) {
-  const bool is_said = count.reserved_path && body != nullptr;
-  const std::int64_t estimate =
-      is_said ? asked_tokens(*body, *count.reserved_path, count.reserved) : count.reserved;
-  return std::clamp<std::int64_t>(estimate, 1, std::max<std::int64_t>(1, limit));
+// What the request says of its cost, in units of the rule.
+AskedCost asked_of(const ResponseCount& count, const BodyStart* body) {
+  const auto& path = count.reserved_path;
+  if (!path || body == nullptr) return {.units = count.reserved};
+  if (count.prices != nullptr) return asked_cost(*body, *path, count.reserved, *count.prices);
+  return {.units = asked_tokens(*body, *path, count.reserved)};
 }
 
 // Work that nobody waited for costs the estimate. Nothing: the request says the cost.
@@ -71,7 +71,7 @@ void Stay::admit(Ask& ask, std::size_t place, const BodyStart* body) {
     lacks_body_ = lacks_body_ || (body == nullptr && !is_free && rule.response->reserved_path);
     if (lacks_body_) return;
     const std::int64_t limit = least_of(rule.limits_for(ask.key, ask.tier));
-    Charge& charge = owe(ask, place, estimate_of(*rule.response, limit, is_free ? nullptr : body));
+    Charge& charge = owe(ask, place, limit, is_free ? nullptr : body);
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
     if (rule.response->reserved > 0 && !is_free) reserve(ask, limit, charge);
@@ -114,14 +114,19 @@ Duration Stay::patience(const Ask& ask) {
   return denial.delay_max;
 }
 
-Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t estimate) {
-  charges_.push_back({.ask = ask,
-                      .look = look,
-                      .rule = ask.rule->id,
-                      .key = std::string(ask.key),
-                      .tier = std::string(ask.tier),
-                      .estimate = estimate,
-                      .wants_body = ask.rule->response->is_of_body()});
+// The estimate is at most the limit, as the request could never pass otherwise.
+Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit,
+                        const BodyStart* body) {
+  const auto [units, prices] = asked_of(*ask.rule->response, body);
+  charges_.push_back(
+      {.ask = ask,
+       .look = look,
+       .rule = ask.rule->id,
+       .key = std::string(ask.key),
+       .tier = std::string(ask.tier),
+       .estimate = std::clamp<std::int64_t>(units, 1, std::max<std::int64_t>(1, limit)),
+       .asked = prices,
+       .wants_body = ask.rule->response->is_of_body()});
   charges_.back().ask.choices = nullptr;  // the request's, like the texts
   return charges_.back();
 }
@@ -185,7 +190,9 @@ void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
     const ResponseCount& count = *rule->response;
     if (count.is_of_body() && response.is_known && response.body) {
       charge.is_paid = false;
-      charge.body = std::make_unique<UsageReader>(*response.body, count.cost_name);
+      charge.body = count.prices == nullptr
+                        ? std::make_unique<UsageReader>(*response.body, count.cost_name)
+                        : std::make_unique<UsageReader>(*response.body, count.prices);
     } else {
       add_due(charge, *rule, cost_of(response, count, charge.estimate), asks);
     }
@@ -198,15 +205,20 @@ void Stay::read(std::string_view piece) noexcept {
   }
 }
 
-void Stay::pay_for_body(const RuleSet& rules, Asks& asks) {
+std::optional<std::string> Stay::pay_for_body(const RuleSet& rules, Asks& asks) {
+  std::optional<std::string> unknown;
   for (Charge& charge : charges_) {
     charge.is_paid = true;
     const auto body = std::exchange(charge.body, nullptr);
     const Rule* const rule = rules.find(charge.rule);
     if (body == nullptr || rule == nullptr || !rule->response) continue;
     const std::int64_t unsaid = is_error_ ? 0 : charge.estimate;
-    add_due(charge, *rule, body->units().value_or(unsaid), asks);
+    const auto cost = body->has_prices() ? body->cost(charge.asked) : body->units();
+    const bool has_price = body->knows_model() || charge.asked;
+    if (body->has_prices() && cost && !has_price) unknown = body->unknown_model();
+    add_due(charge, *rule, cost.value_or(unsaid), asks);
   }
+  return unknown;
 }
 
 void Stay::let_go() {

@@ -92,7 +92,8 @@ class Stay {
   // Where nothing catches what is thrown.
   void read(std::string_view piece) noexcept;
   // Asks for what the body has said, as far as it came, and owes nothing from then on.
-  void pay_for_body(const RuleSet& rules, Asks& asks);
+  // Returns what the body calls its model, if no price is known and the dearest is charged.
+  std::optional<std::string> pay_for_body(const RuleSet& rules, Asks& asks);
   // Gives the shares of what it has paid back, when that is charged.
   void let_go();
   // Lets go of all.
@@ -107,7 +108,8 @@ class Stay {
     std::string rule;
     std::string key;
     std::string tier;
-    std::int64_t estimate;  // of its cost, which it holds until that is known
+    std::int64_t estimate;               // of its cost, which it holds until that is known
+    std::optional<TokenPrices> asked{};  // of the models that the request names, if all are known
     std::optional<KeyHash> share{};
     bool wants_body = false;
     std::unique_ptr<UsageReader> body{};  // while that passes by
@@ -115,7 +117,7 @@ class Stay {
   };
   void let_all_go();
   std::int64_t enter(const Ask& ask);
-  Charge& owe(const Ask& ask, std::size_t look, std::int64_t estimate);
+  Charge& owe(const Ask& ask, std::size_t look, std::int64_t limit, const BodyStart* body);
   void reserve(Ask& ask, std::int64_t limit, Charge& charge);
   Duration patience(const Ask& ask);
   void leave(const Charge& charge);

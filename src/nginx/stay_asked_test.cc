@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -37,6 +39,24 @@ constexpr std::string_view kRules = R"(rules:
     window: 1m
     cost: usage
     reserve: 30
+  - id: tokens
+    match: {path: "/paid*"}
+    limit: 100
+    window: 1m
+    cost: usage
+    reserve: 40
+    reserve_from: max_tokens
+  - id: dollars
+    group: dollars
+    match: {path: "/paid*"}
+    limit: 900
+    window: month
+    cost: usage:dollars
+    reserve: 300
+    reserve_from: max_tokens
+prices:
+  - {model: small, input: 0.5, output: 2}
+  - {model: "large*", input: 5, cached_input: 0.1, output: 10}
 )";
 
 // Requests that say in their bodies how many tokens they may cost.
@@ -115,6 +135,56 @@ TEST_F(Asked, OfEachRuleHoldWhatIsSaidForIt) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(go_twice(R"({"max_tokens":1,"options":{"most":1}})"), nullptr);
   EXPECT_NE(go(R"({"max_tokens":49})"), nullptr) << "who was denied holds nothing";
+}
+
+class Paid : public Asked {
+ protected:
+  std::optional<std::string> pay(std::string_view asked, std::string_view answer) {
+    const auto stay = go(*judge_, asked, "/paid");
+    EXPECT_NE(stay, nullptr);
+    judge_->charge(*stay, {.status = 200, .body = UsageReader::Form::kJson});
+    stay->read(answer);
+    return judge_->charge_for_body(*stay);
+  }
+  // Tokens, and millionths of a dollar.
+  std::pair<std::int64_t, std::int64_t> paid() {
+    const BodyStart none;
+    const auto items = ask(*judge_, "/paid", "192.0.2.1", &none).said->limit.items;
+    return {100 - items[0].decision.remaining, 900 - items[1].decision.remaining};
+  }
+};
+
+TEST_F(Paid, HoldAndCostDollarsNextToTokens) {
+  using Spent = std::pair<std::int64_t, std::int64_t>;
+  {
+    const auto dear = go(*judge_, R"({"model":"large-1","max_tokens":70})", "/paid");
+    ASSERT_NE(dear, nullptr);
+    EXPECT_EQ(go(*judge_, R"({"model":"large","max_tokens":21})", "/paid"), nullptr) << "dollars";
+    EXPECT_EQ(go(*judge_, R"({"model":"small","max_tokens":31})", "/paid"), nullptr) << "tokens";
+    EXPECT_NE(go(*judge_, R"({"model":"large","max_tokens":20})", "/paid"), nullptr);
+  }
+  const auto held = go(*judge_, R"({"model":"small","max_tokens":30})", "/paid");
+  ASSERT_NE(held, nullptr);
+  EXPECT_NE(go(*judge_, R"({"messages":[]})", "/paid"), nullptr) << "40 of 70, and 300 of 840";
+  judge_->charge(*held, silent_);
+  EXPECT_EQ(paid(), Spent(30, 60)) << "it has cost what it held";
+  pay(R"({"model":"small"})", R"({"model":"small","usage":{"input_tokens":5,"output_tokens":4}})");
+  EXPECT_EQ(paid(), Spent(39, 60 + 3 + 8));
+  pay(R"({"model":"small"})", R"({"model":"large-2","usage":{"prompt_tokens":20,
+        "prompt_tokens_details":{"cached_tokens":10},"total_tokens":21}})");
+  EXPECT_EQ(paid(), Spent(60, 71 + 50 + 1 + 10)) << "the answer says what has answered";
+}
+
+TEST_F(Paid, AsTheDearestWhereNobodyNamesAKnownModel) {
+  const auto by_asked = pay(R"({"model":"small","max_tokens":9})",
+                            R"({"model":"s-2025","usage":{"output_tokens":2}})");
+  EXPECT_EQ(paid().second, 4) << "the request does";
+  EXPECT_EQ(by_asked, std::nullopt);
+  const auto unknown =
+      pay(R"({"model":"s","max_tokens":9})", R"({"model":"s-2025","usage":{"output_tokens":2}})");
+  EXPECT_EQ(paid().second, 4 + 20);
+  EXPECT_EQ(unknown, "s-2025");
+  EXPECT_EQ(go(*judge_, R"({"model":"s","max_tokens":98})", "/paid"), nullptr) << "tokens";
 }
 
 TEST_F(Asked, AreJudgedWhenTheirBodyIsThere) {

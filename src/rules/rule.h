@@ -43,6 +43,8 @@
 
 namespace weir {
 
+class PriceTable;
+
 // ResponseCount: what a rule counts when a response is known, and not before.
 //
 // Only who passes requests on to an origin sees the response (src/nginx). There a key is looked at
@@ -85,6 +87,8 @@ struct ResponseCount {
   // The path to a number of the request's JSON that is reserved instead; empty: to what vendors of
   // language models call the most tokens of an answer. None: nobody reads the request's body.
   std::optional<std::string> reserved_path{};
+  // By which both are made costs: in millionths of a dollar. Null: tokens are what counts.
+  std::shared_ptr<const PriceTable> prices{};
 
   bool is_of_body() const { return cost_from == CostFrom::kBody; }
 

@@ -92,7 +92,8 @@ class Yaml(unittest.TestCase):
                 file = pathlib.Path(folder, "weir.yaml")
                 file.write_text(text.replace("/etc/weir", folder), encoding="utf-8")
                 # `weir docs` reads what only a gateway can do, and validate refuses it.
-                reads = {"nginx-directives.md": "docs", "simulator.md": "simulate"}.get(
+                reads = {"nginx-directives.md": "docs", "usage.md": "docs",
+                         "simulator.md": "simulate"}.get(
                     where.split(",")[0], "validate")
                 code, said, wrong = run_weir(reads, str(file))
                 self.assertEqual(code, 0, f"{where}: {said}{wrong}")

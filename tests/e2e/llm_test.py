@@ -20,28 +20,34 @@ sys.path.insert(0, str(ROOT / "examples" / "llm"))
 
 import origin
 
+# What a million tokens cost, in millionths of a dollar: of input, of what was cached, of output.
+PRICE = r'model: "([a-z0-9.-]+)\*", input: ([\d.]+), cached_input: ([\d.]+),.* output: ([\d.]+)}'
 EXAMPLE = (ROOT / "examples" / "llm" / "rules.yaml").read_text(encoding="utf-8")
-RULES = EXAMPLE.replace("window: 1m", "window: 366d")  # none ends meanwhile
+RULES = re.sub("window: (1m|month)", "window: 366d", EXAMPLE)  # none ends meanwhile
+PRICES = {model: [round(1e6 * float(price)) for price in prices]
+          for model, *prices in re.findall(PRICE, EXAMPLE)}
 STREAMS = 10_000 if os.environ.get("WEIR_TESTS") == "long" else 600
 KEYS, AT_ONCE = 20, 16
 LIMIT = 1_000_000_000
-PROMPT = "say it again"
+PROMPT = "say it cached"
 STALLED = PROMPT + " stall"
-# The path, the body of a prompt, and what a stream that is cut has reported; None: nothing.
+# The path, the body of a prompt, and of a stream that is cut how many tokens of output were
+# reported; None: nothing was.
 VENDORS = (
     ("/v1/chat/completions", lambda prompt, words: {
-        "messages": [{"content": prompt}], "max_completion_tokens": words, "stream": True,
+        "model": "gpt-5-mini-2025-08-07", "messages": [{"content": prompt}],
+        "max_completion_tokens": words, "stream": True,
         "stream_options": {"include_usage": True}}, None),
     ("/v1/responses", lambda prompt, words: {
-        "input": prompt, "max_output_tokens": words, "stream": True}, None),
+        "model": "gpt-5", "input": prompt, "max_output_tokens": words, "stream": True}, None),
     ("/v1/messages", lambda prompt, words: {
-        "messages": [{"content": prompt}], "max_tokens": words, "stream": True},
-     len(STALLED.split()) + 1),
-    ("/v1beta/models/m:streamGenerateContent?alt=sse", lambda prompt, words: {
+        "model": "claude-sonnet-4-5", "messages": [{"content": prompt}], "max_tokens": words,
+        "stream": True}, 1),
+    ("/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", lambda prompt, words: {
         "contents": [{"parts": [{"text": prompt}]}],
-        "generationConfig": {"maxOutputTokens": words}},
-     len(STALLED.split()) + origin.WORDS_BEFORE_STALL),
+        "generationConfig": {"maxOutputTokens": words}}, origin.WORDS_BEFORE_STALL),
 )
+MODELS = ("gpt-5-mini", "gpt-5", "claude-sonnet-", "gemini-2.5-flash")  # as PRICES has them
 HEADERS = ("Authorization: Bearer {}", "X-Api-Key: {}", "X-Goog-Api-Key: {}")
 
 COUNTERS = (0, 0, 1, 2)  # of VENDORS, by their headers
@@ -63,13 +69,14 @@ class Llm(Gateway):
     def ask_model(self, path, key, body, others=""):
         return self.ask(post(path, json.dumps(body).encode(), header_of(path, key) + others))
 
-    def tokens_left(self, key):
-        """Of each vendor. An error costs no tokens."""
+    def left(self, key):
+        """Tokens and millionths of a dollar, of each vendor. An error costs none of them."""
         left = []
         for path in ("/v1/nothing", "/v1/messages/nothing", "/v1beta/nothing"):
             reply = self.ask_model(path, key, {})
             assert reply.status == 404, reply.head
-            left.append(int(re.search(r'-tokens(?:-1)?";r=(\d+)', reply.head)[1]))
+            left.append(tuple(int(number) for number in re.findall(
+                r'-(?:tokens|dollars)(?:.1)?";r=(\d+)', reply.head)))
         return left
 
 
@@ -82,8 +89,16 @@ def read_until(client, enough):
     return seen
 
 
+def cost_of(number, prompt, output):
+    cached = prompt.split().count("cached")
+    tokens = (len(prompt.split()) - cached, cached, output)
+    prices = PRICES[MODELS[number % len(VENDORS)]]
+    dollars = sum(count * price for count, price in zip(tokens, prices, strict=True))
+    return sum(tokens), -(-dollars // 10**6)
+
+
 def stream(gateway, number):
-    """One stream: what it has cost, by what its client was told."""
+    """One stream: its tokens and millionths of a dollar, by what its client was told."""
     path, body_of, reported = VENDORS[number % len(VENDORS)]
     is_cut, words = number % 10 == 9, 5 + number % 7
     body = body_of(STALLED if is_cut else PROMPT, words)
@@ -94,10 +109,12 @@ def stream(gateway, number):
         if not is_cut:
             seen = read_until(client, lambda seen: seen.endswith(b"\r\n0\r\n\r\n"))
             assert seen.count(b"word ") == words, seen
-            return len(PROMPT.split()) + words
+            return cost_of(number, PROMPT, words)
         read_until(client, lambda seen: seen.count(b"word ") == origin.WORDS_BEFORE_STALL)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return words if reported is None else reported
+        if reported is None:
+            return cost_of(number, "", words)
+        return cost_of(number, STALLED, reported)
 
 
 @unittest.skipUnless(NGINX_LOADS_IT, "there is no nginx module here")
@@ -125,19 +142,50 @@ class LlmTest(unittest.TestCase):
 
     def test_streams_are_charged_what_was_reported_even_if_they_are_cut(self):
         rules = re.sub(r"    more_limits: .*\n", "", RULES)
-        rules = re.sub(r"(?m)^    limit: \d+$", f"    limit: {LIMIT}", rules)
+        rules = re.sub(r"(?m)^    limit: \d+", f"    limit: {LIMIT}", rules)
         with Llm(rules) as gateway:
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 costs = list(pool.map(lambda number: stream(gateway, number), range(STREAMS)))
             due = collections.Counter()
-            for number, cost in enumerate(costs):
+            for number, (tokens, dollars) in enumerate(costs):
                 key = f"k{number // len(VENDORS) % KEYS}"
-                due[key, COUNTERS[number % len(VENDORS)]] += cost
+                due[key, COUNTERS[number % len(VENDORS)], "tokens"] += tokens
+                due[key, COUNTERS[number % len(VENDORS)], "dollars"] += dollars
             for number in range(KEYS):  # nginx notes a moment later that a client has left
                 key = f"k{number}"
-                spent = [LIMIT - due[key, counter] for counter in range(3)]
-                wait_until(lambda key=key, spent=spent: gateway.tokens_left(key) == spent,
+                spent = [(LIMIT - due[key, counter, "tokens"], LIMIT - due[key, counter, "dollars"])
+                         for counter in range(3)]
+                wait_until(lambda key=key, spent=spent: gateway.left(key) == spent,
                            f"{key} has left {spent}")
+
+    def test_dollars_are_limited_next_to_tokens(self):
+        rules = RULES.replace("limit: 1000\n", "limit: 1000000\n")
+        cent = rules.replace("limit: 50000000", "limit: 10000")
+        with Llm(cent.replace("reserve: 10000", "reserve: 1")) as gateway:
+            def ask(model, words):
+                path, body_of, _ = VENDORS[0]
+                body = body_of(PROMPT, words) | {"model": model, "stream": False}
+                return gateway.ask_model(path, "a", body)
+
+            for words, left in ((500, 10_000 - 5_003), (490, 10_000 - 5_003 - 4_903)):
+                self.assertEqual(ask("gpt-5", words).status, 200)
+                # nginx may see the end of an answer a moment after its client has all of it
+                wait_until(lambda left=left: gateway.left("a")[0][1] == left, f"{left} are left")
+            denied = ask("gpt-5", 10)
+            self.assertEqual(denied.status, 429)
+            self.assertIn("the dollars of this month are spent", denied.text)
+            self.assertEqual(ask("gpt-5-mini", 10).status, 200)
+
+    def test_a_model_without_a_price_costs_as_the_dearest_and_the_log_says_so_once(self):
+        with Llm(RULES) as gateway:
+            path, body_of, _ = VENDORS[0]
+            body = body_of(PROMPT, 100) | {"model": "new-model", "stream": False}
+            for _ in range(3):
+                self.assertEqual(gateway.ask_model(path, "a", body).status, 200)
+            wait_until(lambda: gateway.left("a")[0][1] == 50_000_000 - 3 * (1500 + 2 * 3 + 1),
+                       "it is charged")
+            said = gateway.log().count('"prices" has no model "new-model"')
+            self.assertIn(said, range(1, 3))  # once a worker
 
     def test_requests_and_tokens_are_limited_together(self):
         with Llm(RULES) as gateway:

@@ -175,9 +175,10 @@ void read_cost(const SectionReader& reader, Rule& rule) {
     rule.cost = *cost;
     return;
   }
-  reader.mistake("cost", "'cost' must be a whole number from 0 to " + std::to_string(kCostMax) +
-                             ", a property such as header:X-Cost, or for nginx with Weir "
-                             "in it usage or response:NAME (docs/reference/usage.md)");
+  reader.mistake("cost",
+                 "'cost' must be a whole number from 0 to " + std::to_string(kCostMax) +
+                     ", a property such as header:X-Cost, or for nginx with Weir "
+                     "in it usage, usage:dollars or response:NAME (docs/reference/usage.md)");
 }
 
 // A block counts from its beginning. So that `memory` is left when one has ended, and those

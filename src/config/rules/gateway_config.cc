@@ -28,7 +28,7 @@ void needs_gateway(const SectionReader& reader, std::string_view field, std::str
 class GatewayFields {
  public:
   GatewayFields(const SectionReader& reader, const RuleContext& context)
-      : reader_(reader), served_by_(context.served_by) {}
+      : reader_(reader), served_by_(context.served_by), prices_(context.prices) {}
 
   void read_response_count(Rule& rule) const {
     const auto cost = reader_.get<std::string>("cost");
@@ -171,6 +171,15 @@ class GatewayFields {
   void read_cost(std::string_view cost, ResponseCount& count) const {
     constexpr std::string_view kJson = "json:";
     count.cost_from = ResponseCount::CostFrom::kBody;
+    if (cost == kUsageDollars) {
+      count.prices = prices_;
+      if (prices_ == nullptr) {
+        reader_.mistake("cost",
+                        "no price of a token is known; add 'prices' to the file, next to 'rules' "
+                        "(docs/reference/usage.md), or write 'cost: usage'");
+      }
+      return;
+    }
     if (cost == kUsage) return;
     cost.remove_prefix(kOfResponse.size());
     if (cost.starts_with(kJson)) {
@@ -219,6 +228,7 @@ class GatewayFields {
 
   const SectionReader& reader_;
   const ServedBy served_by_;
+  const std::shared_ptr<const PriceTable> prices_;
 };
 
 // A bucket that cannot let anybody wait for so long, with the reason; nothing if all can.

@@ -74,11 +74,12 @@ void for_each_limits(const Rule& rule, Look look) {
 inline constexpr int kUnknownStatus = 0;
 
 // Whether only a response says such a cost: "response:X-Cost", "response:json:usage.total_tokens",
-// or "usage", what vendors of language models report.
+// "usage", what vendors of language models report, or "usage:dollars", what that costs.
 inline constexpr std::string_view kOfResponse = "response:";
 inline constexpr std::string_view kUsage = "usage";
+inline constexpr std::string_view kUsageDollars = "usage:dollars";
 inline bool is_of_response(std::string_view cost) {
-  return cost == kUsage || cost.starts_with(kOfResponse);
+  return cost == kUsage || cost == kUsageDollars || cost.starts_with(kOfResponse);
 }
 
 // Reports a mistake at `place` if the file does not say where that property comes from.

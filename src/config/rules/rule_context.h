@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "rules/mode.h"
 
 namespace weir {
+
+class PriceTable;
 
 // What applies the rules. Some of what a rule may say only a gateway can do, which passes requests
 // on to an origin: nginx with Weir in it (docs/how-to/nginx.md). Some it cannot. kEither: nobody
@@ -27,6 +30,7 @@ struct RuleContext {
   bool verifies_tokens = false;
   std::optional<Mode> shared_mode{};  // of rules that name none; nothing: there is no shared store
   bool knows_world = false;           // a Redis that all places reach
+  std::shared_ptr<const PriceTable> prices{};  // of language models' tokens; null: there are none
 };
 
 // Where a rule stands in the file.

@@ -409,7 +409,8 @@ constexpr Field kRuleFields[] = {
               "The units that a matched request spends: a number, or a property that holds one, "
               "such as header:X-Cost; 1 where it holds none. For nginx with Weir in it also "
               "response:NAME, a header of the response, response:json:PATH, a number of its JSON, "
-              "and usage, the tokens that language models report.")
+              "usage, the tokens that language models report, and usage:dollars, what they cost by "
+              "'prices', in millionths of a dollar.")
         .defaults_to("1")
         .only_if(kOfRequests),
     row::section("count_if", kCountIf,

@@ -5,10 +5,12 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/ascii.h"
+#include "config/yaml/yaml_text.h"
 #include "nginx/module/settings.h"
 
 namespace weir::nginx {
@@ -48,11 +50,25 @@ bool is_unanswered(const ngx_http_request_t* request) {
   return unanswered;
 }
 
+// Once: an operator has to add a price, whatever the models are.
+void tell_unknown_model(std::string_view model, ngx_log_t* log) {
+  static bool is_told = false;
+  if (std::exchange(is_told, true)) return;
+  const std::string shown = printable(model);
+  ngx_str_t name = str_of(shown);
+  ngx_log_error(
+      NGX_LOG_WARN, log, 0,
+      "weir: \"prices\" has no model \"%V\", which costs as the dearest; add it, or \"*\" "
+      "for all others",
+      &name);
+}
+
 void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
   if (deciders.judge == nullptr) return;
   try {
     if (stay.reads_body()) {
-      deciders.judge->charge_for_body(stay);
+      const auto unknown = deciders.judge->charge_for_body(stay);
+      if (unknown) tell_unknown_model(*unknown, log);
     } else {
       deciders.judge->charge(stay, response);
     }

@@ -226,7 +226,7 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place,
                     .rules = place.rules,
                     .cost = {},
                     .passes = place.state() == Switch::kDryRun};
-  BodyStart body;
+  BodyStart body{.path = view_of(request->uri)};
   if (decided == nullptr) {
     decided = keep_decided(request);
   } else {

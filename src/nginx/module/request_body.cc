@@ -65,7 +65,7 @@ BodyStart start_of_body(const ngx_http_request_t* request) {
     is_whole = size <= static_cast<off_t>(BodyStart::kBytesMax - room.size());
     is_whole = append(*piece->buf, room) && is_whole;
   }
-  return {.bytes = room, .is_whole = is_whole};
+  return {.bytes = room, .is_whole = is_whole, .path = view_of(request->uri)};
 }
 
 }  // namespace weir::nginx

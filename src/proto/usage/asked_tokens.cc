@@ -52,35 +52,77 @@ bool is_vendors(std::string_view path) {
 
 class Asked final : public JsonNumbers::Sink {
  public:
-  explicit Asked(std::string_view path) : path_(path) {}
+  // Null: nobody wants to know of models.
+  Asked(const BodyStart& body, std::string_view path, const PriceTable* prices)
+      : path_(path), prices_(prices) {
+    if (prices != nullptr) read_path(body.path);
+    JsonNumbers numbers(*this);
+    numbers.feed(body.bytes.substr(0, BodyStart::kBytesMax));
+    is_whole_ = body.is_whole && !numbers.has_failed();
+  }
 
   void number(std::string_view path, std::int64_t value) override {
     if (counts(path)) most_ = std::max(most_, value);
   }
-  void no_number(std::string_view path) override { is_clear_ = is_clear_ && !counts(path); }
+  bool no_number(std::string_view path, char first) override {
+    is_clear_ = is_clear_ && !counts(path);
+    return prices_ != nullptr && first == '"' && may_be(path, "model");
+  }
+  void text(std::string_view, std::string_view model) override { add_model(model); }
 
+  // What so much is, in units, if the body says more than nothing; else, or perhaps, `otherwise`.
+  std::int64_t units(std::int64_t asked, std::int64_t otherwise) const {
+    if (asked > 0 && is_clear_ && is_whole_) return asked;
+    return std::max(asked, otherwise);
+  }
   std::int64_t most() const { return most_; }
-  bool is_clear() const { return is_clear_; }
+  // Of the models that are named, if all are known.
+  std::optional<TokenPrices> prices() const {
+    return is_whole_ && knows_all_ ? named_ : std::nullopt;
+  }
 
  private:
   bool counts(std::string_view path) const {
     return path_.empty() ? is_vendors(path) : may_be(path, path_);
   }
 
+  void add_model(std::string_view model) {
+    const TokenPrices* const known = prices_->find(model);
+    knows_all_ = knows_all_ && known != nullptr;
+    if (!named_) named_.emplace();
+    if (known != nullptr) named_->raise_to(*known);
+  }
+
+  void read_path(std::string_view path) {
+    constexpr std::string_view kModels = "/models/";
+    for (std::size_t at = path.find(kModels); at != path.npos; at = path.find(kModels)) {
+      path.remove_prefix(at + kModels.size());
+      add_model(path.substr(0, path.find_first_of("/:")));
+    }
+  }
+
   const std::string_view path_;
+  const PriceTable* const prices_;
   std::int64_t most_ = 0;
+  std::optional<TokenPrices> named_;
+  bool knows_all_ = true;
   bool is_clear_ = true;
+  bool is_whole_ = false;
 };
 
 }  // namespace
 
 std::int64_t asked_tokens(const BodyStart& body, std::string_view path, std::int64_t otherwise) {
-  Asked asked(path);
-  JsonNumbers numbers(asked);
-  numbers.feed(body.bytes.substr(0, BodyStart::kBytesMax));
-  const bool says_all = asked.is_clear() && body.is_whole && !numbers.has_failed();
-  if (asked.most() > 0 && says_all) return asked.most();
-  return std::max(asked.most(), otherwise);
+  const Asked asked(body, path, nullptr);
+  return asked.units(asked.most(), otherwise);
+}
+
+AskedCost asked_cost(const BodyStart& body, std::string_view path, std::int64_t otherwise,
+                     const PriceTable& prices) {
+  const Asked asked(body, path, &prices);
+  const auto known = asked.prices();
+  const std::int64_t cost = known.value_or(prices.unknown()).cost_of({0, 0, 0, asked.most()});
+  return {.units = asked.units(cost, otherwise), .prices = known};
 }
 
 }  // namespace weir

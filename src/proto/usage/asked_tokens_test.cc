@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/quota.h"
 
@@ -98,6 +99,47 @@ TEST(AskedTokens, OfALongBodyAreNoLessThanOfOneThatSaysNothing) {
   };
   EXPECT_EQ(of_long(R"({"max_tokens":50,"prompt":"x)"), kOtherwise);
   EXPECT_EQ(of_long(R"({"max_tokens":700,"prompt":"x)"), 700);
+}
+
+TEST(AskedCost, IsOfTheDearestModelThatIsNamed) {
+  const auto row = [](std::string model, std::int64_t output) {
+    return PriceTable::Row{std::move(model), {.each = {1'000'000, 0, 0, output * 1'000'000}}};
+  };
+  const PriceTable prices({row("cheap", 2), row("gemini-*", 3), row("dear", 9)});
+  struct Case {
+    std::string_view text;
+    std::int64_t cost;
+    bool is_known = true;
+    std::string_view path{};
+  };
+  constexpr Case kCases[] = {
+      {R"({"model":"cheap","max_tokens":50})", 100},
+      {R"({"max_tokens":50,"model":"dear"})", 450},
+      {R"({"model":"cheap","max_tokens":50,"model":"dear"})", 450},
+      {R"({"model":"dear","Model":"cheap","max_tokens":50})", 450},
+      {R"({"model":"cheap","mod\u0065l":"dear","max_tokens":50})", 450},
+      {R"({"messages":[{"model":"dear"}],"model":"cheap","max_tokens":50})", 100},
+      {R"({"model":"cheap"})", kOtherwise},
+      {R"({"model":"cheap","max_tokens":50,"max_tokens":null})", kOtherwise},
+      {R"({"generationConfig":{"maxOutputTokens":10}})", 30, true,
+       "/v1beta/models/gemini-2.5-pro:generateContent"},
+      {R"({"model":"dear","max_tokens":10})", 90, true, "/v1/models/gemini-1/x/models/cheap"},
+      // unknown
+      {R"({"max_tokens":50})", 450, false},
+      {R"({"model":"other","max_tokens":50})", 450, false},
+      {R"({"model":"cheap","model":"other","max_tokens":50})", 450, false},
+      {R"({"model":7,"max_tokens":50})", 450, false},
+      {R"({"model":"cheap","max_tokens":50]})", 450, false},
+      {R"({"max_tokens":50})", 450, false, "/v1/models/"},
+  };
+  for (const auto& [text, cost, is_known, path] : kCases) {
+    const AskedCost asked = asked_cost({.bytes = text, .path = path}, {}, kOtherwise, prices);
+    EXPECT_EQ(asked.units, cost) << text;
+    EXPECT_EQ(asked.prices.has_value(), is_known) << text;
+  }
+  const BodyStart part{.bytes = R"({"model":"cheap","max_tokens":50,)", .is_whole = false};
+  EXPECT_EQ(asked_cost(part, {}, kOtherwise, prices).units, 450);
+  EXPECT_EQ(asked_cost({}, {}, kOtherwise, prices).units, kOtherwise);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ void JsonNumbers::feed(std::string_view piece) noexcept {
 
 void JsonNumbers::end() {
   depth_ = lost_at_ = digits_left_ = 0;
-  in_number_ = in_string_ = is_escaped_ = in_name_ = expects_name_ = has_failed_ = false;
+  in_number_ = in_string_ = is_escaped_ = in_name_ = in_text_ = expects_name_ = has_failed_ = false;
 }
 
 const char* JsonNumbers::read_string(const char* at, const char* end) {
@@ -40,7 +40,8 @@ const char* JsonNumbers::read_string(const char* at, const char* end) {
   add_to_name({at, stop});
   if (stop == end) return end;
   if (*stop == '"') {
-    in_string_ = in_name_ = false;
+    if (in_text_) sink_.text(path_, {text_.data(), text_size_});
+    in_string_ = in_name_ = in_text_ = false;
   } else {
     is_escaped_ = true;
   }
@@ -76,13 +77,14 @@ void JsonNumbers::read(char c) {
       if (expects_name_) {
         begin_name();
       } else {
-        say_no_number();
+        in_text_ = say_no_number(c);
+        text_size_ = 0;
       }
       expects_name_ = false;
       break;
     case '{':
     case '[':
-      say_no_number();
+      say_no_number(c);
       open(c);
       break;
     case '}':
@@ -90,7 +92,7 @@ void JsonNumbers::read(char c) {
     case ',': expects_name_ = is_in_object(); break;
     case 'n':
     case 't':
-    case 'f': say_no_number(); break;  // null, true, false
+    case 'f': say_no_number(c); break;  // null, true, false
     default:
       if (!is_digit(c) && c != '-') break;
       in_number_ = is_valid_ = true;
@@ -116,9 +118,11 @@ bool JsonNumbers::goes_on_number(char c) {
 
 void JsonNumbers::end_number() {
   in_number_ = false;
-  if (!is_valid_) return say_no_number();
-  if (!has_path()) return;
-  sink_.number(path_, std::min(number_ + (is_rounded_up_ ? 1 : 0), kCostMax));
+  if (!is_valid_) {
+    say_no_number('0');
+  } else if (has_path()) {
+    sink_.number(path_, std::min(number_ + (is_rounded_up_ ? 1 : 0), kCostMax));
+  }
 }
 
 void JsonNumbers::begin_name() {
@@ -133,7 +137,12 @@ void JsonNumbers::begin_name() {
   if (depth_ > 1 && !is_array_[depth_ - 2]) add_to_name(".");
 }
 
+void JsonNumbers::add_to_text(std::string_view text) {
+  text_size_ += text.copy(text_.data() + text_size_, kTextMax - text_size_);
+}
+
 void JsonNumbers::add_to_name(std::string_view text) {
+  if (in_text_) return add_to_text(text);
   if (!in_name_) return;
   if (path_.size() + text.size() <= kPathMax) {
     path_ += text;

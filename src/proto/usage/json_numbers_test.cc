@@ -105,5 +105,52 @@ TEST(JsonNumbers, AfterItsEndATextSaysNothingToTheNext) {
   }
 }
 
+// "path=text " for each text whose path ends in "model".
+struct HeardTexts final : JsonNumbers::Sink {
+  void number(std::string_view, std::int64_t) override {}
+  bool no_number(std::string_view path, char first) override {
+    return first == '"' && path.ends_with("model");
+  }
+  void text(std::string_view path, std::string_view value) override {
+    heard += std::string(path) + "=" + std::string(value) + " ";
+  }
+  std::string heard;
+};
+
+TEST(JsonNumbers, TellsTheTextsThatAreAskedFor) {
+  struct Case {
+    std::string_view text, heard;
+  };
+  const std::string longest(JsonNumbers::kTextMax, 'x');
+  const std::string longer = R"({"model":")" + longest + R"(yz","n":{"model":"b"}})";
+  const std::string kept = "model=" + longest + " n.model=b ";
+  const Case cases[] = {
+      {R"({"model":"gpt-5","other":"no","message":{"model":"a b"}})",
+       "model=gpt-5 message.model=a b "},
+      {R"({"model":"\u0067pt\/\"\u00e9","model":""})", R"(model=gpt/"\ model= )"},
+      {R"({"model":["a"],"l":[{"model":"b"}],"model":{"x":"c"},"model":null})", ""},
+      {R"({"model":5,"x":"model","model":"a"}{"model":"b"})", "model=a model=b "},
+      {R"({"model":"not closed)", ""},
+      {longer, kept},
+  };
+  for (const auto& [text, heard] : cases) {
+    for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+      HeardTexts texts;
+      JsonNumbers numbers(texts);
+      for (std::size_t at = 0; at < text.size(); at += piece) numbers.feed(text.substr(at, piece));
+      EXPECT_EQ(texts.heard, heard) << text << " by " << piece;
+    }
+  }
+}
+
+TEST(JsonNumbers, ForgetsATextThatIsCut) {
+  HeardTexts texts;
+  JsonNumbers numbers(texts);
+  numbers.feed(R"({"model":"a)");
+  numbers.end();
+  numbers.feed(R"({"x":"y","model":"b"})");
+  EXPECT_EQ(texts.heard, "model=b ");
+}
+
 }  // namespace
 }  // namespace weir

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/allocation_testing.h"
 #include "proto/usage/usage_reader.h"
@@ -25,6 +27,15 @@ TEST(UsageAllocation, ReadingNeedsNoMemory) {
     }
     EXPECT_EQ(reader.units(), 9);
   }
+}
+
+TEST(UsageAllocation, NorDoesReadingOfModels) {
+  const auto prices = std::make_shared<const PriceTable>(std::vector<PriceTable::Row>());
+  UsageReader reader(UsageReader::Form::kJson, prices);
+  const std::string body = "{\"model\":\"" + std::string(999, 'm') + "\",\"modelVersion\":\"x\"}";
+  const NoMemory none;
+  for (const char& byte : body) reader.feed({&byte, 1});
+  EXPECT_FALSE(none.has_failed());
 }
 
 }  // namespace

@@ -16,20 +16,34 @@ struct Name {
   std::string_view text;
   std::size_t part;
 };
-constexpr std::size_t kTotal = 0;  // the parts from 1 on make it up
+// The parts from kInput to kToolInput make the total up; kOfInputCached is in kInput.
+enum Part : std::size_t {
+  kTotal,
+  kInput,
+  kOutput,
+  kCacheWrite,
+  kCacheRead,
+  kThoughts,
+  kToolInput,
+  kOfInputCached,
+};
+static_assert(kOfInputCached + 1 == UsageReader::kParts);
 constexpr Name kNames[] = {
     {"total_tokens", kTotal},
     {"totalTokenCount", kTotal},
-    {"prompt_tokens", 1},
-    {"input_tokens", 1},
-    {"promptTokenCount", 1},
-    {"completion_tokens", 2},
-    {"output_tokens", 2},
-    {"candidatesTokenCount", 2},
-    {"cache_creation_input_tokens", 3},
-    {"cache_read_input_tokens", 4},
-    {"thoughtsTokenCount", 5},
-    {"toolUsePromptTokenCount", 6},
+    {"prompt_tokens", kInput},
+    {"input_tokens", kInput},
+    {"promptTokenCount", kInput},
+    {"completion_tokens", kOutput},
+    {"output_tokens", kOutput},
+    {"candidatesTokenCount", kOutput},
+    {"cache_creation_input_tokens", kCacheWrite},
+    {"cache_read_input_tokens", kCacheRead},
+    {"thoughtsTokenCount", kThoughts},
+    {"toolUsePromptTokenCount", kToolInput},
+    {"prompt_tokens_details.cached_tokens", kOfInputCached},
+    {"input_tokens_details.cached_tokens", kOfInputCached},
+    {"cachedContentTokenCount", kOfInputCached},
 };
 
 bool take(std::string_view& text, std::string_view prefix) {
@@ -38,9 +52,14 @@ bool take(std::string_view& text, std::string_view prefix) {
   return begins_so;
 }
 
+// Answers as a whole, and events that bring one.
+void take_envelope(std::string_view& path) {
+  if (!take(path, "message.")) take(path, "response.");
+}
+
 // Of a number that vendors report; none: of another.
 std::optional<std::size_t> part_at(std::string_view path) {
-  if (!take(path, "message.")) take(path, "response.");
+  take_envelope(path);
   if (!take(path, "usage.") && !take(path, "usageMetadata.")) return std::nullopt;
   const auto* const name = std::ranges::find(kNames, path, &Name::text);
   if (name == std::end(kNames)) return std::nullopt;
@@ -70,12 +89,44 @@ void UsageReader::feed(std::string_view piece) noexcept {
 }
 
 std::optional<std::int64_t> UsageReader::units() const {
-  if (seen_[kTotal] >= 0) return seen_[kTotal];
+  return seen_[kTotal] >= 0 ? seen_[kTotal] : sum();
+}
+
+// Of the parts.
+std::optional<std::int64_t> UsageReader::sum() const {
   std::optional<std::int64_t> sum;
-  for (const std::int64_t part : seen_) {
-    if (part >= 0) sum = std::min(sum.value_or(0) + part, kCostMax);
+  for (std::size_t part = kInput; part <= kToolInput; ++part) {
+    if (seen_[part] >= 0) sum = std::min(sum.value_or(0) + seen_[part], kCostMax);
   }
   return sum;
+}
+
+std::optional<std::int64_t> UsageReader::cost(const std::optional<TokenPrices>& asked) const {
+  const auto all = units();
+  if (!all) return std::nullopt;
+  const auto said = [this](Part part) { return std::max<std::int64_t>(0, seen_[part]); };
+  const std::int64_t beyond = std::max<std::int64_t>(0, *all - sum().value_or(0));
+  const std::int64_t cached = std::min(said(kOfInputCached), said(kInput));
+  const TokenPrices otherwise = asked.value_or(prices_->unknown());
+  return model_.value_or(otherwise).cost_of({said(kInput) - cached + said(kToolInput),
+                                             cached + said(kCacheRead), said(kCacheWrite),
+                                             said(kOutput) + said(kThoughts) + beyond});
+}
+
+bool UsageReader::no_number(std::string_view path, char first) {
+  if (prices_ == nullptr || first != '"') return false;
+  take_envelope(path);
+  return path == "model" || path == "modelVersion";
+}
+
+void UsageReader::text(std::string_view, std::string_view model) {
+  const TokenPrices* const known = prices_->find(model);
+  if (known == nullptr) {
+    unknown_model_ = model;
+    return;
+  }
+  if (!model_) model_.emplace();
+  model_->raise_to(*known);
 }
 
 void UsageReader::number(std::string_view path, std::int64_t value) {

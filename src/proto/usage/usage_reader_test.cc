@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weir/quota.h"
 
@@ -171,6 +174,92 @@ TEST(UsageReader, TheTypeOfTheContentSaysTheForm) {
   for (const std::string_view other : {"", "text/html", "json", "application/jsonx", ";"}) {
     EXPECT_EQ(UsageReader::form_of(other), std::nullopt) << other;
   }
+}
+
+// Prices that show in the digits of a cost how many tokens of each kind were charged.
+std::shared_ptr<const PriceTable> prices() {
+  const auto row = [](std::string model, std::int64_t factor) {
+    constexpr std::int64_t kMillion = 1'000'000;
+    return PriceTable::Row{std::move(model),
+                           {.each = {factor * kMillion, factor * 100 * kMillion,
+                                     factor * 10'000 * kMillion, factor * 1'000'000 * kMillion}}};
+  };
+  static const auto table =
+      std::make_shared<const PriceTable>(std::vector{row("m1", 1), row("m2*", 2), row("dear", 3)});
+  return table;
+}
+
+std::optional<std::int64_t> cost_in(std::string_view body, UsageReader::Form form,
+                                    std::size_t piece = 1,
+                                    const std::optional<TokenPrices>& asked = {}) {
+  UsageReader reader(form, prices());
+  for (std::size_t at = 0; at < body.size(); at += piece) reader.feed(body.substr(at, piece));
+  return reader.cost(asked);
+}
+
+TEST(UsageReader, ChargesByThePriceOfTheModel) {
+  struct PricedCase {
+    std::string_view what;
+    UsageReader::Form form;
+    std::string_view body;
+    std::optional<std::int64_t> cost;  // output, cache write, cached input, input
+  };
+  constexpr PricedCase kPriced[] = {
+      {"OpenAI, chat completions", kJson, R"({"model": "m1", "usage": {
+         "prompt_tokens": 19, "completion_tokens": 10, "total_tokens": 29,
+         "prompt_tokens_details": {"cached_tokens": 5, "audio_tokens": 0},
+         "completion_tokens_details": {"reasoning_tokens": 3}}})",
+       10'00'05'14},
+      {"OpenAI, responses", kEvents,
+       "data: {\"response\":{\"model\":\"m1\",\"usage\":null}}\n\n"
+       "data: "
+       "{\"response\":{\"model\":\"m1\",\"usage\":{\"input_tokens\":37,\"input_tokens_details\":"
+       "{\"cached_tokens\":30},\"output_tokens\":11,\"total_tokens\":48}}}\n\n",
+       11'00'30'07},
+      {"Anthropic", kJson, R"({"model": "m1", "usage": {
+         "input_tokens": 20, "cache_creation_input_tokens": 7, "cache_read_input_tokens": 9,
+         "output_tokens": 3}})",
+       3'07'09'20},
+      {"Anthropic, a stream", kEvents,
+       "data: {\"message\":{\"model\":\"m2-x\",\"usage\":{\"input_tokens\":25,"
+       "\"cache_read_input_tokens\":7,\"output_tokens\":1}}}\n\n"
+       "data: {\"usage\":{\"output_tokens\":15}}\n\n",
+       2 * 15'00'07'25},
+      {"Gemini", kJson, R"({"modelVersion": "m1", "usageMetadata": {
+         "promptTokenCount": 40, "candidatesTokenCount": 5, "totalTokenCount": 52,
+         "cachedContentTokenCount": 30, "thoughtsTokenCount": 3, "toolUsePromptTokenCount": 4}})",
+       8'00'30'14},
+      {"more in all than in parts", kJson,
+       R"({"model":"m1","usage":{"prompt_tokens":4,"completion_tokens":5,"total_tokens":11}})",
+       7'00'00'04},
+      {"a total alone", kJson, R"({"model":"m1","usage":{"total_tokens":11}})", 11'00'00'00},
+      {"more cached than there is", kJson,
+       R"({"model":"m1","usage":{"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":9}}})",
+       4'00},
+      {"several models", kJson, R"({"model":"m1","modelVersion":"m2","usage":{"input_tokens":5}})",
+       10},
+      {"a model in what was said", kJson,
+       R"({"content":[{"model":"dear"}],"model":"m1","usage":{"input_tokens":5}})", 5},
+      {"an unknown model", kJson, R"({"model":"m3","usage":{"input_tokens":5}})", 15},
+      {"no model", kJson, R"({"usage":{"input_tokens":5}})", 15},
+      {"no usage", kJson, R"({"model":"m1"})", std::nullopt},
+  };
+  for (const auto& [what, form, body, cost] : kPriced) {
+    for (std::size_t piece = 1; piece <= body.size(); piece += 7) {
+      EXPECT_EQ(cost_in(body, form, piece), cost) << what << " by " << piece;
+    }
+  }
+}
+
+TEST(UsageReader, AModelWithoutAPriceCostsAsTheOneThatWasAskedFor) {
+  const std::optional<TokenPrices> asked = *prices()->find("m2");
+  EXPECT_EQ(cost_in(R"({"model":"m3","usage":{"input_tokens":5}})", kJson, 1, asked), 10);
+  EXPECT_EQ(cost_in(R"({"model":"m1","usage":{"input_tokens":5}})", kJson, 1, asked), 5);
+  UsageReader reader(kJson, prices());
+  reader.feed(R"({"model":"m3","usage":{"input_tokens":5}})");
+  EXPECT_FALSE(reader.knows_model());
+  EXPECT_EQ(reader.unknown_model(), "m3");
+  EXPECT_EQ(reader.units(), 5);
 }
 
 }  // namespace
