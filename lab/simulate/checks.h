@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,7 @@ struct Answered {
   const std::vector<Answer>& answers;  // parallel to the parts; of a commit it says nothing
   std::string_view token{};            // of a reservation that holds
   HoldingStore::Commit committed{};
+  std::optional<HoldToken> here{};  // as the node's own store knows a slot
 
   bool is_allowed() const {
     for (const Answer& answer : answers) {
@@ -80,6 +82,8 @@ class Check {
   virtual void answered(const Answered&) {}
   // Redis had confirmed so many units of a key, and has lost them.
   virtual void lost(std::uint32_t /*rule*/, std::uint32_t /*key*/, std::int64_t /*units*/) {}
+  // A node is about to go, in whatever way.
+  virtual void stops(std::size_t /*node*/) {}
   // A node has started again.
   virtual void restarted(std::size_t /*node*/) {}
   virtual void faulted(const Fault&) {}

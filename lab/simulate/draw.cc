@@ -61,8 +61,9 @@ class Draw {
     if (is_shared_ && one_in(8)) add_bucket_story(drawn);
     if (is_shared_ && !has_faults_ && one_in(3)) add_async_story(drawn, 2, R"("mode":"async")");
     if (one_in(4)) add_work_story(drawn);
-    if (one_in(6)) add_slots_story(drawn);
+    if (one_in(6)) add_slots_story(drawn, size(40));
     if (one_in(5)) add_calendar_story(drawn);
+    if (is_shared_ && one_in(6)) add_lease_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -278,16 +279,33 @@ class Draw {
   }
 
   // Work of which only so much may be under way.
-  void add_slots_story(Scenario& drawn) {
+  void add_slots_story(Scenario& drawn, std::int64_t limit, std::string_view more = "") {
     const std::string id = "r" + std::to_string(drawn.rules.size());
     drawn.rules.push_back("{\"id\":\"" + id + R"(","of":"concurrency","limit":)" +
-                          std::to_string(size(40)) + "}");
+                          std::to_string(limit) + std::string(more) + "}");
     drawn.traffic.push_back({.kind = TrafficSource::Kind::kWork,
                              .rules = {id},
                              .rate = static_cast<double>(size(60)),
                              .keys = size(3),
                              .hold = milliseconds(between(50, 4'000)),
                              .until = busy_});
+  }
+
+  // The same on lease. At first nobody gets any, so it takes longer.
+  void add_lease_story(Scenario& drawn) {
+    using enum Fault::Kind;
+    constexpr std::array kBreaks = {kKill, kFreeze, kCut, kHalfCut, kFailover, kRestart, kLeave};
+    const std::int64_t limit = one_in(3) ? between(1, drawn.nodes) : size(40);
+    add_slots_story(drawn, limit, R"(,"mode":"leased")");
+    const Duration busy = std::max<Duration>(busy_, seconds(between(6, 10)));
+    for (std::int64_t i = has_faults_ ? between(0, 2) : 0; i > 0; --i) {
+      drawn.faults.push_back({.kind = any_of(kBreaks),
+                              .at = milliseconds(between(3'000, busy / milliseconds(1))),
+                              .length = milliseconds(between(1, one_in(2) ? 300 : 4'000)),
+                              .node = between(0, drawn.nodes - 1)});
+    }
+    drawn.traffic.back().until = busy + (has_faults_ ? seconds(between(0, 8)) : seconds(0));
+    drawn.length += busy + (has_faults_ ? seconds(4) : seconds(0)) - busy_;
   }
 
   // A window of a calendar that ends meanwhile. Or one that does not, whatever zone nodes go by.

@@ -43,7 +43,7 @@ class RetryTruthful final : public Check {
   explicit RetryTruthful(World& world)
       : Check(world),
         trip_(2 * (world.scenario().latency + world.scenario().jitter) +
-              std::chrono::milliseconds(1)) {}
+              std::chrono::milliseconds(2)) {}
   std::string_view promise() const override { return "retry_after is true"; }
 
   void answered(const Answered& answered) override {
@@ -60,7 +60,8 @@ class RetryTruthful final : public Check {
     const auto told = told_.find(key);
     const bool is_whole = told != told_.end() && !answer.is_alone && !answered.is_unavailable &&
                           world_.is_whole_for(world_.now() - told->second.at + kSecond);
-    // A node remembers a denial as of when it asked Redis, and others hear of a block a trip later.
+    // A node remembers a denial as of when it asked Redis, and others hear of a block a trip later,
+    // in whole milliseconds.
     const bool is_late = answer.decision.retry_after > trip_;
     if (is_whole && is_late && !answer.allowed() && asked.at >= told->second.retry) {
       return fail(world_.rules()[part.rule].id + " " + world_.key_text(part.key) +

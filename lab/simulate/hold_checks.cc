@@ -138,8 +138,8 @@ class HoldsCount final : public Check {
   bool is_local(std::uint32_t rule) const { return world_.mode_of(rule) == Mode::kLocal; }
   bool is_about(std::uint32_t rule) const {
     const Rule& asked = world_.rules()[rule];
-    return asked.has_slots() ||
-           (asked.holds_max > 0 && asked.quota.algorithm() == Algorithm::kFixedWindow);
+    if (asked.has_slots()) return world_.mode_of(rule) != Mode::kLeased;
+    return asked.holds_max > 0 && asked.quota.algorithm() == Algorithm::kFixedWindow;
   }
   bool is_free(std::uint32_t rule) const {
     const Rule& asked = world_.rules()[rule];

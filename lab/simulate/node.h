@@ -57,6 +57,7 @@ class SimNode {
   AsksPool& pool() { return pool_; }
   BlockList& blocks() { return blocks_; }
   MemoryStore& memory() { return *memory_; }
+  HoldingStore& holds() { return holds_; }
   // With which it counts: the nodes of all places, if there are several.
   NodeFleet* fleet() { return world_ ? &*world_ : fleet_ ? &*fleet_ : nullptr; }
   // Keys have the names that all nodes know.

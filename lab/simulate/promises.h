@@ -38,6 +38,12 @@ std::unique_ptr<Check> make_misjudged(World& world);
 // nothing else is denied, and a hold ends once, in time.
 std::unique_ptr<Check> make_holds_count(World& world);
 
+// ---- slot_checks.cc
+
+// Of slots on lease no more are good than there are, each caller learns whether its own was, and
+// those that nobody uses come to who wants them.
+std::unique_ptr<Check> make_slots_on_lease(World& world);
+
 // ---- fleet_checks.cc
 
 // Every request is answered by its deadline.

@@ -33,6 +33,7 @@ RedisServer::RedisServer(EventQueue& queue, Network& network, const Options& opt
 void RedisServer::get_replica() {
   model_->keep_writes();
   replica_ = std::make_unique<lab::RedisModel>();
+  replica_->set_run(++runs_);
   replica_->copy_from(*model_, model_->position());
   positions_.assign(1, {queue_.now(), model_->position()});
 }

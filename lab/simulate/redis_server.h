@@ -50,7 +50,10 @@ class RedisServer final : public Service {
   // Nobody can connect until start().
   void stop(Network::Told told);
   void start() { listens_ = true; }
-  void forget_all() { model_->forget_all(); }
+  void forget_all() {
+    model_->forget_all();
+    model_->set_run(++runs_);
+  }
   // The replica takes over, which has what there was so long ago. Its clock is another.
   void fail_over(Duration lag, Duration ahead);
   void forget_connections() { network_.drop_server(number_, Network::Told::kNo); }
@@ -93,6 +96,7 @@ class RedisServer final : public Service {
   bool listens_ = true;
   bool is_paused_ = false;
   std::uint64_t commands_ = 0;
+  std::uint64_t runs_ = 1;
   std::deque<std::pair<Instant, std::uint64_t>> positions_;
 };
 

@@ -129,6 +129,21 @@ traffic: [{ kind: work, rate: 40, keys: 2, hold: 500ms }]
       {"reserve 1 allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "});
 }
 
+// On lease. One node dies; what it has is others' when its lease has ended.
+TEST(Simulate, WorkTakesSlotsOnLease) {
+  expect_lines(
+      R"(
+length: 20s
+nodes: 3
+settings: { store: { redis: "redis://redis", mode: strict } }
+rules: [{ id: r, of: concurrency, limit: 6, mode: leased }]
+traffic: [{ kind: work, rate: 60, keys: 2, hold: 500ms }]
+steps: [{ at: 6s, fault: kill, node: 1, for: 9s }]
+)",
+      {"node 0: r k0 reserve 1 allowed, holds as #", "node 1: r k0 reserve 1 allowed, holds as #",
+       "denied, holds nothing", " charged, ", " unknown, ", "end of kill"});
+}
+
 // Nodes hold units. Any node commits them once, or they lapse; some commits come too late.
 TEST(Simulate, WorkHoldsUnitsAndCommitsThem) {
   expect_lines(R"(

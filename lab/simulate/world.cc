@@ -82,13 +82,14 @@ class World::Request final : Asks::Listener {
     answers.clear();
     for (std::size_t i = 0; i < asks_->size(); ++i) answers.push_back(asks_->answer(i));
     answers.resize(asked_.parts.size());
-    const std::string token = held();
+    const Asks::Hold hold = held();
     const Answered answered{.asked = asked_,
                             .at = world_.now(),
                             .is_unavailable = asks_->progress() == Asks::Progress::kUnavailable,
                             .answers = answers,
-                            .token = token,
-                            .committed = asks_->committed()};
+                            .token = hold.token,
+                            .committed = asks_->committed(),
+                            .here = hold.here};
     asks_.reset();
     if (world_.is_noting()) world_.note(text_of(answered));
     world_.count(answered);
@@ -106,10 +107,11 @@ class World::Request final : Asks::Listener {
     return asks_->commit(asked_.work.token, part.cost, HoldingStore::Work::kIsDone, now);
   }
   // The token of a reservation that has passed.
-  std::string held() const {
+  Asks::Hold held() const {
     const bool passed = asks_->progress() != Asks::Progress::kUnavailable &&
                         asked_.parts.front().verb == Verb::kReserve && asks_->answer(0).allowed();
-    return passed ? asks_->hold(asked_.work.hold, world_.node(asked_.node)->now()).token : "";
+    if (!passed) return {};
+    return asks_->hold(asked_.work.hold, world_.node(asked_.node)->now());
   }
   std::string text_of(const Answered& answered) const {
     constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "refund", "reserve", "commit"};
@@ -247,6 +249,7 @@ void World::start_node(std::size_t number) {
 void World::stop_node(std::size_t number) {
   Place& place = *places_[number];
   if (place.node == nullptr) return;
+  for (const auto& check : checks_) check->stops(number);
   for (const auto& request : requests_) {
     if (!request->is_of(number)) continue;
     request->abandon();

@@ -23,13 +23,13 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # have. Tests of all parts are one part.
 PARTS = [
     ("server", ("src/", "include/"), 61_130),
-    ("laboratory", ("lab/", "bench/"), 15_605),
+    ("laboratory", ("lab/", "bench/"), 15_853),
     ("console", ("console/",), 5_566),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_537),
 ]
 LUA_MAX = 2_209
-TESTS_MAX = 71_797
+TESTS_MAX = 71_818
 
 
 def weigh(tree):

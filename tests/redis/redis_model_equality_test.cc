@@ -231,6 +231,7 @@ constexpr auto kTexts = std::to_array<std::string_view>(
      "return struct.pack('<I1', 'x')",
      "return struct.pack('<I2', 65537.9)",
      "return redis.call('TIME')",
+     "return #string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')",
      "return table.concat({1, 2, 'x'}, ',')",
      "return {unpack({1, 2, 3}, 2)}",
      "return ({string.match('12 ab', '^(%d+) (.*)$')})[2]"});

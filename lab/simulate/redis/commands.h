@@ -79,6 +79,7 @@ struct CommandCall {
   std::size_t hash_entries_max;
   std::size_t hash_value_max;
   bool is_told;  // replicas are
+  std::uint64_t run;
   bool has_written = false;
   std::vector<std::string> effect{};
 };
@@ -134,6 +135,7 @@ void do_pttl(CommandCall& call);
 void do_ttl(CommandCall& call);
 void do_type(CommandCall& call);
 void do_time(CommandCall& call);
+void do_info(CommandCall& call);
 void do_ping(CommandCall& call);
 void do_echo(CommandCall& call);
 void do_dbsize(CommandCall& call);

@@ -40,6 +40,7 @@ constexpr std::array kCommands = {
     Command{"hset", -4, kWrites | kTakesMemory, do_hset},
     Command{"hsetnx", 4, kWrites | kTakesMemory, do_hsetnx},
     Command{"hstrlen", 3, 0, do_hstrlen},
+    Command{"info", -1, kWhileLoading, do_info},
     Command{"mget", -2, 0, do_mget},
     Command{"pexpire", -3, kWrites, do_pexpire},
     Command{"pexpireat", -3, kWrites, do_pexpireat},
@@ -185,6 +186,11 @@ void do_time(CommandCall& call) {
   call.reply.array(2);
   call.reply.bulk(std::to_string(us / 1'000'000));
   call.reply.bulk(std::to_string(us % 1'000'000));
+}
+
+void do_info(CommandCall& call) {
+  const std::string number = std::to_string(call.run);
+  call.reply.bulk("# Server\r\nrun_id:" + std::string(40 - number.size(), '0') + number + "\r\n");
 }
 
 void do_ping(CommandCall& call) {

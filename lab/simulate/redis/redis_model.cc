@@ -65,6 +65,7 @@ class RedisModel::Parts {
   bool keeps_writes = false;
   std::uint64_t position = 0;
   std::uint64_t commands = 0;
+  std::uint64_t run = 1;
 
   void forget_scripts() { scripts_.forget(); }
   void forget_all() {
@@ -166,7 +167,8 @@ void RedisModel::Parts::carry(const Command& command, Words words, RedisReply& r
                    .reply = reply,
                    .hash_entries_max = options_.hash_listpack_entries_max,
                    .hash_value_max = options_.hash_listpack_value_max,
-                   .is_told = keeps_writes};
+                   .is_told = keeps_writes,
+                   .run = run};
   command.handler(call);
   for (std::string& key : keys.take_gone()) note({database_, {"DEL", std::move(key)}});
   if (!call.has_written) return;
@@ -330,6 +332,7 @@ void RedisModel::execute(RedisPeer& peer, std::span<const std::string_view> word
   parts_->execute(peer, words, now, out);
 }
 void RedisModel::set_condition(Condition condition) { parts_->condition = condition; }
+void RedisModel::set_run(std::uint64_t number) { parts_->run = number; }
 void RedisModel::forget_scripts() { parts_->forget_scripts(); }
 void RedisModel::forget_all() { parts_->forget_all(); }
 void RedisModel::evict(std::size_t count, Prng& chance) { parts_->evict(count, chance); }

@@ -11,6 +11,8 @@
 // A replica is another model that copies a prefix of its master's writes. So a failover is
 // lagging.copy_from(master, an earlier position), and clients go to the lagging one.
 //
+// INFO says nothing but which run of a server this is.
+//
 // It has no lists, sets, transactions, blocking commands or users.
 //
 // Thread rule: one thread. Tested by redis_model_test.cc (what a simulation does to it),
@@ -69,6 +71,8 @@ class RedisModel {
                OutputBuffer& out);
 
   void set_condition(Condition condition);
+  // Which run this is, as each start of a redis-server is another.
+  void set_run(std::uint64_t number);
   void forget_scripts();  // as after a restart
   void forget_all();      // keys, too: a restart of a Redis that keeps nothing on disk
   // Up to `count` keys go, each by chance, as with maxmemory-policy allkeys-random.

@@ -44,6 +44,14 @@ TEST(RedisModel, ForgetsScriptsAsAfterARestart) {
             "-NOSCRIPT No matching script. Please use EVAL.\r\n");
 }
 
+TEST(RedisModel, SaysWhichRunItIs) {
+  RedisModel redis;
+  ModelConnection client{redis};
+  const std::string first = client.ask({"INFO", "server"});
+  redis.set_run(2);
+  EXPECT_NE(first, client.ask({"INFO", "server"}));
+}
+
 TEST(RedisModel, AFailoverLosesTheLastWritesOfAllKeysAlike) {
   RedisModel master;
   master.keep_writes();
