@@ -138,7 +138,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 655,
+    "CHANGELOG.md": 658,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -158,6 +158,7 @@ WORDS_MAX = {
     "docs/reference/reservations.md": 780,
     "docs/reference/rules.md": 2961,
     "docs/reference/settings.md": 2480,
+    "docs/reference/tenants.md": 750,
     "docs/reference/usage.md": 1080,
 }
 GENERATED = re.compile(

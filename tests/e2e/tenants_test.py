@@ -1,6 +1,7 @@
 """The table of tenants: on one node, over a restart, on three nodes with a Redis, and loads."""
 
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -23,6 +24,7 @@ rules:
     tenants: true
     tiers: [{name: gold, limit: 1000, window: 365d}]
 """
+MONTHS = CONFIG.replace("window: 365d", "window: month")
 ROWS = 20_000
 KEY = "weir:{fleet}:tenants"
 
@@ -97,6 +99,33 @@ class OneNode(unittest.TestCase):
                                    "did you mean 'gold'?"))
             self.assertEqual(put(weir, "ann", {"limit": 1}, 'If-Match: "7"\r\n').status, 412)
             self.assertEqual(version(weir), 3)
+
+    def test_a_key_has_a_billing_day(self):
+        with tempfile.TemporaryDirectory() as folder:
+            state = str(pathlib.Path(folder, "blocks"))
+            with Weir("--state-file", state, config=MONTHS) as weir:
+                self.assertEqual(put(weir, "t7", {"plan": "gold", "anchor": 7}).status, 201)
+                got = ask(weir, get("/admin/tenants/t7")).json()
+                self.assertEqual((got["plan"], got["anchor"]), ("gold", 7))
+                for anchor in (0, 32, "7", 1.5):
+                    self.assertEqual(put(weir, "t7", {"plan": "gold", "anchor": anchor}).status,
+                                     400, anchor)
+                days = "".join(f"t{i},{'gold,' if i % 2 else ',50'},{i}\n" for i in range(1, 29))
+                self.assertEqual(load(weir, "key,plan,limit,anchor\n" + days).json()["rows"], 28)
+                self.assert_months_end_day_by_day(weir)
+                self.assertEqual(weir.stop(), 0)
+            with Weir("--state-file", state, config=MONTHS) as weir:
+                self.assert_months_end_day_by_day(weir)
+                said = run_weir("explain", "t7", "--rule", "api", "--server", weir.url_of("http"))
+                self.assertIn("left of the month, plan gold, months from day 7", said[1])
+
+    def assert_months_end_day_by_day(self, weir):
+        """Whatever the date is: of days in a row, months end a day apart, but for one step back."""
+        ends = [weir.check(rule="api", key=f"t{day}")["reset_after"] for day in range(1, 29)]
+        steps = [round((later - end) / 86_400, 3) for end, later in itertools.pairwise(ends)]
+        self.assertGreaterEqual(steps.count(1), 26, steps)
+        self.assertAlmostEqual(weir.check(rule="api", key="other")["reset_after"], ends[0],
+                               delta=60)
 
     def test_a_load_is_all_or_nothing(self):
         with Weir(config=CONFIG) as weir:
@@ -205,8 +234,8 @@ class Shared(unittest.TestCase):
         self.addCleanup(context.__exit__, None, None, None)
         return entered
 
-    def fleet(self, nodes=3):
-        fleet = self.enterContext(Fleet([self.redis.url] * nodes, config=CONFIG))
+    def fleet(self, nodes=3, config=CONFIG):
+        fleet = self.enterContext(Fleet([self.redis.url] * nodes, config=config))
         fleet.wait_until_shared()
         return fleet.nodes
 
@@ -223,6 +252,22 @@ class Shared(unittest.TestCase):
         self.assertEqual(ask(second, request("DELETE", "/admin/tenants/ann")).status, 200)
         wait_for([first, third], "ann", 10)
         wait_for([self.node()], "t0", 7)
+
+    def test_a_billing_day_holds_on_the_others_and_gives_no_fresh_quota(self):
+        here, there = self.fleet(2, MONTHS)
+        put(here, "ann", {"limit": 50, "anchor": 7})
+        put(here, "bob", {"limit": 50, "anchor": 8})
+        wait_for([there], "bob", 50)
+        self.assertTrue(here.check(rule="api", key="ann", cost=50)["allowed"])
+        self.assertTrue(here.check(rule="api", key="bob")["allowed"])
+        ann, bob = (there.check(rule="api", key=key, cost=0)["reset_after"]
+                    for key in ("ann", "bob"))
+        # A day later, but on the day before, when that is a month sooner.
+        self.assertIn(round((bob - ann) / 86_400), (1, -27, -28, -29, -30))
+        for anchor in (20, 31, 1):
+            put(here, "ann", {"limit": 50 - anchor, "anchor": anchor})
+            wait_for([there], "ann", 50 - anchor)
+            self.assertFalse(there.check(rule="api", key="ann")["allowed"], anchor)
 
     def test_a_large_load_is_in_force_as_a_whole(self):
         first, second, third = self.fleet()

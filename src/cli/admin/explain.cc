@@ -101,7 +101,9 @@ std::string tenant_text(const json::object& counter) {
   const auto* const tenant = counter.if_contains("tenant");
   if (tenant == nullptr) return {};
   const auto* const plan = tenant->as_object().if_contains("plan");
-  return plan == nullptr ? ", a limit of its own" : ", plan " + printable(text_of(*plan));
+  const auto* const anchor = tenant->as_object().if_contains("anchor");
+  return (plan == nullptr ? ", a limit of its own" : ", plan " + printable(text_of(*plan))) +
+         (anchor == nullptr ? "" : ", months from day " + text_of(*anchor));
 }
 
 std::string_view remedy_of(std::string_view decided_by, bool is_of_slots, bool waits) {

@@ -41,6 +41,7 @@ struct TenantOptions {
   std::string plan;
   std::int64_t limit = -1;
   std::string window;
+  std::int64_t anchor = 0;
   std::string file;
   bool keep = false;
 };
@@ -59,10 +60,13 @@ std::string rows_in(const json::value& said) {
 void get(const TenantOptions& options) {
   options.client.show({.url = path_of(options)}, [&](const json::value& said) {
     const std::string plan = text_in(said, "plan");
-    if (!plan.empty()) return printable(options.key) + " has the plan " + plan + "\n";
     const std::string window = text_in(said, "window");
-    return printable(options.key) + " has the limit " + text_of(said.at("limit")) +
-           (window.empty() ? "" : " per " + window + " s") + "\n";
+    const std::string anchor = text_in(said, "anchor");
+    return printable(options.key) +
+           (plan.empty() ? " has the limit " + text_of(said.at("limit"))
+                         : " has the plan " + plan) +
+           (window.empty() ? "" : " per " + window + " s") +
+           (anchor.empty() ? "" : ", in months from day " + anchor) + "\n";
   });
 }
 
@@ -74,6 +78,7 @@ void set(const TenantOptions& options) {
   if (!options.plan.empty()) row["plan"] = options.plan;
   if (options.limit >= 0) row["limit"] = options.limit;
   if (!options.window.empty()) row["window"] = options.window;
+  if (options.anchor > 0) row["anchor"] = options.anchor;
   options.client.show({.url = path_of(options), .method = "PUT", .body = json::serialize(row)},
                       rows_in);
 }
@@ -176,6 +181,8 @@ void add_tenants_command(CLI::App& app) {
   change->add_option("--window", options->window, "As in 1m [the rule's]")
       ->needs(limit)
       ->check(mistake_in_duration);
+  change->add_option("--anchor", options->anchor, "The day on which months begin [the rule's]")
+      ->check(CLI::Range(1, 31));
   add("remove", "Leave a key to its rules", remove)
       ->add_option("KEY", options->key, kKeyHelp)
       ->required();

@@ -74,6 +74,63 @@ TEST_F(AsksTenantsTest, OfARequestThatRepeatsItsKeyHaveTheLeast) {
   EXPECT_EQ(hit_repeated({"both", "ann"}), "+8 ");
 }
 
+class AsksAnchorTest : public AsksFixture {
+ protected:
+  // What the table has for ann.
+  void set(TenantTable::Row row, std::int64_t anchor) {
+    const TenantTable none{HashSecret{}};
+    row.key = none.hash("ann");
+    row.set_anchor(anchor);
+    engine_.tenants = none.edited({.rows = {row}, .plans = {"gold"}}).table;
+  }
+  static Quota month(std::int64_t limit) {
+    auto quota = *Quota::make({Algorithm::kCalendarWindow, limit, kCalendarUnitLengths[2]});
+    quota.set_first_day(1);
+    return quota;
+  }
+  Duration reset_after(std::string_view key) {
+    hit(rule_, key);
+    return asks_.answer(0).decision.reset_after;
+  }
+
+  Rule rule_{.id = "r",
+             .quota = month(9),
+             .tiers = {{"gold", {month(100), quota(1000)}}},
+             .has_tenants = true};
+};
+
+// kStart is 2023-11-15, at midnight in UTC.
+TEST_F(AsksAnchorTest, BeginsTheMonthOfATenant) {
+  set({.window_us = 0}, 20);
+  EXPECT_EQ(reset_after("ann"), 5 * 24h) << "of her plan";
+  EXPECT_EQ(asks_.limits(0).quotas.front().first_day(), 20);
+  EXPECT_EQ(reset_after("bob"), 16 * 24h) << "the rule's";
+  set({.limit = 50}, 31);
+  EXPECT_EQ(hit(rule_, "ann"), "+48 ") << "one of the plan's";
+  EXPECT_EQ(asks_.answer(0).decision.reset_after, 15 * 24h) << "on November's last day";
+  set({.limit = 50, .window_us = 3'600'000'000}, 31);
+  EXPECT_EQ(reset_after("ann"), 1h) << "it has no month";
+  set({.limit = 50}, 0);
+  EXPECT_EQ(reset_after("ann"), 16 * 24h);
+  rule_.overrides["ann"] = {month(7)};
+  set({.limit = 50}, 20);
+  EXPECT_EQ(reset_after("ann"), 16 * 24h) << "the override wins";
+}
+
+TEST_F(AsksAnchorTest, ThatChangesGivesNoFreshQuota) {
+  set({.limit = 2}, 20);
+  EXPECT_EQ(hit(rule_, "ann", 2), "+0 ");
+  set({.limit = 2}, 18);
+  EXPECT_EQ(hit(rule_, "ann"), "-0 ");
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 3 * 24h);
+  now_ += 3 * 24h;
+  EXPECT_EQ(hit(rule_, "ann"), "+1 ");
+  set({.limit = 2}, 31);
+  EXPECT_EQ(hit(rule_, "ann"), "+0 ");
+  EXPECT_EQ(hit(rule_, "ann"), "-0 ");
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 12 * 24h);
+}
+
 TEST_F(AsksTenantsTest, OfOneRequestAreAskedOnce) {
   asks_.begin(Operation::kSpendAll);
   const Ask ask{.rule = &rule_, .key = "ann", .tier = "iron"};

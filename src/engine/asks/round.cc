@@ -185,6 +185,7 @@ void Round::take_limits(Item& item) const {
 [[gnu::noinline]] bool Round::take_tenants_limit(Item& item) const {
   Ask& ask = item.ask;
   const Rule& rule = *ask.rule;
+  item.anchor = 0;
   if (engine_.tenants == nullptr) return false;
   const bool has_choice = ask.choices != nullptr && !ask.choices->are_too_many();
   const auto own_of = [&](std::string_view key) {
@@ -195,6 +196,7 @@ void Round::take_limits(Item& item) const {
   if (!has_choice) {
     const auto terms = own_of(ask.key);
     if (!terms) return false;
+    item.anchor = terms->anchor;
     if (!terms->plan.empty()) ask.tier = terms->plan;
     if (terms->plan.empty()) own = tenant_quota(rule.quota, *terms);
   } else {
@@ -230,10 +232,12 @@ void Round::change_limits(Item& item, std::int64_t percent) const {
 [[gnu::noinline, gnu::cold]] void Round::follow(Item& item) {
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
+  const bool has_tenant = item.ask.rule != nullptr && item.ask.rule->has_tenants;
   const Quota* limit = item.limits.data();
   for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
     followed = *limit++;
     followed.follow(active);
+    if (has_tenant) take_anchor(followed, item.anchor);
     is_plain_ = is_plain_ && !followed.is_by_calendar();
   }
   item.limits = {item.followed.data(), item.limits.size()};

@@ -60,6 +60,7 @@ class Round {
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
+    int anchor = 0;                                // of a tenant; of rules that know of tenants
     Operation own = Operation::kSpendEach;  // else it is charged by itself, whatever others say
     bool is_settled = false;                // answered without a counter
     Answer answer;

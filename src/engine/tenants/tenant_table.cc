@@ -52,7 +52,13 @@ Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept {
   if (!made) made = Quota::make(spec);
   if (!made) return own;
   made->share_calendar(own);
+  take_anchor(*made, terms.anchor);
   return *made;
+}
+
+void take_anchor(Quota& quota, int anchor) noexcept {
+  const bool is_month = quota.is_by_calendar() && quota.calendar_unit() == CalendarUnit::kMonth;
+  if (anchor > 0 && is_month) quota.set_first_day(anchor);
 }
 
 std::optional<TenantTerms> TenantTable::find(const KeyHash& key) const {
@@ -63,8 +69,11 @@ std::optional<TenantTerms> TenantTable::find(const KeyHash& key) const {
   while (at != rows.begin() && !(std::prev(at)->key < key)) --at;
   while (at != rows.end() && at->key < key) ++at;
   if (at == rows.end() || at->key != key) return std::nullopt;
-  if (!at->has_plan()) return TenantTerms{.limit = at->limit, .window = Duration(at->window_us)};
-  return TenantTerms{.plan = plans_[static_cast<std::size_t>(at->window_us)]};
+  const std::int64_t rest = at->window_or_plan();
+  if (!at->has_plan()) {
+    return TenantTerms{.limit = at->limit, .window = Duration(rest), .anchor = at->anchor()};
+  }
+  return TenantTerms{.plan = plans_[static_cast<std::size_t>(rest)], .anchor = at->anchor()};
 }
 
 // Their numbers here.
@@ -83,12 +92,12 @@ void TenantTable::forget_unused_plans() {
   std::vector<std::string> used;
   for (Row& row : rows_) {
     if (!row.has_plan()) continue;
-    const auto number = static_cast<std::size_t>(row.window_us);
+    const auto number = static_cast<std::size_t>(row.window_or_plan());
     if (numbers[number] < 0) {
       numbers[number] = std::ssize(used);
       used.push_back(plans_[number]);
     }
-    row.window_us = numbers[number];
+    row.set_window_or_plan(numbers[number]);
   }
   plans_ = std::move(used);
 }
@@ -99,7 +108,8 @@ TenantTable::Edited TenantTable::edited(Edits edits) const {
   const auto numbers = next->adopt(edits.plans);
   const std::vector<Row>& changes = edits.rows;
   for (Row& row : edits.rows) {
-    if (row.has_plan()) row.window_us = numbers[static_cast<std::size_t>(row.window_us)];
+    if (!row.has_plan()) continue;
+    row.set_window_or_plan(numbers[static_cast<std::size_t>(row.window_or_plan())]);
   }
   Edited edited;
   std::size_t size = 0;
@@ -141,12 +151,13 @@ std::uint64_t TenantTable::digest_of(std::uint16_t number) const {
 std::string TenantTable::bucket_bytes(std::uint16_t number) const {
   PackedWriter out;
   for (const Row& row : bucket(number)) {
-    out.hash(row.key.high).hash(row.key.low).number(row.has_plan() ? 0 : 1);
+    const auto anchor = static_cast<std::uint64_t>(row.anchor());
+    const auto rest = static_cast<std::uint64_t>(row.window_or_plan());
+    out.hash(row.key.high).hash(row.key.low).number(2 * anchor + (row.has_plan() ? 0 : 1));
     if (row.has_plan()) {
-      out.text(plans_[static_cast<std::size_t>(row.window_us)]);
+      out.text(plans_[rest]);
     } else {
-      out.number(static_cast<std::uint64_t>(row.limit));
-      out.number(static_cast<std::uint64_t>(row.window_us));
+      out.number(static_cast<std::uint64_t>(row.limit)).number(rest);
     }
   }
   return out.take();
@@ -158,7 +169,8 @@ bool TenantTable::read_bucket(std::uint16_t number, std::string_view bytes, Edit
     Row row;
     row.key.high = in.hash();
     row.key.low = in.hash();
-    if (in.number(1) == 0) {
+    const std::uint64_t kind = in.number(2 * kAnchorMax + 1);
+    if (kind % 2 == 0) {
       const std::string_view plan = in.text(kPlanNameMax);
       const auto found = std::ranges::find(edits.plans, plan);
       row.window_us = found - edits.plans.begin();
@@ -169,6 +181,7 @@ bool TenantTable::read_bucket(std::uint16_t number, std::string_view bytes, Edit
       row.window_us = static_cast<std::int64_t>(in.number(kWindowMax.count()));
       in.require(row.window_us == 0 || Duration(row.window_us) >= kWindowMin);
     }
+    row.set_anchor(static_cast<std::int64_t>(kind / 2));
     in.require(bucket_of(row.key) == number && (rows.empty() || rows.back().key < row.key));
     if (!in.is_right() || rows.size() == kBucketRowsMax || edits.plans.size() > kPlansMax) {
       return false;

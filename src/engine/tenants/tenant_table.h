@@ -38,12 +38,16 @@ struct TenantTerms {
   std::string_view plan{};  // empty: the limit
   std::int64_t limit = 0;
   Duration window{0};  // zero: that of the rule
+  int anchor = 0;      // the day on which a month begins; 0: that of the rule
 
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
 
 // The limit in place of the rule's own, by the same algorithm.
 Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept;
+
+// A month of a calendar begins on that day, if it is one.
+void take_anchor(Quota& quota, int anchor) noexcept;
 
 class TenantTable {
  public:
@@ -58,11 +62,17 @@ class TenantTable {
   struct Row {
     KeyHash key;
     std::int64_t limit = kPlan;
-    std::int64_t window_us = 0;  // of a plan: its number
+    std::int64_t window_us = 0;  // of a plan: its number; and in the bits above it, the anchor
 
     bool has_plan() const { return limit == kPlan; }
+    std::int64_t window_or_plan() const { return window_us & kWindowBits; }
+    void set_window_or_plan(std::int64_t value) { window_us = (window_us & ~kWindowBits) | value; }
+    int anchor() const { return static_cast<int>(window_us / (kWindowBits + 1)); }
+    void set_anchor(std::int64_t day) { window_us = window_or_plan() + day * (kWindowBits + 1); }
     friend bool operator==(const Row&, const Row&) = default;
   };
+  static constexpr std::int64_t kWindowBits = (std::int64_t{1} << 48) - 1;
+  static constexpr int kAnchorMax = 31;
   static constexpr std::int64_t kPlan = -1;
   static constexpr std::int64_t kGone = -2;
 

@@ -121,6 +121,28 @@ TEST(TenantTable, FindsWhatWasPutAndNothingElse) {
   EXPECT_EQ(table->find("ann"), (TenantTerms{.plan = "gold"})) << "it is immutable";
 }
 
+TEST(TenantTable, KeepsTheDayOnWhichMonthsBegin) {
+  static_assert(sizeof(Row) == 32);
+  const TenantTable none(secret());
+  auto edits = edits_of(none, {{"ann", {.plan = "gold"}},
+                               {"bob", {.limit = 5, .window_us = kWindowMax.count()}},
+                               {"eve", {.limit = 5}}});
+  for (Row& row : edits.rows) {
+    if (row.key == none.hash("ann")) row.set_anchor(31);
+    if (row.key == none.hash("bob")) row.set_anchor(1);
+  }
+  auto table = none.edited(edits).table;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(table->find("ann"), (TenantTerms{.plan = "gold", .anchor = 31}));
+    EXPECT_EQ(table->find("bob"), (TenantTerms{.limit = 5, .window = kWindowMax, .anchor = 1}));
+    EXPECT_EQ(table->find("eve"), (TenantTerms{.limit = 5}));
+    table = told(*table, none);
+  }
+  const auto other = with(*table, {{"ann", {.plan = "gold"}}});
+  EXPECT_EQ(other->find("ann"), (TenantTerms{.plan = "gold"}));
+  EXPECT_NE(other->digest(), table->digest());
+}
+
 TEST(TenantTable, NamesTheBucketsThatDiffer) {
   const TenantTable none(secret());
   const auto table = with(none, {{"ann", {.limit = 1}}, {"bob", {.limit = 2}}});

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::string_view, 4> kNames = {"key", "plan", "limit", "window"};
+constexpr std::array<std::string_view, 5> kNames = {"key", "plan", "limit", "window", "anchor"};
 constexpr std::uint64_t kLinesMax = UINT32_MAX;
 
 std::string quoted(std::string_view text) { return "'" + std::string(shown_name(text)) + "'"; }
@@ -58,6 +58,11 @@ struct TenantReader::Fields {
   std::string_view plan;
   std::string_view limit;
   std::string_view window;
+  std::string_view anchor;
+
+  std::string_view& operator[](std::size_t name) {
+    return *std::array{&key, &plan, &limit, &window, &anchor}[name];
+  }
 };
 
 TenantReader::TenantReader(TenantTablePtr table, std::vector<std::string> plans)
@@ -105,11 +110,8 @@ void TenantReader::read_csv(std::string_view line) {
   }
   Fields row;
   for (std::size_t i = 0; i < fields->size(); ++i) {
-    const std::string& name = columns_[i];
-    (name == "key"     ? row.key
-     : name == "plan"  ? row.plan
-     : name == "limit" ? row.limit
-                       : row.window) = (*fields)[i];
+    const auto name = std::ranges::find(kNames, columns_[i]);
+    row[static_cast<std::size_t>(name - kNames.begin())] = (*fields)[i];
   }
   add(row);
 }
@@ -148,13 +150,14 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
       return refuse(line_, "unknown field " + quoted(name) + "; " +
                                name_hint(shown_name(name), std::span(kNames).subspan(1)));
     }
-    const bool is_limit = *found == "limit";
+    const bool is_limit = *found == "limit" || *found == "anchor";
     const bool is_window = *found == "window" && field.is_number();
     if (field.is_null()) continue;
     if (is_limit ? !field.is_int64() : !field.is_string() && !is_window) {
       return refuse(line_,
                     std::string(*found) + ": expected " +
-                        (is_limit             ? "a whole number from 0 to 10^12"
+                        (*found == "anchor"   ? "a day from 1 to 31"
+                         : is_limit           ? "a whole number from 0 to 10^12"
                          : *found == "window" ? "a duration such as 1m, or a number of seconds"
                                               : "a text"));
     }
@@ -168,7 +171,7 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
     if (text.find('\0') != text.npos)
       return refuse(line_, std::string(*found) + ": it holds a NUL");
   }
-  add({texts[0], texts[1], texts[2], texts[3]});
+  add({texts[0], texts[1], texts[2], texts[3], texts[4]});
 }
 
 void TenantReader::add(const Fields& fields) {
@@ -188,10 +191,15 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
   }
   if (fields.key.find('\0') != std::string_view::npos) return "key: it has a NUL";
   if (fields.plan.empty() == fields.limit.empty()) return "expected a plan, or a limit";
+  const auto anchor = read_decimal<std::int64_t>(fields.anchor.empty() ? "0" : fields.anchor);
+  const bool is_day =
+      anchor >= (fields.anchor.empty() ? 0 : 1) && anchor <= TenantTable::kAnchorMax;
+  if (!is_day) return "anchor: expected the day on which months begin, from 1 to 31";
+  row.set_anchor(*anchor);
   if (!fields.plan.empty()) {
     if (!fields.window.empty()) return "window: only a limit has one; a plan's are in the rules";
     const auto found = std::ranges::find(plans_, fields.plan);
-    row.window_us = found - plans_.begin();
+    row.set_window_or_plan(found - plans_.begin());
     if (fields.plan.size() > kPlanNameMax) {
       return "plan: expected a name of at most " + std::to_string(kPlanNameMax) + " bytes";
     }
@@ -206,9 +214,11 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
   }
   if (fields.window.empty()) return {};
   const auto window = parse_duration(fields.window).value_or(Duration{0});
-  row.window_us = window.count();
-  const bool is_good = window >= kWindowMin && window <= kWindowMax;
-  return is_good ? "" : "window: expected a duration from 1ms to 366d, such as 1m";
+  if (window < kWindowMin || window > kWindowMax) {
+    return "window: expected a duration from 1ms to 366d, such as 1m";
+  }
+  row.set_window_or_plan(window.count());
+  return {};
 }
 
 void TenantReader::finish() {

@@ -1,9 +1,9 @@
 // TenantReader: rows of a table of tenants, as people write them: JSON lines, or CSV whose first
 // line names the columns, in any order.
 //
-//   {"key": "ann", "plan": "gold"}                  key,plan,limit,window
-//   {"key": "bob", "limit": 5000, "window": "1h"}   ann,gold,,
-//                                                   bob,,5000,1h
+//   {"key": "ann", "plan": "gold", "anchor": 31}    key,plan,limit,window,anchor
+//   {"key": "bob", "limit": 5000, "window": "1h"}   ann,gold,,,31
+//                                                   bob,,5000,1h,
 //
 // A load may come in several texts, each of whole lines. All mistakes are counted, and the first
 // ten kept: with one of them the load is no good.

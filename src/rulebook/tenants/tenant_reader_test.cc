@@ -135,6 +135,25 @@ TEST_F(TenantReaderTest, ReadsAWindowAsATextOrASecondsNumber) {
             "line 1: window: expected a duration such as 1m, or a number of seconds\n");
 }
 
+TEST_F(TenantReaderTest, ReadsTheDayOnWhichMonthsBegin) {
+  EXPECT_EQ(read("key,plan,anchor,limit,window\nann,gold,31,,\nbob,,1,5,1m\neve,,,5,\n"), "");
+  EXPECT_EQ(found("ann"), (TenantTerms{.plan = "gold", .anchor = 31}));
+  EXPECT_EQ(found("bob"), (TenantTerms{.limit = 5, .window = 1min, .anchor = 1}));
+  EXPECT_EQ(found("eve"), (TenantTerms{.limit = 5}));
+  EXPECT_EQ(read(R"({"key": "a", "limit": 5, "anchor": 15})"), "");
+  EXPECT_EQ(found("a"), (TenantTerms{.limit = 5, .anchor = 15}));
+  for (const char* const day : {"0", "32", "-1", "4294967297"}) {
+    const std::string expected = "anchor: expected the day on which months begin, from 1 to 31\n";
+    EXPECT_EQ(read(std::string("key,limit,anchor\na,5,") + day), "line 2: " + expected);
+    EXPECT_EQ(read(std::string(R"({"key": "a", "limit": 5, "anchor": )") + day + "}"),
+              "line 1: " + expected);
+  }
+  EXPECT_EQ(read("key,limit,anchor\na,5,1.5").substr(0, 15), "line 2: anchor:");
+  EXPECT_EQ(read(R"({"key": "a", "limit": 5, "anchor": "15"})"),
+            "line 1: anchor: expected a day from 1 to 31\n");
+  EXPECT_EQ(read("key,anchor\na,5"), "line 2: expected a plan, or a limit\n");
+}
+
 TEST_F(TenantReaderTest, ReadsTheRowOfOneKey) {
   TenantReader reader(none_, {"gold"});
   reader.read_one("ann", "{\"plan\": \"gold\"}");
@@ -142,7 +161,7 @@ TEST_F(TenantReaderTest, ReadsTheRowOfOneKey) {
   EXPECT_EQ(none_->edited(reader.take()).table->find("ann"), (TenantTerms{.plan = "gold"}));
   TenantReader other(none_, {"gold"});
   other.read_one("ann", "{\"key\": \"bob\", \"plan\": \"gold\"}");
-  EXPECT_EQ(other.mistakes(), "unknown field 'key'; expected one of plan, limit, window\n");
+  EXPECT_EQ(other.mistakes(), "unknown field 'key'; expected one of plan, limit, window, anchor\n");
 }
 
 }  // namespace

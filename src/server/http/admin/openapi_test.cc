@@ -182,7 +182,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks"), {"told"}},
            Case{"Tenants", get("/admin/tenants"), {"told", "waiting", "lost"}},
-           Case{"Tenant", get("/admin/tenants/ann"), {"plan", "window"}},
+           Case{"Tenant", get("/admin/tenants/ann"), {"plan", "window", "anchor"}},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
        }) {

@@ -27,10 +27,11 @@ using Kind = TenantChange::Kind;
 void write_terms(JsonWriter& json, const TenantTerms& terms) {
   if (!terms.plan.empty()) {
     json.field("plan", terms.plan);
-    return;
+  } else {
+    json.field("limit", terms.limit);
+    if (terms.window > Duration{0}) json.field("window", terms.window);
   }
-  json.field("limit", terms.limit);
-  if (terms.window > Duration{0}) json.field("window", terms.window);
+  if (terms.anchor > 0) json.field("anchor", terms.anchor);
 }
 
 // Without the brace at its end.
