@@ -29,6 +29,9 @@ inline constexpr std::int64_t kRulelessHoldsMax = 1'000;  // of a key
 // REQUIRES: why_not_held() is empty of both
 std::shared_ptr<const Rule> ruleless_holds(const Quota& quota, Mode mode);
 
+// Whether the rule is of one of these two.
+inline bool is_ruleless(const Rule& rule) { return rule.id.starts_with('\0'); }
+
 // Why counters of the algorithm, or of the mode, hold no units; empty if they do.
 std::string_view why_not_held(const Quota& quota);
 std::string_view why_not_held(Mode mode);

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/asks/asks_pool.h"
 #include "engine/testing/late_store.h"
+#include "rules/slots.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -398,6 +400,21 @@ TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   const std::weak_ptr<const RuleSet> gone = rules;
   rules.reset();
   asks.reset();  // and the client leaves
+  EXPECT_FALSE(gone.expired());
+  shared_.answer_all();
+  go_on();
+  EXPECT_TRUE(gone.expired());
+}
+
+TEST_F(AsksModesTest, ARuleInNoSetStaysWhileItsAsksWait) {
+  AsksPool pool(engine_, blocks_, nullptr, DenialDoor::kHttp);
+  auto rule = ruleless_holds(per_minute(10), Mode::kStrict);
+  AsksPtr asks = pool.take(Operation::kSpendEach);
+  asks->add({.rule = rule.get(), .key = "k"});
+  asks->keep_rule(rule);
+  const std::weak_ptr<const Rule> gone = std::exchange(rule, nullptr);
+  ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+  asks.reset();  // the client leaves
   EXPECT_FALSE(gone.expired());
   shared_.answer_all();
   go_on();

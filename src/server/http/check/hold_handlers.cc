@@ -102,7 +102,8 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
     text.pop_back();
     text.append(R"(,"token":")").append(token).append("\"}");
   }
-  const RateLimit& limit = core.voice().say_one(asks, 0, to.now);
+  RateLimit limit = core.voice().say_one(asks, 0, to.now);
+  if (is_ruleless(*asks.ask(0).rule)) limit.policy.name = "default";  // as of checks
   core.write(to, {.limit = &limit, .fields = kNoStore, .body = text});
 }
 

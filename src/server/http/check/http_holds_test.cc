@@ -245,6 +245,8 @@ TEST(HttpHolds, ACallerMayNameTheQuota) {
   const TestReply held = reserve(R"("cost":60)" + quota);
   EXPECT_TRUE(held.body.starts_with(R"({"key":"a","allowed":true,"remaining":40,)")) << held.body;
   EXPECT_EQ(held.fields.at("x-ratelimit-remaining"), "40");
+  EXPECT_EQ(held.fields.at("ratelimit-policy"), R"("default";q=100;w=60)");
+  EXPECT_TRUE(held.fields.at("ratelimit").starts_with(R"("default";r=40;)"));
   EXPECT_EQ(token_in(reserve(R"("cost":41)" + quota)), "");
   EXPECT_NE(token_in(reserve(R"("cost":41,"bucket":"b")" + quota)), "");
   EXPECT_NE(token_in(reserve(R"("cost":41)" + quota, "b")), "");
