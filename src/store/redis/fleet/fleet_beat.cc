@@ -89,12 +89,16 @@ Instant FleetBeat::next_beat(Instant now) const {
   return next;
 }
 
-// Something could not wait for the answer, or did not fit.
-bool FleetBeat::has_more(Instant now) const {
-  return std::ranges::any_of(speakers_, [this, now](const Speaker& speaker) {
+// When what could not wait for the answer, or did not fit, is due. A beat before that would be
+// silent about it, and put it off.
+std::optional<Instant> FleetBeat::more_due(Instant now) const {
+  std::optional<Instant> first;
+  for (const Speaker& speaker : speakers_) {
     const auto due = this->due(*speaker.field);
-    return speaker.field->has_more() || (due && *due <= now);
-  });
+    if (!speaker.field->has_more() && !(due && *due <= now)) continue;
+    first = std::min(first.value_or(Instant::max()), std::max(now, due.value_or(now)));
+  }
+  return first;
 }
 
 void FleetBeat::beat(Instant now) {
@@ -203,7 +207,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
   world_.state.note_beat(now - asked_);
   world_.state.set_heard(nodes_.heard(asked_), now);
   world_.state.set_beat_failure({});
-  if (has_more(now)) alarm_->set(now);
+  if (const auto more = more_due(now)) alarm_->set(*more);
 }
 
 void FleetBeat::complain(std::string_view why) {

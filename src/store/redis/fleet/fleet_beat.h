@@ -110,7 +110,7 @@ class FleetBeat final : ScriptCall {
   Duration turns() const;
   std::optional<Instant> due(const BeatField& field) const;
   Instant next_beat(Instant now) const;
-  bool has_more(Instant now) const;
+  std::optional<Instant> more_due(Instant now) const;
   std::vector<Speaker*> let_speak(Instant now);
   void beat(Instant now);
   void ask(Instant now);
