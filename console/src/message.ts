@@ -115,7 +115,7 @@ function readRule(from: json.Fields) {
   const rule = json.text(from.rule);
   if (rule === undefined) return [];
   return [{ rule, ...readRates(from), adaptive: from.adaptive === true,
-    ...json.texts(from, "algorithm"), ...json.numbers(from, "switched") }];
+    ...json.texts(from, "algorithm", "of"), ...json.numbers(from, "switched") }];
 }
 
 /** Its name is like no other's, its title is what people call it, its address its console's. */

@@ -190,7 +190,7 @@ export class RulePage {
       ...fact("On denial", coded(words.denial)),
       ...fact("Rollout", json.isObject(rule.rollout) ? [rolloutText(rule)] : []),
       ...fact("Also", elseOf(rule, this.fleet).map((each) => h("div", {}, each))),
-      ...fact("Algorithm", [kind, following ? `, now ${following}` : null]),
+      ...fact("Algorithm", kind ? [kind, following ? `, now ${following}` : null] : []),
       ...fact("Not in force", json.text(body.in_force_at)
         ? [`until ${moment(Date.parse(String(body.in_force_at)) / 1000)}`] : []),
       ...fact("Runs", this.runs(origin)),

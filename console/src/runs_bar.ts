@@ -3,10 +3,11 @@
 
 import { button, h, offer, say, unique } from "./dom";
 import { latency } from "./format";
+import { feed } from "./live";
 import { RUNS, type Run, requestsOf } from "./plan";
 import { session } from "./session";
 import { simulator } from "./simulator";
-import { ruleNames } from "./written";
+import { ruleNames, written } from "./written";
 
 /** What the next run is about. Event: "change". */
 class Choice extends EventTarget {
@@ -60,7 +61,9 @@ export class RunsBar extends HTMLElement {
 
   /** The rules may be others by now. */
   open(): void {
-    void ruleNames().then((names) => {
+    void ruleNames().then((all) => {
+      const names = all.filter((name) => written.rules.get(name)?.rule.of !== "concurrency" &&
+        feed.lineOf(name)?.of !== "concurrency");  // checks take no slots
       const first = names.includes("demo") ? "demo" : names[0] ?? "";  // the quick start's
       if (!names.includes(choice.rule)) choice.set(first, choice.key);
       offer(this.rule, names, choice.rule);

@@ -277,16 +277,18 @@ export function consolePage(address: string | undefined, host: string): string |
   }
 }
 
-/** A rule's limits, as a cell of a table. */
-/** Where a rule names none, its windows say which. */
-export function algorithmOf(rule: json.Fields): string {
+/** Where a rule names none, its windows say which. What is under way at once has none. */
+export function algorithmOf(rule: json.Fields): string | undefined {
+  if (rule.of === "concurrency") return undefined;
   const byCalendar = ["day", "week", "month", "year"].includes(json.text(rule.window) ?? "");
   return json.text(rule.algorithm) ?? (byCalendar ? "fixed_window" : "sliding_window");
 }
 
+/** A rule's limits, as a cell of a table. */
 export function limitOf(rule: json.Fields): string {
   const limit = json.number(rule.limit);
   if (limit === undefined) return json.list(rule.tiers).length > 0 ? "by tier" : "–";
+  if (rule.of === "concurrency") return `${exact(limit)} at once`;
   const { window: length } = rule;
   const window = typeof length === "number" ? span(length) : json.text(length) ?? "–";
   const more = json.list(rule.more_limits).length;

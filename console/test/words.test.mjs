@@ -5,7 +5,7 @@ import test from "node:test";
 
 import {
   consolePage,
-  because, burstState, deniedState, keysState, latencyState, limitOf, reach,
+  algorithmOf, because, burstState, deniedState, keysState, latencyState, limitOf, reach,
   redisState, verdict, whyNot,
 } from "../src/words.ts";
 
@@ -150,6 +150,11 @@ test("limits as a cell", () => {
   assert.equal(limitOf({ limit: 5, window: 60, more_limits: [{}, {}] }), "5 per 1 min and 2 more");
   assert.equal(limitOf({ limit: 1500, window: "1m" }), "1,500 per 1m");
   assert.equal(limitOf({ tiers: [{}] }), "by tier");
+  const slots = { id: "slots", of: "concurrency", limit: 3 };
+  assert.equal(limitOf(slots), "3 at once");
+  assert.equal(algorithmOf(slots), undefined);
+  assert.equal(algorithmOf({ limit: 3, window: "1m" }), "sliding_window");
+  assert.equal(algorithmOf({ limit: 3, window: "day" }), "fixed_window");
 });
 
 test("what a node says of its console becomes a link only where that leads there", () => {

@@ -147,7 +147,7 @@ WORDS_MAX = {
     "docs/explanation/": 850,
     "docs/explanation/trust-model.md": 955,
     "docs/reference/": 710,
-    "docs/reference/admin-api.md": 1515,
+    "docs/reference/admin-api.md": 1525,
     "docs/reference/cli.md": 720,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1695,

@@ -78,6 +78,13 @@ void add_fields(std::vector<std::string>& changes, std::string_view before,
   }
 }
 
+// What is under way at once has no algorithm and no window.
+std::string limit_of(const Rule& rule) {
+  return rule.effect == Rule::Effect::kConcurrency
+             ? "concurrency " + std::to_string(rule.quota.limit())
+             : describe(rule.quota);
+}
+
 }  // namespace
 
 std::string count_of(std::size_t count, std::string_view what) {
@@ -98,7 +105,7 @@ std::string describe(const Quota& quota) {
 }
 
 std::string describe(const Rule& rule) {
-  return describe(rule.quota) + (rule.enabled ? "" : ", disabled");
+  return limit_of(rule) + (rule.enabled ? "" : ", disabled");
 }
 
 std::vector<std::string> describe_changes(const DescribedRules& before,
@@ -116,8 +123,8 @@ std::vector<std::string> describe_changes(const DescribedRules& before,
     if (old->enabled != rule.enabled) parts.push_back(rule.enabled ? "enabled" : "disabled");
     if (old->shadow != rule.shadow) parts.push_back(rule.shadow ? "shadow on" : "shadow off");
     add_fields(parts, text_in(written_before, rule.id), text_in(written, rule.id));
-    const auto was = describe(old->quota);
-    const auto now = describe(rule.quota);
+    const auto was = limit_of(*old);
+    const auto now = limit_of(rule);
     const auto others = joined(parts);
     if (was != now) {
       const auto also = others.empty() ? "" : "; also " + others;

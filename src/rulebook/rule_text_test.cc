@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "weir/holding_store.h"
+
 namespace weir {
 namespace {
 
@@ -37,6 +39,10 @@ TEST(RuleText, DescribesWhatARuleSays) {
             "token_bucket 10 per 1s, burst 30, disabled");
 }
 
+Rule slots(std::int64_t limit) {
+  return {.id = "slots", .quota = *slot_quota(limit), .effect = Rule::Effect::kConcurrency};
+}
+
 std::vector<std::string> changes(const RuleSet& before, const RuleSet& after) {
   return describe_changes({.rules = before, .sources = {}}, {.rules = after, .sources = {}});
 }
@@ -47,6 +53,12 @@ TEST(RuleText, NamesEachChangeOnce) {
               ElementsAre("added new: sliding_window 4 per 1m",
                           "changed raised: sliding_window 2 per 1m, now sliding_window 5 per 1m",
                           "removed gone"));
+}
+
+TEST(RuleText, NamesNoWindowOfWhatIsUnderWay) {
+  EXPECT_EQ(describe(slots(3)), "concurrency 3");
+  EXPECT_THAT(changes(set_of({slots(3)}), set_of({slots(5)})),
+              ElementsAre("changed slots: concurrency 3, now concurrency 5"));
 }
 
 TEST(RuleText, AnotherOrderIsNoChange) {

@@ -18,6 +18,7 @@ rules:
   - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
   - {id: trial, limit: 2, window: 1m, shadow: true}
 """
+SLOTS = CONFIG + "  - {id: slots, of: concurrency, limit: 3}\n"
 RULES = 1_000
 MANY = CONFIG + "".join(f"  - {{id: rule-{i}, limit: 1, window: 1h, match: {{path: /r{i}}}}}\n"
                         for i in range(RULES))
@@ -128,9 +129,12 @@ class Overview(PageTest):
 
     def test_a_run_of_a_rule_in_shadow_says_what_would_be_denied(self):
         page = self.page
-        with self.server() as server:
+        with self.server(SLOTS) as server:
             page.open(server.url, "simulator")
             page.choose("#simulator .runs select", "trial")
+            tried = page.run("""return [...document.querySelectorAll("#simulator .runs option")]
+              .map(({ value }) => value)""")
+            self.assertEqual(tried, ["api", "login", "trial"], "checks take no slots")
             page.click("#simulator [data-run=burst]")
             page.find("#simulator .sums", "100 allowed, of which 98 would be denied, 0 denied")
             page.find("#simulator .tiles .warn", "98 would be denied")

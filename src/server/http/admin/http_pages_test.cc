@@ -9,6 +9,7 @@
 #include "server/http/admin/shared_json.h"
 #include "server/http/http_test_door.h"
 #include "server/http/routes.h"
+#include "weir/holding_store.h"
 
 namespace weir {
 namespace {
@@ -193,6 +194,17 @@ TEST(HttpPages, StatsTellAll) {
             R"("open":8,"max":99,"shed":10,"flooded":12,"buffered":13,"buffered_max":14})");
   EXPECT_EQ(json::serialize(stats["resp"]), R"({"connections":4,"accepted":6,"commands":11})");
   EXPECT_EQ(stats["blocks"], 0);
+}
+
+TEST(HttpPages, SlotsHaveNoAlgorithmAndNoWindow) {
+  TestDoor door({.rules = {{.id = "slots",
+                            .quota = *slot_quota(3),
+                            .effect = Rule::Effect::kConcurrency,
+                            .holds_max = 3}},
+                 .access = {}});
+  const std::string said = json::serialize(page(door, "/admin/stats")["rules"]);
+  EXPECT_TRUE(said.starts_with(R"([{"id":"slots","of":"concurrency","limit":3,"enabled":true,)"))
+      << said;
 }
 
 TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {

@@ -46,20 +46,28 @@ void write_latency(JsonWriter& json, const LatencyFigures& latency) {
   json.field("p99_seconds", latency.quantile(0.99)).end_object();
 }
 
+void write_counter(JsonWriter& json, const Rule& rule, const Figures& shown) {
+  json.field("algorithm", algorithm_name(rule.quota.algorithm()));
+  if (may_switch(rule)) {
+    write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
+  }
+  write_window(json.field("limit", rule.quota.limit()), rule.quota);
+  if (rule.quota.is_never_over()) json.field("bound", "never_over");
+  if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
+    json.field("burst", rule.quota.capacity());
+  }
+}
+
 void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
   const RuleCounts& counts = shown.view.traffic.rules();
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().field("id", rule.id);
     if (!rule.name.empty()) json.field("name", rule.name);
-    json.field("algorithm", algorithm_name(rule.quota.algorithm()));
-    if (may_switch(rule)) {
-      write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
-    }
-    write_window(json.field("limit", rule.quota.limit()), rule.quota);
-    if (rule.quota.is_never_over()) json.field("bound", "never_over");
-    if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
-      json.field("burst", rule.quota.capacity());
+    if (rule.effect == Rule::Effect::kConcurrency) {
+      json.field("of", "concurrency").field("limit", rule.quota.limit());
+    } else {
+      write_counter(json, rule, shown);
     }
     write_over_now(json, over_now_of(*shown.engine, rule, shown.now));
     json.field("enabled", rule.enabled);

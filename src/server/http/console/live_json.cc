@@ -85,7 +85,11 @@ void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   write_counts(json, traffic.sum.second(0).of(number));
   json.field("burst_ratio", rates_of(traffic.sum, traffic.known_seconds, number).burst_ratio);
   if (rule != nullptr) {
-    json.field("algorithm", algorithm_name(adapts ? active : rule->quota.algorithm()));
+    if (rule->effect == Rule::Effect::kConcurrency) {
+      json.field("of", "concurrency");
+    } else {
+      json.field("algorithm", algorithm_name(adapts ? active : rule->quota.algorithm()));
+    }
     json.field("adaptive", adapts);
   }
   if (last) json.field("switched", picture.wall(last->since));
