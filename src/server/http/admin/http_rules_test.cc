@@ -191,7 +191,7 @@ TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
 TEST(HttpRules, RefuseWhatMakesNoSense) {
   TestDoor door;
   EXPECT_EQ(door.ask(request("PUT", std::string(kPath).append("?persist=yes"), "{}")).status, 400);
-  for (const std::string_view field : {"7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {
+  for (const std::string_view field : {"", "7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {
     EXPECT_EQ(
         door.ask(request("PUT", kPath, "{}", "If-Match: " + std::string(field) + "\r\n")).status,
         412)

@@ -61,7 +61,25 @@ TEST(HttpTenants, TakeNoPartThatIsNone) {
     EXPECT_EQ(door.ask(request("PUT", std::string("/admin/tenants?") + query, "")).status, 400)
         << query;
   }
-  EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/ann", "{}", "If-Match: 3\r\n")).status, 412);
+  for (const std::string tag : {"3", "", "\"\""}) {
+    EXPECT_EQ(
+        door.ask(request("PUT", "/admin/tenants/ann", "{}", "If-Match: " + tag + "\r\n")).status,
+        412)
+        << tag;
+  }
+}
+
+TEST(HttpTenants, TakeNoKeyThatIsBadlyEncoded) {
+  TestDoor door;
+  for (const std::string key : {"%zz", "%", "a%2", "%25%"}) {
+    for (const char* const method : {"GET", "PUT", "DELETE"}) {
+      const TestReply reply = door.ask(request(method, "/admin/tenants/" + key, ""));
+      EXPECT_EQ(reply.status, 400) << method << key;
+      EXPECT_NE(reply.body.find("a % itself is %25"), std::string::npos) << reply.body;
+    }
+  }
+  door.ask(request("PUT", "/admin/tenants/%25zz", "{}"));
+  EXPECT_EQ(door.tenants.last.key, "%zz");
 }
 
 TEST(HttpTenants, AreInWhatIsExplained) {

@@ -92,15 +92,16 @@ class VersionFields {
 };
 
 // False if the field is there and no tag of ours.
-inline bool read_if_match(std::string_view field, std::optional<std::string>& tag) {
-  if (field.empty() || field == "*") return true;
-  if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
-  tag = field.substr(1, field.size() - 2);
+inline bool read_if_match(const Exchange& exchange, std::optional<std::string>& tag) {
+  const auto field = find_header(exchange.headers, "if-match");
+  if (!field || *field == "*") return true;
+  if (field->size() < 3 || field->front() != '"' || field->back() != '"') return false;
+  tag = field->substr(1, field->size() - 2);
   return true;
 }
-inline bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
+inline bool read_if_match(const Exchange& exchange, std::optional<std::uint64_t>& version) {
   std::optional<std::string> tag;
-  if (!read_if_match(field, tag)) return false;
+  if (!read_if_match(exchange, tag)) return false;
   if (tag) version = read_decimal<std::uint64_t>(*tag);
   return !tag || version.has_value();
 }

@@ -118,7 +118,7 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
 
 // What the request wants to change, or why that cannot be known.
 std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
-  if (!read_if_match(exchange.field("if-match"), change.if_version)) {
+  if (!read_if_match(exchange, change.if_version)) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
   }
   const std::string_view if_none = exchange.field("if-none-match");

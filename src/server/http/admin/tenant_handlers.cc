@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/decimal.h"
+#include "base/percent.h"
 #include "engine/tenants/tenant_table.h"
 #include "proto/json_writer.h"
 #include "rulebook/tenants/tenant_desk.h"
@@ -54,9 +55,9 @@ void show_table(HttpCore& core, const TenantDesk& desk, const Exchange& exchange
   core.reply(exchange, {.fields = VersionFields(view.tag(), {}), .body = json.text()});
 }
 
-void show_tenant(HttpCore& core, const TenantDesk& desk, const Exchange& exchange) {
+void show_tenant(HttpCore& core, const TenantDesk& desk, const Exchange& exchange,
+                 const std::string& key) {
   const TenantView view = desk.view();
-  const std::string key = percent_decoded(exchange.id);
   const auto terms = view.table->find(key);
   const VersionFields fields(view.tag(), {});
   if (!terms) {
@@ -106,7 +107,7 @@ void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply
 }
 
 void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, TenantChange change) {
-  if (!read_if_match(exchange.field("if-match"), change.if_tag)) {
+  if (!read_if_match(exchange, change.if_tag)) {
     return core.reply_problem(
         exchange, http_problem(412, "If-Match must be what ETag was, with its quotes."));
   }
@@ -119,6 +120,20 @@ void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, Ten
       core, exchange,
       [&](TenantDesk::Done done) { desk.change(std::move(change), std::move(done)); },
       [&core](const Recipient& to, const TenantReply& reply) { write_outcome(core, to, reply); });
+}
+
+// A key that nobody has would get a row.
+void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
+  const auto key = percent_decoded(exchange.id, [](char c) { return c != '%'; });
+  if (!key) {
+    return core.reply_problem(
+        exchange, http_problem(400,
+                               "The key has a % that begins no byte such as %2F; a % itself "
+                               "is %25."));
+  }
+  if (exchange.only_reads()) return show_tenant(core, desk, exchange, *key);
+  const bool is_put = exchange.head.method == http1::Method::kPut;
+  make_change(core, desk, exchange, {.kind = is_put ? Kind::kPut : Kind::kRemove, .key = *key});
 }
 
 }  // namespace
@@ -143,16 +158,11 @@ void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
                                    {.kind = is_all ? Kind::kReplace : Kind::kMerge});
                      },
                      {.of_others = "load part of"}});
-  core.routes().add({{kGet, kPut, kDelete},
-                     "/admin/tenants/{key}",
-                     RouteAccess::kAdmin,
-                     [&core, &desk](const Exchange& exchange) {
-                       if (exchange.only_reads()) return show_tenant(core, desk, exchange);
-                       const bool is_put = exchange.head.method == kPut;
-                       make_change(core, desk, exchange,
-                                   {.kind = is_put ? Kind::kPut : Kind::kRemove,
-                                    .key = percent_decoded(exchange.id)});
-                     }});
+  core.routes().add(
+      {{kGet, kPut, kDelete},
+       "/admin/tenants/{key}",
+       RouteAccess::kAdmin,
+       [&core, &desk](const Exchange& exchange) { serve_tenant(core, desk, exchange); }});
 }
 
 }  // namespace weir
