@@ -6,6 +6,8 @@ import unittest
 import zoneinfo
 
 import weir_server
+from fleet import is_shared
+from redis_world import Redis
 from weir_server import Crowd, Weir, get
 
 
@@ -50,6 +52,22 @@ class Reload(unittest.TestCase):
             self.assertEqual(weir.check(key="a", rule="api")["remaining"], 4)
             self.reload(weir, rules(100), "changed api")
             self.assertEqual(weir.check(key="a", rule="api")["remaining"], 98)
+
+    def test_another_limit_next_to_it_leaves_a_limit_what_was_counted(self):
+        one = "rules: [{id: api, limit: 400, window: 365d%s}]\n"
+        several = one % ", more_limits: [{limit: 390, window: 300d}]"
+        turned = ("rules: [{id: api, limit: 390, window: 300d, "
+                  "more_limits: [{limit: 400, window: 365d}]}]\n")
+        with Redis() as redis, Weir("--redis", redis.url, "--redis-deadline", "2s",
+                                    config=one % "") as weir:
+            weir_server.wait_until(lambda: is_shared(weir, 1), "Redis decides")
+            left = 400
+            for config in (several, one % "", turned, one % ""):
+                left -= 10
+                self.assertEqual(weir.check(key="a", rule="api", cost=10)["allowed"], True)
+                self.reload(weir, config, "reloaded")
+            self.assertEqual(weir.check(key="a", rule="api", cost=left + 1)["allowed"], False)
+            self.assertEqual(weir.check(key="a", rule="api", cost=0)["remaining"], left)
 
     def test_another_zone_hour_or_anchor_gives_no_fresh_quota(self):
         months = "rules: [{id: api, limit: 2, window: month%s}]\n"

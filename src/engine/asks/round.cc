@@ -132,6 +132,7 @@ bool Round::add(const Ask& ask) {
     has_long_texts_ = has_long_texts_ || ask.key.size() + ask.tier.size() > kKeyKeptMax / 2;
   }
   item.mode = mode_of(item, engine_);
+  item.is_spread = item.mode != Mode::kLocal && engine_.fleet_for(item.mode).is_spread();
   modes_.add(item.mode);
   const bool is_world = item.mode == Mode::kWorld;
   if (is_world ? name_in_world(item, engine_) : engine_.awaits_hasher()) {

@@ -60,6 +60,7 @@ class Round {
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
+    bool is_spread = false;                        // where a cluster's slots are counters' places
     int anchor = 0;                                // of a tenant; of rules that know of tenants
     Operation own = Operation::kSpendEach;  // else it is charged by itself, whatever others say
     bool is_settled = false;                // answered without a counter
@@ -69,8 +70,9 @@ class Round {
     bool is_shadow() const { return ask.is_shadow(); }
     bool has_slots() const { return ask.rule != nullptr && ask.rule->has_slots(); }
     bool is_apart() const { return own != Operation::kSpendEach; }
-    // Charges that are kept in one place.
-    std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
+    // Of charges that a cluster keeps in one place. Elsewhere they are, and a limit's counter is
+    // the same whether or not there are more limits.
+    std::uint64_t tag() const { return is_spread && limits.size() > 1 ? hashes.front().low : 0; }
   };
 
   // Both must outlive this. `hashes` may be null.
