@@ -436,7 +436,7 @@ std::optional<Fault> TenantKeeper::keep_in(std::string path) {
       if (world_.fleet != nullptr) world_.fleet->begin(*version);
       const std::scoped_lock lock(mutex_);
       version_ = *std::move(version);
-    } else if (!read->starts_with(kName)) {
+    } else if (!kName.starts_with(read->substr(0, kName.size()))) {
       return Fault{path_ + " is no table of tenants; move it"};
     } else if (std::rename(path_.c_str(), (path_ + ".broken").c_str()) == 0) {
       spdlog::error("{} is damaged: starting without its tenants; it is now {}.broken", path_,

@@ -190,7 +190,10 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
     return "key: expected 1 to " + std::to_string(TenantTable::kKeyMax) + " bytes";
   }
   if (fields.key.find('\0') != std::string_view::npos) return "key: it has a NUL";
-  if (fields.plan.empty() == fields.limit.empty()) return "expected a plan, or a limit";
+  if (fields.plan.empty() == fields.limit.empty()) {
+    return fields.plan.empty() ? "expected a plan, or a limit"
+                               : "expected a plan or a limit, not both";
+  }
   const auto anchor = read_decimal<std::int64_t>(fields.anchor.empty() ? "0" : fields.anchor);
   const bool is_day =
       anchor >= (fields.anchor.empty() ? 0 : 1) && anchor <= TenantTable::kAnchorMax;

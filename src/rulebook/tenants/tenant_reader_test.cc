@@ -67,7 +67,7 @@ TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
   long_row.append(",gold,,");
   EXPECT_EQ(row(long_row), "line 2: key: expected 1 to 4096 bytes\n");
   EXPECT_EQ(row("ann,,,"), "line 2: expected a plan, or a limit\n");
-  EXPECT_EQ(row("ann,gold,5,"), "line 2: expected a plan, or a limit\n");
+  EXPECT_EQ(row("ann,gold,5,"), "line 2: expected a plan or a limit, not both\n");
   EXPECT_EQ(row("ann,,-5,"), "line 2: limit: expected a whole number from 0 to 10^12\n");
   EXPECT_EQ(row("ann,,1000000000001,"), "line 2: limit: expected a whole number from 0 to 10^12\n");
   EXPECT_EQ(row("ann,,5,1x"), "line 2: window: expected a duration from 1ms to 366d, such as 1m\n");

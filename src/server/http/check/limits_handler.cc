@@ -11,6 +11,7 @@
 #include "rules/time/calendar.h"
 #include "server/http/check/check_routes.h"
 #include "server/http/http_core.h"
+#include "server/http/query.h"
 
 namespace weir {
 namespace {
@@ -65,6 +66,9 @@ void write_limits(HttpCore& core, const Recipient& to, const Asks& asks) {
 }
 
 void answer(HttpCore& core, DescribedRequest& described, const Exchange& exchange) {
+  if (const auto problem = unknown_parameter(exchange.query, "")) {
+    return core.reply_problem(exchange, *problem);
+  }
   described.headers.assign(exchange.headers.begin(), exchange.headers.end());
   Request& request = described.request;
   request = {
