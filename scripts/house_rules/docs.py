@@ -138,7 +138,7 @@ def named_subcommands(code):
 SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
-    "CHANGELOG.md": 658,
+    "CHANGELOG.md": 661,
     "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
@@ -153,13 +153,13 @@ WORDS_MAX = {
     "docs/reference/http.md": 1695,
     "docs/reference/log-messages.md": 730,
     "docs/reference/metrics.md": 1653,
-    "docs/reference/nginx-directives.md": 1400,
+    "docs/reference/nginx-directives.md": 1564,
     "docs/reference/promises.md": 1008,
     "docs/reference/reservations.md": 780,
-    "docs/reference/rules.md": 2961,
+    "docs/reference/rules.md": 2978,
     "docs/reference/settings.md": 2480,
     "docs/reference/tenants.md": 750,
-    "docs/reference/usage.md": 1080,
+    "docs/reference/usage.md": 1113,
 }
 GENERATED = re.compile(
     r"^<!-- (settings|the table of \S+ begins) -->\n.*?^<!-- .*? -->", re.MULTILINE | re.DOTALL)

@@ -29,7 +29,8 @@ struct GateRefusal {
 };
 
 // Adds to `asks` what all rules that apply ask of the request. Calls `admit` with each ask, which
-// may change its cost and what it counts. REQUIRES: the request is complete, and `asks` are empty
+// may change its cost and what it counts, and says whether it is to be added.
+// REQUIRES: the request is complete, and `asks` are empty
 template <typename Admit>
 std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& described,
                                      Instant wall_time, Asks& asks, Admit admit) {
@@ -43,8 +44,7 @@ std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& des
     Ask& ask = asks.next_ask();
     ask_about(rule, request, asks.next_key(), tier, ask);
     if (!is_clear && asks.has(ask)) return true;
-    admit(ask);
-    return asks.add(ask);
+    return !admit(ask) || asks.add(ask);
   };
   if (rules.for_each_match(request, described.match, wall_time, add)) {
     asks.describe(request);  // with what the rules have found out

@@ -41,12 +41,15 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
     : clock_(clock),
       hasher_(zone.secret()),
       store_(make_shared_memory_store(zone.table())),
+      holds_(*store_),
       blocks_(zone.blocks(), hasher_),
       under_way_(zone.under_way()),
       traffic_(traffic_at(figures, under_way_.place())),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_),
+      leased_(due_, clock),
       voice_(engine_, gateway.headers()) {
+  engine_.holds = &holds_;
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(
         std::make_unique<AsksPool>(engine_, blocks_.list(), rules, DenialDoor::kNginx));
@@ -68,7 +71,8 @@ void Judge::follow_wall_clock(Instant now) {
 Judgement Judge::judge(const Question& question, Instant now) {
   follow_wall_clock(now);
   blocks_.learn(now);
-  if (stay_ == nullptr || !stay_->is_empty()) stay_ = std::make_unique<Stay>(under_way_, hasher_);
+  if (stay_ == nullptr || !stay_->is_empty())
+    stay_ = std::make_unique<Stay>(under_way_, leased_, hasher_);
   stay_->begin(question.rules);
   const Judgement judgement = decide(question, now);
   blocks_.tell(now);
@@ -85,8 +89,13 @@ Judgement Judge::decide(const Question& question, Instant now) {
   if (question.passes) asks_->let_pass();
   const auto refusal =
       ask_rules(*pool.rules(), question.described, engine_.wall_time(now), *asks_, [&](Ask& ask) {
+        if (ask.rule->has_slots()) {
+          leased_.ask(pool, ask, question.described.request, question.passes, stay_->asked_slots());
+          return false;
+        }
         if (question.cost) ask.cost = cost_by(*question.cost);
         stay_->admit(ask, asks_->size(), question.body);
+        return true;
       });
   if (refusal) {
     stay_->end();
@@ -96,14 +105,21 @@ Judgement Judge::decide(const Question& question, Instant now) {
     stay_->end();
     return {.kind = Judgement::Kind::kNeedsBody, .at = now};
   }
-  if (asks_->empty()) return {.at = now};
-  if (asks_->decide(now) == Asks::Progress::kWaits) {
-    return {.kind = Judgement::Kind::kWaits, .at = now};
-  }
-  return read(*asks_, *stay_, now);
+  if (asks_->empty() && stay_->is_empty()) return {.at = now};
+  if (!stay_->is_empty()) stay_->asked_slots().begin(now);
+  if (ask_rest(*asks_, *stay_, now) != Asks::Progress::kWaits) return read(*asks_, *stay_, now);
+  if (stay_->slots().wait()) asks_->keep();
+  return {.kind = Judgement::Kind::kWaits, .at = now};
 }
 
-Judgement Judge::read(const Asks& asks, Stay& stay, Instant now) {
+Asks::Progress Judge::ask_rest(Asks& asks, const Stay& stay, Instant now) {
+  if (stay.slots().wait()) return Asks::Progress::kWaits;
+  if (&stay.slots().deciding(asks) != &asks || asks.empty()) return Asks::Progress::kAnswered;
+  return asks.decide(now);
+}
+
+Judgement Judge::read(const Asks& rest, Stay& stay, Instant now) {
+  const Asks& asks = stay.slots().deciding(rest);
   if (asks.progress() != Asks::Progress::kUnavailable) return decided(asks, stay, now);
   stay.end();
   return {.kind = Judgement::Kind::kUnavailable, .at = now};
@@ -118,31 +134,39 @@ Judgement Judge::decided(const Asks& asks, Stay& stay, Instant now) {
   }
   if (stay.is_empty()) return judgement;  // nor has it to wait
   judgement.wait = longest_wait(asks);
-  stay.passes(asks, judgement.wait);
+  stay.passes(asks, judgement.wait, now);
   return judgement;
 }
 
 std::unique_ptr<Stay> Judge::take_stay() { return take_unless_empty(stay_); }
 
-void Judge::go_on() {
-  while (!due_.empty()) {
-    Waiting& first = due_.front();
-    due_.pop_front();
-    first.resume();
-  }
-}
-
 Pending::Pending(Judge& judge)
     : judge_(judge),
       asks_(std::move(judge.asks_)),
       stay_(std::move(judge.stay_)),
-      at_(judge.asked_at_) {
-  asks_->listen(*this);
+      at_(judge.asked_at_),
+      has_asked_all_(!stay_->slots().wait()) {
+  if (has_asked_all_) {
+    asks_->listen(*this);
+    return;
+  }
+  stay_->asked_slots().belong_to(*this);
 }
 
-void Pending::decided() noexcept {
-  is_decided_ = true;
-  judge_.wake(*this);
+void Pending::decided() noexcept { judge_.due_.wake(*this); }
+
+bool Pending::is_decided() {
+  if (has_asked_all_ || stay_->slots().wait()) {
+    return has_asked_all_ && asks_->progress() != Asks::Progress::kWaits;
+  }
+  has_asked_all_ = true;
+  const Instant now = judge_.clock_.now();
+  if (Judge::ask_rest(*asks_, *stay_, now) != Asks::Progress::kWaits) {
+    judge_.blocks_.tell(now);
+    return true;
+  }
+  asks_->listen(*this);
+  return false;
 }
 
 Judgement Pending::judgement() {

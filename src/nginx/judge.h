@@ -6,8 +6,6 @@
 
 #pragma once
 
-#include <boost/intrusive/list.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,11 +24,14 @@
 #include "gate/gate.h"
 #include "net/loop/wall_clock.h"
 #include "nginx/gateway.h"
+#include "nginx/leased_slots.h"
 #include "nginx/stay.h"
+#include "nginx/waiting.h"
 #include "nginx/zone/block_log.h"
 #include "nginx/zone/zone.h"
 #include "observe/traffic.h"
 #include "weir/clock.h"
+#include "weir/holding_store.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
 
@@ -67,17 +68,6 @@ struct Judgement {
 
 class Judge;
 
-// Something that goes on when what it waits for has come.
-class Waiting : public boost::intrusive::list_base_hook<
-                    boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
- public:
-  // By Judge::go_on(), once for each Judge::wake(). May destroy this and others.
-  virtual void resume() = 0;
-
- protected:
-  ~Waiting() = default;
-};
-
 // A request whose answer comes later. Destroyed before that, it gives up what it has asked: that is
 // decided to the end, and nobody reads the answer.
 class Pending : public Waiting, Asks::Listener {
@@ -87,7 +77,8 @@ class Pending : public Waiting, Asks::Listener {
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
-  bool is_decided() const { return is_decided_; }
+  // Asks what is left, when all slots have come for which it waits.
+  bool is_decided();
   // REQUIRES: it is decided. Refers to this
   Judgement judgement();
   std::unique_ptr<Stay> take_stay();
@@ -102,7 +93,7 @@ class Pending : public Waiting, Asks::Listener {
   AsksPtr asks_;
   std::unique_ptr<Stay> stay_;
   const Instant at_;
-  bool is_decided_ = false;
+  bool has_asked_all_;
 };
 
 class Judge {
@@ -132,12 +123,8 @@ class Judge {
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
-  // The answer that `waiting` waits for has come.
-  void wake(Waiting& waiting) {
-    if (!waiting.is_linked()) due_.push_back(waiting);
-  }
-  // Resumes all that were woken, in that order.
-  void go_on();
+  // What is resumed when its answer has come.
+  DueList& due() { return due_; }
 
   // From now on requests are judged by these sets of rules, by number.
   void use_rules(const std::vector<RuleSetPtr>& sets);
@@ -157,9 +144,10 @@ class Judge {
 
  private:
   friend class Pending;
-  using Due = boost::intrusive::list<Waiting, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
+  // Asks the other rules when it has all its slots.
+  static Asks::Progress ask_rest(Asks& asks, const Stay& stay, Instant now);
   // A request that is denied holds nothing.
   Judgement read(const Asks& asks, Stay& stay, Instant now);
   Judgement decided(const Asks& asks, Stay& stay, Instant now);
@@ -171,6 +159,7 @@ class Judge {
   Instant wall_seen_{};
   const KeyHasher hasher_;
   std::unique_ptr<MemoryStore> store_;
+  HoldingStore holds_;  // names of slots that are on lease to this worker
   BlockLog blocks_;
   Concurrency under_way_;
   Traffic traffic_;  // of all workers; without a place for it, this worker counts for itself
@@ -178,10 +167,11 @@ class Judge {
   Engine engine_;
   std::function<void(Instant)> look_ = [](Instant) {};
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
-  AsksPtr asks_;                                  // of the last request
-  std::unique_ptr<Stay> stay_;                    // and what it will owe
-  Instant asked_at_{};                            // and when it came
-  Due due_;
+  DueList due_;
+  LeasedSlots leased_;
+  AsksPtr asks_;                // of the last request
+  std::unique_ptr<Stay> stay_;  // and what it will owe
+  Instant asked_at_{};          // and when it came
   GateVoice voice_;
   DescribedRequest scratch_;
 };

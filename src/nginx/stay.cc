@@ -142,6 +142,7 @@ void Stay::let_all_go() {
   charges_.clear();
   for (const KeyHash& key : held_) under_way_.leave(key);
   held_.clear();
+  leased_.give_back(slots_);
   is_empty_ = true;
   lacks_body_ = false;
 }
@@ -150,14 +151,15 @@ void Stay::leave(const Charge& charge) {
   if (charge.share) under_way_.leave(*charge.share, charge.estimate);
 }
 
-void Stay::passes(const Asks& looks, Duration wait) {
+void Stay::passes(const Asks& looks, Duration wait, Instant now) {
+  slots_.let_stay(now);
   if (wait == Duration{0}) go_on();
   std::erase_if(charges_, [&](const Charge& charge) {
     const bool is_denied = looks.answer(charge.look).over;
     if (is_denied) leave(charge);
     return is_denied;
   });
-  is_empty_ = charges_.empty() && held_.empty() && waiting_.empty();
+  is_empty_ = charges_.empty() && held_.empty() && waiting_.empty() && slots_.empty();
 }
 
 bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "engine/asks/asks.h"
+#include "nginx/leased_slots.h"
 #include "nginx/zone/concurrency.h"
 #include "proto/usage/asked_tokens.h"
 #include "proto/usage/usage_reader.h"
@@ -56,10 +57,12 @@ struct ResponseHead {
 // work costs nothing.
 std::int64_t cost_by(std::string_view text);
 
+// check:allow(methods): the steps of a request's way, and what each asks of it
 class Stay {
  public:
-  // Both outlive this.
-  Stay(Concurrency& under_way, const KeyHasher& hasher) : under_way_(under_way), hasher_(hasher) {}
+  // All outlive this.
+  Stay(Concurrency& under_way, LeasedSlots& leased, const KeyHasher& hasher)
+      : under_way_(under_way), leased_(leased), hasher_(hasher) {}
   // Its units are others' from then on.
   ~Stay() { end(); }
   Stay(const Stay&) = delete;
@@ -73,6 +76,13 @@ class Stay {
   bool wants_body() const;
   bool is_empty() const { return is_empty_; }
 
+  // The slots on lease that it asks for, or has. REQUIRES: of what is added, end() follows
+  RequestSlots& asked_slots() {
+    is_empty_ = false;
+    return slots_;
+  }
+  const RequestSlots& slots() const { return slots_; }
+
   // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
   // `body`: of the request; null: it is not there yet.
   void admit(Ask& ask, std::size_t place, const BodyStart* body);
@@ -81,8 +91,8 @@ class Stay {
 
   // The request passes, as `looks` say: it owes nothing that they have denied. If it need not wait
   // for its turn, it goes on.
-  void passes(const Asks& looks, Duration wait);
-  // It waits no more.
+  void passes(const Asks& looks, Duration wait, Instant now);
+  // It waits for its turn no more.
   void go_on();
 
   // Asks for what the response makes due by the rules of today. From then on it owes only what the
@@ -126,12 +136,14 @@ class Stay {
                       Asks& asks);
 
   Concurrency& under_way_;
+  LeasedSlots& leased_;
   const KeyHasher& hasher_;
   std::size_t rules_ = 0;
   bool is_empty_ = true;  // as most are: then nothing else is looked at
   bool lacks_body_ = false;
   std::vector<Charge> charges_;
   bool is_error_ = false;  // says the status of the response whose body is read
+  RequestSlots slots_;
   std::vector<KeyHash> held_;
   std::vector<KeyHash> waiting_;
 };

@@ -28,7 +28,10 @@ void needs_gateway(const SectionReader& reader, std::string_view field, std::str
 class GatewayFields {
  public:
   GatewayFields(const SectionReader& reader, const RuleContext& context)
-      : reader_(reader), served_by_(context.served_by), prices_(context.prices) {}
+      : reader_(reader),
+        served_by_(context.served_by),
+        has_store_(context.shared_mode.has_value()),
+        prices_(context.prices) {}
 
   void read_response_count(Rule& rule) const {
     const auto cost = reader_.get<std::string>("cost");
@@ -77,15 +80,28 @@ class GatewayFields {
 
  private:
   void read_requests_under_way(Rule& rule) const {
-    rule.mode = Mode::kLocal;
-    for (const std::string_view field : {"mode", "on_store_failure"}) {
-      if (!reader_.is_set(field)) continue;
-      reader_.mistake(field, "nginx counts requests under way without a store; remove it");
+    if (!rule.match) {
+      reader_.mistake("of",
+                      "nginx counts the requests that it passes on, and nobody can acquire slots "
+                      "there; add 'match', or serve the rule by weir serve");
     }
-    if (rule.match) return;
-    reader_.mistake("of",
-                    "nginx counts the requests that it passes on, and nobody can acquire slots "
-                    "there; add 'match', or serve the rule by weir serve");
+    if (rule.mode == Mode::kLeased) {
+      if (!has_store_) {
+        reader_.mistake("mode",
+                        "slots on lease are those of a Redis that several nginx share; name it by "
+                        "'store', or remove 'mode'");
+      }
+      return read_slots_of_store(rule);
+    }
+    if (reader_.is_set("mode")) {
+      reader_.mistake("mode",
+                      "each nginx counts requests under way by itself; write leased, with which "
+                      "all that share a Redis count them together, or remove it");
+    } else if (reader_.is_set("on_store_failure")) {
+      reader_.mistake("on_store_failure",
+                      "nginx counts requests under way without a store; remove it");
+    }
+    rule.mode = Mode::kLocal;
   }
 
   void read_slots(Rule& rule) const {
@@ -95,11 +111,6 @@ class GatewayFields {
                       "callers take slots (docs/reference/slots.md), or serve the rule there (weir "
                       "gateway, docs/how-to/nginx.md)");
     }
-    if (rule.quota.limit() > kSlotsMax) {
-      reader_.mistake("limit", "'of: concurrency' is for a limit of at most " +
-                                   std::to_string(kSlotsMax) + "; lower it");
-    }
-    rule.holds_max = std::max<std::int64_t>(1, rule.quota.limit());
     // One place knows what is under way, and may lend slots to nodes; without Redis, this node.
     if (rule.mode.value_or(Mode::kStrict) < Mode::kLeased) {
       reader_.mistake("mode",
@@ -107,6 +118,15 @@ class GatewayFields {
                       "concurrency', or leased");
     }
     if (rule.mode != Mode::kLeased) rule.mode = Mode::kStrict;
+    read_slots_of_store(rule);
+  }
+
+  void read_slots_of_store(Rule& rule) const {
+    if (rule.quota.limit() > kSlotsMax) {
+      reader_.mistake("limit", "'of: concurrency' is for a limit of at most " +
+                                   std::to_string(kSlotsMax) + "; lower it");
+    }
+    rule.holds_max = std::max<std::int64_t>(1, rule.quota.limit());
     if (!reader_.is_set("on_store_failure")) {
       rule.on_store_failure = OnStoreFailure::kDeny;
     } else if (rule.on_store_failure == OnStoreFailure::kLocal) {
@@ -228,6 +248,7 @@ class GatewayFields {
 
   const SectionReader& reader_;
   const ServedBy served_by_;
+  const bool has_store_;
   const std::shared_ptr<const PriceTable> prices_;
 };
 

@@ -319,7 +319,8 @@ constexpr Field kRuleFields[] = {
         "counts for itself. async: each counts and tells the others. leased: each spends what "
         "the store has charged ahead. strict: the store decides. Without it, the node's mode. "
         "Without a store, every rule is local. With 'of: concurrency' it is strict, the default, "
-        "or leased: each gives out the slots that the store has lent it."),
+        "or leased: each gives out the slots that the store has lent it. In nginx, each "
+        "counts for itself, unless it is leased."),
     row::choice(
         "scope", kScopeNames,
         "Whose requests count together. place: those of the nodes that share a store. world: "

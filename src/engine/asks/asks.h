@@ -89,6 +89,11 @@ class Asks final : Engine::Asker {
   std::size_t size() const { return round_.size(); }
   bool empty() const { return size() == 0; }
 
+  // decide() is called later: until then they keep what they refer to.
+  void keep() noexcept {
+    keep_rules();
+    round_.keep_texts();
+  }
   // Asks everything. REQUIRES: since begin() it was not called
   Progress decide(Instant now);
   // After kWaits. The listener is called once, at the latest when the stores' patience ends.
@@ -119,6 +124,8 @@ class Asks final : Engine::Asker {
     std::optional<HoldToken> here{};
   };
   Hold hold(Duration length, Instant now) const;
+  // There is a hold already, which hold() names.
+  bool has_held() const { return hold_order_.outcome == HoldOrder::Outcome::kHeld; }
   // Asks nothing, but commits what that token names. REQUIRES: no ask was added
   Progress commit(std::string_view token, std::int64_t cost, HoldingStore::Work work, Instant now);
   // The same of a slot, which is given back.

@@ -104,7 +104,7 @@ class Page final : ReplyLine, Waker, public Waiting {
     late_->attach(*this);
     result_ = NGX_DONE;
   }
-  void wake() noexcept override { judge_.wake(*this); }
+  void wake() noexcept override { judge_.due().wake(*this); }
 
   // The request may end with this, and its memory.
   void resume() override {

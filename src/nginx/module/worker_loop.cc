@@ -78,7 +78,7 @@ void WorkerLoop::turn(ngx_event_t* event) noexcept {
 void WorkerLoop::turn_once() {
   if (ngx_exiting != 0) member_.retire();
   member_.turn(Duration::zero());
-  judge_.go_on();
+  judge_.due().go_on();
   set_timer();
 }
 

@@ -55,8 +55,9 @@ Problem problem_of(const GateRefusal& refusal) {
 // All rules that apply are charged, or none; those in shadow only for what passes.
 void decide_auth(HttpCore& core, const Exchange& exchange, HeldPtr held) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
-  const auto refusal = ask_rules(core.rules(), held->described,
-                                 core.engine().wall_time(exchange.now), *asks, [](const Ask&) {});
+  const auto refusal =
+      ask_rules(core.rules(), held->described, core.engine().wall_time(exchange.now), *asks,
+                [](const Ask&) { return true; });
   if (refusal) return core.reply_problem(exchange, problem_of(*refusal));
   core.decide(std::move(asks), exchange,
               [&core, held = std::move(held)](const Recipient& to, const Asks& decided) {

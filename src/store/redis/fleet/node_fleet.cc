@@ -27,6 +27,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local(),
+                               .process = world_.salt,
                                .tokens = engine.holds,
                                .owed = world_.owed};
   Member& member = members_[core];

@@ -30,7 +30,8 @@ Decision ask(Store& counters, Operation operation, const Charge& charge, Instant
 }
 
 std::uint64_t number_in_fleet(const RedisFleet::Core& core, const RedisFleetOptions& options) {
-  const std::uint64_t node = std::hash<std::string>()(options.node);
+  const std::uint64_t node =
+      std::hash<std::string>()(options.node + ' ' + std::to_string(core.process));
   return node - node % LeasedSlots::kCoresMax + core.number % LeasedSlots::kCoresMax;
 }
 

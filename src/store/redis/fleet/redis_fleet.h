@@ -62,6 +62,7 @@ class RedisFleet final : public Fleet, RedisListener {
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;             // this node's, in memory
+    std::uint32_t process = 0;       // of a node of several
     HoldingStore* tokens = nullptr;  // of slots that the node lends; null: it lends none
     OwedUnits* owed = nullptr;       // AsyncStoreOptions::owed
   };

@@ -1,0 +1,83 @@
+#include "nginx/leased_slots.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/if_memory.h"
+
+namespace weir::nginx {
+
+void RequestSlot::begin(Instant now) {
+  has_begun_ = true;
+  if (asks_->reserve(kHold, now) == Asks::Progress::kWaits) asks_->listen(*this);
+}
+
+// A slot that is not counted, as there is no room for another, is a matter of `on_full`.
+bool RequestSlot::lets_pass() const {
+  if (asks_->progress() != Asks::Progress::kAnswered || !asks_->answer(0).allowed()) return false;
+  const bool is_counted = asks_->answer(0).cause == Answer::Cause::kCounted;
+  return !is_counted || asks_->has_held() || asks_->ask(0).is_shadow() ||
+         asks_->ask(0).rule->on_full == OnFull::kAllow;
+}
+
+void RequestSlot::take_name(Instant now) {
+  const bool is_held = asks_ != nullptr && has_begun_ && asks_->has_held();
+  if (is_held) token_ = asks_->hold(kHold, now).token;
+}
+
+void RequestSlot::let_stay(Instant now) {
+  take_name(now);
+  asks_.reset();
+}
+
+// Where Redis is asked, nobody waits for its answer. If there is none, the slot ends by its time.
+void RequestSlot::give_back(Instant now) {
+  take_name(now);
+  if (!token_.empty()) pool_.take(Operation::kLook)->release(token_, now);
+}
+
+void RequestSlot::decided() noexcept { slots_.due_.wake(who_ == nullptr ? *this : *who_); }
+
+void RequestSlot::resume() { slots_.finish(*this); }
+
+const Asks& RequestSlots::deciding(const Asks& rest) const {
+  const auto missing = std::ranges::find_if_not(slots_, &RequestSlot::lets_pass);
+  if (missing != slots_.end()) return missing->asks();
+  return rest.empty() && !slots_.empty() ? slots_.front().asks() : rest;
+}
+
+void LeasedSlots::ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes,
+                      RequestSlots& to) {
+  AsksPtr asks = pool.take(Operation::kSpendEach);
+  if (passes) asks->let_pass();
+  WEIR_ASSERT(asks->add(ask));
+  asks->describe(request);
+  to.slots_.emplace_back(*this, pool, std::move(asks));
+}
+
+void LeasedSlots::give_back(RequestSlots& ended) {
+  ended_.clear();
+  const Instant now = clock_.now();
+  auto& slots = ended.slots_;
+  for (auto slot = slots.begin(); slot != slots.end();) {
+    const auto next = std::next(slot);
+    slot->belong_to(nullptr);
+    if (slot->waits()) {
+      left_.splice(left_.end(), slots, slot);
+    } else {
+      slot->give_back(now);
+      ended_.splice(ended_.end(), slots, slot);
+    }
+    slot = next;
+  }
+}
+
+void LeasedSlots::finish(const RequestSlot& slot) {
+  left_.remove_if([&](RequestSlot& left) {
+    if (&left != &slot) return false;
+    left.give_back(clock_.now());
+    return true;
+  });
+}
+
+}  // namespace weir::nginx

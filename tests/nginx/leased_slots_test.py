@@ -1,0 +1,184 @@
+"""Requests under way at several nginx that share a Redis: never more than the limit, together."""
+
+import itertools
+import os
+import pathlib
+import select
+import signal
+import sys
+import tempfile
+import unittest
+
+from holding_origin import Holder
+from nginx_server import ROOT, Client, Nginx, remaining, request, wait_until
+
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from redis_world import Redis  # noqa: E402
+
+LIMIT = 4
+
+RULES = f"""
+rules:
+  - id: held
+    match: {{path: "/held*"}}
+    key: query:user
+    of: concurrency
+    mode: leased
+    limit: {LIMIT}
+    on_deny: {{status: 403}}
+  - id: rate
+    group: rate
+    match: {{path: "/held/rated"}}
+    key: query:user
+    limit: 50
+    window: 1h
+    mode: local
+store: {{redis: '{{url}}', deadline: {{deadline}}}}
+"""
+
+SERVER = """
+    weir on;
+    location /held { proxy_pass http://unix:HOLDER:; }
+    location / { proxy_pass http://origin; }
+    location /weir/ { weir off; weir_admin; }
+"""
+
+# A test machine may be busy: a deadline is no promise that most tests look at.
+PATIENT = "10s"
+ADA = "/held?user=ada"
+
+
+class LeasedSlotsTest(unittest.TestCase):
+    def setUp(self):
+        self.redis = self.enterContext(Redis())
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        self.holder = folder / "holder"
+        self.origin = Holder(folder)
+        self.addCleanup(self.origin.close)
+
+    def start(self, deadline=PATIENT):
+        rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", deadline)
+        nginx = self.enterContext(Nginx(rules, SERVER.replace("HOLDER", str(self.holder))))
+        wait_until(lambda: nginx.log().count("limits are shared") >= len(nginx.serving()),
+                   "all workers decide in Redis")
+        return nginx
+
+    def send(self, nginx, path=ADA):
+        client = self.enterContext(Client(nginx.port))
+        client.send(request(path))
+        return client
+
+    def try_to_hold(self, nginx, path):
+        before = self.origin.held()
+        client = self.send(nginx, path)
+        wait_until(lambda: self.origin.held() > before
+                   or select.select([client.socket], [], [], 0)[0], "it is decided")
+        if self.origin.held() > before:
+            return client
+        self.assertEqual(client.read_reply().status, 403)
+        return None
+
+    def hold(self, *nginx, path=ADA):
+        """A client whose request is under way. A Redis that is new lends nothing at first, and
+        slots may be on their way from another worker."""
+        turns = itertools.cycle(nginx)
+        held = []
+        wait_until(lambda: held.append(self.try_to_hold(next(turns), path)) or held[-1],
+                   "a request is let through")
+        return held[-1]
+
+    def test_two_nginx_have_one_limit(self):
+        both = [self.start(), self.start()]
+        clients = [self.hold(*both) for _ in range(LIMIT)]
+        for _ in range(5):
+            for nginx in both:
+                self.assertEqual(nginx.ask(ADA).status, 403)
+        other = self.hold(both[0], path="/held?user=bob")
+        self.origin.wait_until_held(LIMIT + 1)
+        self.origin.answer_all()
+        for client in [*clients, other]:
+            self.assertEqual(client.read_reply().status, 200)
+        lone = [self.hold(both[1]) for _ in range(LIMIT)]
+        self.assertEqual(both[0].ask(ADA).status, 403)
+        self.assertEqual(self.origin.most, LIMIT + 1, "never more than the limit, and bob's")
+        self.origin.answer_all()
+        for client in lone:
+            self.assertEqual(client.read_reply().status, 200)
+
+    def test_a_denial_by_slots_charges_nothing_else(self):
+        nginx = self.start()
+        rated = "/held/rated?user=ada"
+        first = self.hold(nginx, path=rated)
+        for _ in range(LIMIT - 1):
+            self.hold(nginx, path=rated)
+        for _ in range(5):
+            self.assertEqual(nginx.ask(rated).status, 403)
+        self.origin.answer_all()
+        self.assertEqual(first.read_reply().status, 200)
+        last = self.hold(nginx, path=rated)
+        self.origin.answer_all()
+        self.assertEqual(remaining(last.read_reply()), 50 - LIMIT - 1)
+
+    def test_clients_that_leave_give_their_slots_back(self):
+        nginx = self.start()
+        for _ in range(3):
+            clients = [self.hold(nginx) for _ in range(LIMIT)]
+            self.assertEqual(nginx.ask(ADA).status, 403)
+            for client in clients:
+                client.socket.close()
+            self.origin.wait_until_held(0)
+        self.assertEqual(self.origin.most, LIMIT)
+
+    def test_a_client_that_leaves_while_redis_is_asked_holds_nothing(self):
+        nginx = self.start()
+        self.redis.pause()
+        for _ in range(2 * LIMIT):
+            with Client(nginx.port) as client:
+                client.send(request(ADA))
+        self.redis.resume()
+        clients = [self.hold(nginx) for _ in range(LIMIT)]
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+        self.assertEqual(self.origin.seen, LIMIT)
+
+    def test_the_slots_of_an_nginx_that_was_killed_are_others_when_its_lease_ends(self):
+        one, other = self.start(), self.start()
+        for _ in range(LIMIT):
+            self.hold(one)
+        self.assertEqual(other.ask(ADA).status, 403)
+        workers = one.workers()
+        one.process.kill()
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        self.origin.wait_until_held(0)
+        for _ in range(LIMIT):
+            self.hold(other)
+        self.assertEqual(self.origin.most, LIMIT)
+
+    def test_without_redis_requests_are_denied_and_what_is_under_way_goes_on(self):
+        nginx = self.start(deadline="200ms")
+        clients = [self.hold(nginx) for _ in range(LIMIT)]
+        self.redis.kill()
+        self.assertEqual(nginx.ask("/held?user=bob").status, 403)
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+        self.redis.start()
+        again = self.hold(nginx)
+        self.origin.answer_all()
+        self.assertEqual(again.read_reply().status, 200)
+
+    def test_the_pages_say_how_many_slots_are_on_lease(self):
+        nginx = self.start()
+        for _ in range(LIMIT):
+            self.hold(nginx)
+        explained = nginx.ask("/weir/v1/explain?path=/held%3Fuser%3Dada").json()
+        held = next(rule for rule in explained["applies"] if rule["rule"] == "held")
+        self.assertEqual((held["limit"], held["held"]["units"]), (LIMIT, LIMIT))
+
+
+if __name__ == "__main__":
+    unittest.main()
