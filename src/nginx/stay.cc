@@ -97,6 +97,9 @@ void Stay::reserve(Ask& ask, std::int64_t limit, Charge& charge) {
   const auto entrance =
       under_way_.enter(share, limit, Concurrency::Count::kLiving, charge.estimate);
   if (entrance.has_entered()) charge.share = share;
+  // Where too little is left whatever becomes of the others, the look says when there is enough.
+  const bool is_by_levels = rule.quota.algorithm() == Algorithm::kExponentialBackoff;
+  if (!is_by_levels) ask.cost = charge.estimate;
   ask.under_way = counted(entrance, limit, rule);
   ask.is_alone = entrance.is_alone;
 }

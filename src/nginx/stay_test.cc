@@ -310,7 +310,7 @@ TEST_F(Bodies, ThatSayNothingOrCannotBeReadCostTheEstimate) {
   EXPECT_FALSE(answered({.status = 200})->owes()) << "compressed, or of another type";
   EXPECT_EQ(left(), (Left{40, 998}));
   EXPECT_FALSE(answered({.status = 504, .is_known = false, .body = Form::kJson})->owes());
-  EXPECT_EQ(left(), (Left{0, 997})) << "of the 10 that are left nobody can reserve 30";
+  EXPECT_EQ(left(), (Left{10, 997})) << "of the 10 that are left nobody can reserve 30";
 }
 
 TEST_F(Bodies, OfErrorsCostNothingUnlessTheySaySo) {

@@ -73,7 +73,7 @@ TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
                                          {.rule = &rule, .key = "a"}});
   };
   EXPECT_EQ(both(1), "+5 +4 ");
-  EXPECT_EQ(both(5), "+5 +3 ");
+  EXPECT_EQ(both(5), "+1 +3 ") << "four are held";
   EXPECT_EQ(both(6), "-0 +3 ");
   EXPECT_EQ(asks_.answer(0).cause, Answer::Cause::kUnderWay);
   EXPECT_EQ(asks_.answer(0).decision.retry_after, 1s);
@@ -90,20 +90,25 @@ TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
 TEST_F(AsksOverdraft, WhatOthersReserveIsLeftToThem) {
   const Rule looked_at{.id = "looked at", .quota = quota(9)};
   const Rule lower{.id = "lower", .quota = quota(3)};
+  const Rule none{.id = "none", .quota = quota(0)};
   const auto look = [&](const Rule& rule, std::int64_t own, std::int64_t others) {
     return decide(Operation::kSpendAll, {{.rule = &rule,
                                           .key = "a",
+                                          .cost = own,
                                           .counting = Ask::Counting::kNothing,
                                           .is_alone = others == 0,
                                           .under_way = own + others}});
   };
-  EXPECT_EQ(look(looked_at, 4, 4), "+9 ");
-  EXPECT_EQ(look(looked_at, 4, 5), "+9 ");
+  EXPECT_EQ(look(looked_at, 4, 4), "+5 ");
+  EXPECT_EQ(look(looked_at, 4, 5), "+4 ");
   EXPECT_EQ(look(looked_at, 4, 6), "-0 ");
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 1s);
   hit(looked_at, "a", 6);
-  EXPECT_EQ(look(looked_at, 4, 0), "-0 ");
+  EXPECT_EQ(look(looked_at, 4, 0), "-3 ");
+  EXPECT_GT(asks_.answer(0).decision.retry_after, 1s) << "when four are left again";
   EXPECT_EQ(look(lower, 4, 0), "+3 ");
   EXPECT_EQ(look(lower, 4, 1), "-0 ");
+  EXPECT_EQ(look(none, 4, 0), "-0 ");
   hit(lower, "a", 1);
   EXPECT_EQ(look(lower, 4, 0), "-0 ");
 }

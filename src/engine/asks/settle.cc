@@ -123,13 +123,20 @@ void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant
 }
 
 void leave_units(const Ask& ask, Answer& answer) {
-  const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
-  if (!is_counted || ask.under_way == 0) return;
-  const Decision& now = answer.decision;
+  if (answer.cause != Answer::Cause::kCounted || ask.under_way == 0) return;
+  Decision& now = answer.decision;
+  // Of a limit that is lower than what it holds it may take all, if nobody else holds any.
+  const bool is_lower = ask.cost > now.limit && now.limit > 0;
+  if (!answer.allowed() && !is_lower) return;
   const std::int64_t needed = ask.is_alone ? std::min(ask.under_way, now.limit) : ask.under_way;
-  if (now.remaining >= needed) return;
-  answer.cause = Answer::Cause::kUnderWay;
-  answer.decision = refused(answer.quota);
+  if (now.remaining < needed) {
+    answer.cause = Answer::Cause::kUnderWay;
+    answer.decision = refused(answer.quota);
+    return;
+  }
+  now.verdict = Verdict::kAllowed;
+  now.retry_after = Duration{0};
+  now.remaining -= needed - std::min(needed, ask.cost);  // that others hold
 }
 
 Decision refused(const Quota& quota) {
