@@ -194,6 +194,8 @@ class OneNode(unittest.TestCase):
             self.assertEqual(command("get", "ann")[0], 2)
             self.assertEqual(command("set", "ann"),
                              (2, "weir tenants: give the key a --plan or a --limit\n"))
+            for words in (("set", "", "--limit", "3"), ("get", ""), ("remove", "")):
+                self.assertEqual(command(*words), (2, "weir tenants: the key is empty\n"))
             for wrong in ("x", "-5", "1000000000001"):
                 code, said = command("set", "ann", f"--limit={wrong}")
                 self.assertEqual(code, 2)

@@ -47,6 +47,7 @@ struct TenantOptions {
 };
 
 std::string path_of(const TenantOptions& options) {
+  if (options.key.empty()) options.client.fail("the key is empty");
   return "/admin/tenants/" + escaped(options.key);
 }
 

@@ -102,6 +102,10 @@ void TenantReader::read_line(std::string_view line) {
 
 void TenantReader::read_csv(std::string_view line) {
   const auto fields = csv_fields(line);
+  if (!fields && std::ranges::count(line, '"') % 2 == 1) {
+    return refuse(line_,
+                  "its quotes do not end; a key with a line break needs lines of JSON, not CSV");
+  }
   if (!fields) return refuse(line_, "its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"");
   if (columns_.empty()) return read_columns(*fields);
   if (fields->size() != columns_.size()) {
@@ -144,11 +148,12 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
     return refuse(line_, quoted(*name) + " is there twice");
   std::array<std::string, kNames.size()> texts;
   texts[0] = key;
+  const auto known = std::span(kNames).subspan(key.empty() ? 0 : 1);
   for (const auto& [name, field] : value.get_object()) {
     const auto found = std::ranges::find(kNames, std::string_view(name));
-    if (found == kNames.end() || (found == kNames.begin() && !key.empty())) {
-      return refuse(line_, "unknown field " + quoted(name) + "; " +
-                               name_hint(shown_name(name), std::span(kNames).subspan(1)));
+    if (std::ranges::find(known, std::string_view(name)) == known.end()) {
+      return refuse(line_,
+                    "unknown field " + quoted(name) + "; " + name_hint(shown_name(name), known));
     }
     const bool is_limit = *found == "limit" || *found == "anchor";
     const bool is_window = *found == "window" && field.is_number();

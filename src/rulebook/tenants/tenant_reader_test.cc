@@ -78,7 +78,12 @@ TEST_F(TenantReaderTest, SaysOfEachMistakeWhereAndWhat) {
   EXPECT_EQ(row("ann," + std::string(65, 'p') + ",,"),
             "line 2: plan: expected a name of at most 64 bytes\n");
   EXPECT_EQ(row("a\0b,gold,,"s), "line 2: it holds a NUL\n");
-  EXPECT_EQ(row("\"ann,gold,,"), "line 2: its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"\n");
+  EXPECT_EQ(row("\"a\"nn,gold,,"), "line 2: its quotes are wrong: \"a \"\"b\"\"\" is a \"b\"\n");
+  const std::string open =
+      ": its quotes do not end; a key with a line break needs lines of JSON, not CSV\n";
+  EXPECT_EQ(row("\"ann\nbob\",gold,,"), "line 2" + open + "line 3" + open);
+  EXPECT_EQ(read("{\"key\": \"ann\", \"version\": 1}"),
+            "line 1: unknown field 'version'; expected one of key, plan, limit, window, anchor\n");
   EXPECT_EQ(read("key,plam\nann,gold"), "line 1: unknown column 'plam'; did you mean 'plan'?\n");
   EXPECT_EQ(read(" [{\"key\": \"ann\"},\n{\"key\": \"bob\"}]"),
             "line 1: expected a JSON object a line, or CSV; leave out the array around them\n");

@@ -41,7 +41,6 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "one of fits, always, drain, reset",
 };
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
-constexpr std::string_view kHoldExpected = "a text such as \"30s\"";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
 
 constexpr std::uint16_t bit(CheckField field) {

@@ -57,6 +57,7 @@ inline constexpr std::array<std::string_view, 11> kCheckFieldNames = {
 // Those of a body with several checks.
 inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks", "atomic"};
 
+inline constexpr std::string_view kHoldExpected = "a duration as text, such as \"30s\"";
 inline constexpr std::size_t kKeyMax = 4096;  // bytes of UTF-8
 inline constexpr std::size_t kChecksMax = 256;
 

@@ -158,7 +158,7 @@ void commit(HttpCore& core, const Exchange& exchange) {
 
 // Nothing if the body names a limit, and no rule.
 std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
-  if (!body.has("limit")) return body.text("rule");
+  if (!body.has("limit")) return body.text("rule", "the id of a rule, or 'limit' in its place");
   const std::uint64_t limit = body.number("limit", 0);
   if (limit > static_cast<std::uint64_t>(kSlotsMax)) {
     body.reject("limit", "at most " + std::to_string(kSlotsMax));
@@ -175,7 +175,7 @@ std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Holdin
   ask.key = body.text("key");
   const auto rule = read_rule(body, ask);
   if (ask.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
-  const std::string_view hold = body.text("hold");
+  const std::string_view hold = body.text("hold", kHoldExpected);
   if (body.problem()) return body.problem();
   if (rule) ask.rule = core.rules().find(*rule);
   if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());

@@ -176,6 +176,13 @@ TEST(HttpHolds, ACallerMayNameTheLimit) {
        {R"("limit":10001)", R"("limit":-1)", R"("limit":"2")", R"("limit":2,"rule":"calls")"}) {
     EXPECT_EQ(acquire("a", wrong).status, 400) << wrong;
   }
+  const auto said = [&](const std::string& rest) {
+    return door.ask(post("/v1/acquire", R"({"key":"a",)" + rest + "}")).body;
+  };
+  EXPECT_NE(said(R"("hold":"30s")").find("the id of a rule, or 'limit' in its place"),
+            std::string::npos);
+  EXPECT_NE(said(R"("limit":2,"hold":30)").find(R"(a duration as text, such as \"30s\")"),
+            std::string::npos);
 }
 
 TEST(HttpHolds, ListsAndShadowDecideOfSlotsToo) {
@@ -295,7 +302,7 @@ TEST(HttpHolds, RefusesQuotasThatHoldNothing) {
   refused(R"("limit":9,"window":60,"hold":"1s"})", "cost", "the field is missing");
   refused(R"("limit":9,"window":60,"cost":1})", "hold", "the field is missing");
   refused(R"("limit":9,"window":60,"cost":1,"hold":"61s"})", "hold", "from 1ms to the window, 1m");
-  refused(R"("limit":9,"window":60,"cost":1,"hold":5})", "hold", "a text such as");
+  refused(R"("limit":9,"window":60,"cost":1,"hold":5})", "hold", "such as \\\"30s\\\"");
   refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","hold":"1s"})", "hold", "only once");
   refused(R"("limit":9,"window":60,"cost":1,"holt":"1s"})", "holt", "did you mean 'hold'?");
   refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","charge":"always"})", "charge", "commit");

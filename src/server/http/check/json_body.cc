@@ -53,10 +53,12 @@ const json::value* JsonBody::find(std::string_view field) const {
 
 bool JsonBody::has(std::string_view field) const { return find(field) != nullptr; }
 
-std::string_view JsonBody::text(std::string_view field) {
-  const std::string_view text = text_or(field, "");
-  if (text.empty()) reject(field, "a text, not empty");
-  return text;
+std::string_view JsonBody::text(std::string_view field, std::string_view expected) {
+  if (const json::value* const value = find(field)) {
+    if (value->is_string() && !value->get_string().empty()) return value->get_string();
+  }
+  reject(field, expected);
+  return {};
 }
 
 std::string_view JsonBody::text_or(std::string_view field, std::string_view otherwise) {

@@ -37,7 +37,7 @@ class JsonBody {
   bool has(std::string_view field) const;
 
   // Texts are views of the body. This one must be there, and not empty.
-  std::string_view text(std::string_view field);
+  std::string_view text(std::string_view field, std::string_view expected = "a text, not empty");
   // One that may be missing.
   std::string_view text_or(std::string_view field, std::string_view otherwise);
   // An object of up to 256 texts, which may be missing; a list has several of one name.
