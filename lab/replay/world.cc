@@ -91,6 +91,7 @@ bool World::ask(Instant now) {
       ask.under_way = ask.rule->response->reserved > 0 ? 1 : 0;
     }
     ask.patience = ask.rule->denial.delay_max;
+    return true;
   });
   return !refusal;
 }

@@ -22,8 +22,8 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 61_447),
-    ("laboratory", ("lab/", "bench/"), 15_853),
+    ("server", ("src/", "include/"), 61_456),
+    ("laboratory", ("lab/", "bench/"), 15_854),
     ("console", ("console/",), 5_571),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_084),
     ("scripts", ("scripts/", "dev"), 1_538),

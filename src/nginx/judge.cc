@@ -120,7 +120,10 @@ Asks::Progress Judge::ask_rest(Asks& asks, const Stay& stay, Instant now) {
 
 Judgement Judge::read(const Asks& rest, Stay& stay, Instant now) {
   const Asks& asks = stay.slots().deciding(rest);
-  if (asks.progress() != Asks::Progress::kUnavailable) return decided(asks, stay, now);
+  const bool has_no_room = stay.slots().missing() != nullptr && asks.answer(0).allowed();
+  if (asks.progress() != Asks::Progress::kUnavailable && !has_no_room) {
+    return decided(asks, stay, now);
+  }
   stay.end();
   return {.kind = Judgement::Kind::kUnavailable, .at = now};
 }

@@ -40,14 +40,20 @@ void RequestSlot::decided() noexcept { slots_.due_.wake(who_ == nullptr ? *this 
 
 void RequestSlot::resume() { slots_.finish(*this); }
 
-const Asks& RequestSlots::deciding(const Asks& rest) const {
+const RequestSlot* RequestSlots::missing() const {
   const auto missing = std::ranges::find_if_not(slots_, &RequestSlot::lets_pass);
-  if (missing != slots_.end()) return missing->asks();
+  return missing == slots_.end() ? nullptr : &*missing;
+}
+
+const Asks& RequestSlots::deciding(const Asks& rest) const {
+  if (const RequestSlot* const slot = missing()) return slot->asks();
   return rest.empty() && !slots_.empty() ? slots_.front().asks() : rest;
 }
 
 void LeasedSlots::ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes,
                       RequestSlots& to) {
+  const auto is_same = [&](const RequestSlot& slot) { return slot.asks().has(ask); };
+  if (std::ranges::any_of(to.slots_, is_same)) return;
   AsksPtr asks = pool.take(Operation::kSpendEach);
   if (passes) asks->let_pass();
   WEIR_ASSERT(asks->add(ask));

@@ -73,8 +73,10 @@ class RequestSlots {
   void belong_to(Waiting& who) {
     for (RequestSlot& slot : slots_) slot.belong_to(&who);
   }
+  // One that it did not get; null: it has all. REQUIRES: it waits for none
+  const RequestSlot* missing() const;
   // The asks that decide about the request: those of a slot that it did not get, or all others,
-  // `rest`, unless they are none. REQUIRES: it waits for no slot
+  // `rest`, unless they are none. REQUIRES: as above
   const Asks& deciding(const Asks& rest) const;
   void let_stay(Instant now) {
     for (RequestSlot& slot : slots_) slot.let_stay(now);
@@ -90,7 +92,7 @@ class LeasedSlots {
   // Both outlive this.
   LeasedSlots(DueList& due, const Clock& clock) : due_(due), clock_(clock) {}
 
-  // Adds a slot that RequestSlots::begin() asks for. `passes`: its request, whatever the answer is.
+  // Adds a slot that RequestSlots::begin() asks for, unless it is there. `passes`: its request, whatever the answer is.
   void ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes, RequestSlots& to);
   // Those of a request that has ended. Their asks can be read until the next call.
   void give_back(RequestSlots& slots);
