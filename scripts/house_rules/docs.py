@@ -155,10 +155,10 @@ WORDS_MAX = {
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1564,
     "docs/reference/promises.md": 1008,
-    "docs/reference/reservations.md": 780,
+    "docs/reference/reservations.md": 785,
     "docs/reference/rules.md": 2978,
     "docs/reference/settings.md": 2480,
-    "docs/reference/tenants.md": 750,
+    "docs/reference/tenants.md": 765,
     "docs/reference/usage.md": 1113,
 }
 GENERATED = re.compile(
