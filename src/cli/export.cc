@@ -138,7 +138,9 @@ class Refusals {
   }
 
   void refuse(std::string_view field, std::string message) {
-    found.emplace_back(places_.of(field), std::move(message));
+    auto refusal = std::pair(places_.of(field), std::move(message));
+    const bool is_known = std::ranges::find(found, refusal) != found.end();  // of another limit
+    if (!is_known) found.push_back(std::move(refusal));
   }
 
   const Rule& rule_;

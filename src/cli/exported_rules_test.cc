@@ -49,6 +49,13 @@ rules:
   }
 }
 
+TEST(ExportedRules, SayOnceWhatTwoLimitsHaveInCommon) {
+  EXPECT_EQ(refused("rules:\n  - {id: r, match: {}, limit: 3, window: day,"
+                    " more_limits: [{limit: 9, window: month}]}\n"),
+            "rules.yaml:2:5: r: the Worker knows no calendar; write 'window' as a length such as "
+            "24h\n");
+}
+
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {
   const std::filesystem::path folder = "testdata/export";
   for (const auto& path : yaml_files(folder)) {
