@@ -102,7 +102,7 @@ class Gateway:
         self.process = subprocess.Popen(
             [WEIR, "gateway", "--origin", f"http://127.0.0.1:{self.origin.server_port}",
              "--config", str(self.rules), "--http", f"127.0.0.1:{self.port}", "--workers", "2",
-             "--memory", "4194304", "--access-log", str(self.folder / access_log),
+             "--memory", "4MiB", "--access-log", str(self.folder / access_log),
              *map(str, arguments)],
             stdout=log, stderr=log, env={**os.environ, "TMPDIR": str(temporary)})
 
@@ -337,11 +337,14 @@ class TheGateway(unittest.TestCase):
 
     def test_a_port_in_use_is_the_end(self):
         with Gateway(RULES % 9) as gateway:
+            line = f" listening on http://127.0.0.1:{gateway.port}\n"
+            wait_until(lambda: line in gateway.log(), "it says so")
             code, _, said = run_weir(
                 "gateway", "--origin", "http://127.0.0.1:1", "--config", str(gateway.rules),
                 "--http", f"127.0.0.1:{gateway.port}")
             self.assertEqual(code, 1)
             self.assertIn("Address already in use", said)
+            self.assertNotIn("listening on", said)
             # Before it said " 127.0.0.1:PORT -> ORIGIN", as if it were so.
             self.assertIn(f" starting nginx for 127.0.0.1:{gateway.port} -> http://127.0.0.1:1\n",
                           said)

@@ -198,6 +198,8 @@ std::string config_text(const GatewayOptions& options) {
 
 std::string nginx_file(const GatewayOptions& options) { return options.folder + "/nginx.conf"; }
 
+std::string pid_file(const GatewayOptions& options) { return options.folder + "/nginx.pid"; }
+
 void write_nginx_file(const GatewayOptions& options) {
   const auto text = config_text(options);
   std::ofstream(nginx_file(options)) << text;
@@ -242,18 +244,33 @@ class Gateway {
     return files;
   }
 
-  Duration patience() const { return changing_ ? kQuiet : stopping_ ? kDrain : kPatience; }
+  Duration patience() const {
+    return changing_ || !is_told_ ? kQuiet : stopping_ ? kDrain : kPatience;
+  }
 
   void handle(int signal) {
     if (signal == SIGCHLD) return;
     if (signal == SIGHUP) return reload();
     if (signal == SIGUSR1) return nginx_.signal(SIGUSR1);  // opens its log again
     const bool again = std::exchange(stopping_, true);
+    is_told_ = true;
     spdlog::info("{}", again ? "stopping at once" : "stopping, within 10s");
     nginx_.signal(again ? SIGTERM : SIGQUIT);
   }
 
+  // nginx writes its number once it listens.
+  void tell() {
+    is_told_ = fs::exists(pid_file(options_));
+    if (!is_told_) return;
+    using Door = std::pair<const char*, const std::string&>;
+    for (const auto& [scheme, address] :
+         {Door("http", options_.http), Door("https", options_.http_tls)}) {
+      if (!address.empty()) spdlog::info("listening on {}://{}", scheme, address);
+    }
+  }
+
   void look() {
+    if (!is_told_) return tell();
     if (std::exchange(changing_, false)) {
       const auto seen = std::exchange(seen_, fingerprint(files_));
       if (seen != seen_ && !stopping_) reload();
@@ -280,6 +297,7 @@ class Gateway {
   const Gate never_;
   FileWatch watch_;
   std::uint64_t seen_;
+  bool is_told_ = false;  // that nginx listens
   bool changing_ = false;
   bool stopping_ = false;
   NginxProcess nginx_;
@@ -313,6 +331,7 @@ int run(const CommandLine& line, GatewayOptions options) {
   auto folder = std::optional<Folder>();
   if (options.folder.empty()) options.folder = folder.emplace().path();
   write_nginx_file(options);
+  fs::remove(pid_file(options));  // of a run that was killed
 
   append_to_logs();
   set_up_log();
@@ -360,10 +379,12 @@ void add_gateway_command(CLI::App& app) {
   command->add_option("--origin-timeout", line->timeout, "For each step of the origin")
       ->capture_default_str();
   command->add_option("--access-log", to.access_log, "A file, or off")->capture_default_str();
-  command->add_option("--max-body", to.body_max, "Bytes of a request's body")
+  command->add_option("--max-body", to.body_max, "Bytes of a request's body, or as in 16MiB")
+      ->transform(CLI::AsSizeValue(false))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--memory", to.memory, "Bytes for counters, for all workers")
+  command->add_option("--memory", to.memory, "Bytes for counters, for all workers, or as in 64MiB")
+      ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(kMemoryMin, std::int64_t{1} << 40))
       ->capture_default_str();
   command->add_option("--workers", to.workers, "How many [one for each core]")
