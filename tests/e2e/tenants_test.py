@@ -411,6 +411,16 @@ class Shared(unittest.TestCase):
         wait_for([self.node()], "ann", 5)
         self.assertIn("has lost its rows", first.log() + second.log())
 
+    def test_rows_whose_head_redis_has_evicted_are_left_behind(self):
+        with Weir("--redis", self.redis.url, config=CONFIG) as gone:
+            wait_until(lambda: put(gone, "ann", {"limit": 5}).json()["told"], "Redis has it")
+        self.redis.ask("DEL", KEY)
+        self.assertTrue(self.redis.ask("EXISTS", KEY + ":rows"))
+        first, second = self.fleet(2)
+        put(first, "bob", {"limit": 6})
+        wait_for([second], "bob", 6)
+        self.assertEqual(rows(second), 1)
+
     def test_many_changes_at_once_on_several_nodes_are_all_made(self):
         nodes = self.fleet()
         with concurrent.futures.ThreadPoolExecutor(max_workers=60) as pool:

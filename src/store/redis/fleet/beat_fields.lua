@@ -317,6 +317,8 @@ function fields.tenants(key, first, last)
   local may_change = ARGV[first + 3] == head and not (torn and ARGV[first + 2] == 'change')
   if last > first + 1 and (may_change or ARGV[first + 2] == 'drop') then
     local step = ARGV[first + 2]
+    -- Rows whose head was evicted are nobody's.
+    if head == '' and step == 'change' then redis.call('DEL', key .. ':rows', key .. ':index') end
     done = step_of_tenants(key, step, first + 4, last)
     if done and step ~= 'aside' and step ~= 'drop' then changed.tenants = true end
     all = redis.call('GET', key) or ''
