@@ -92,7 +92,8 @@ class LeasedSlots {
   // Both outlive this.
   LeasedSlots(DueList& due, const Clock& clock) : due_(due), clock_(clock) {}
 
-  // Adds a slot that RequestSlots::begin() asks for, unless it is there. `passes`: its request, whatever the answer is.
+  // Adds a slot that RequestSlots::begin() asks for, unless it is there. `passes`: its request,
+  // whatever the answer is.
   void ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes, RequestSlots& to);
   // Those of a request that has ended. Their asks can be read until the next call.
   void give_back(RequestSlots& slots);
