@@ -141,6 +141,7 @@ SharedTenants::Said SharedTenants::say() {
   Step step{.from = there_, .to = *version};
   if (pending_ && there_ == known_.head && !is_torn_ && changes_.size() <= kChangeMax) {
     step.buckets = changes_;
+    if (changes_.empty()) step.buckets = {0};  // else a first one would look torn
   } else {
     if (!load_) {
       load_ = Load{.buckets = {}, .next = 0};
