@@ -22,6 +22,7 @@ std::vector<std::unique_ptr<Check>> make_checks(World& world) {
   checks.push_back(make_what_fits_is_admitted(world));
   checks.push_back(make_holds_count(world));
   checks.push_back(make_slots_on_lease(world));
+  checks.push_back(make_tenants_agree(world));
   checks.push_back(make_misjudged(world));
   return checks;
 }

@@ -17,6 +17,7 @@
 
 #include "engine/ask.h"
 #include "simulate/scenario.h"
+#include "simulate/tenants.h"
 #include "weir/holding_store.h"
 
 namespace weir::sim {
@@ -89,6 +90,9 @@ class Check {
   virtual void faulted(const Fault&) {}
   // Nodes have named keys by several secrets: what is shared has begun at 0 under each.
   virtual void named_anew() {}
+  // A node has made another table of tenants, and Redis has taken it, or not.
+  virtual void offered(std::size_t /*node*/, const SimTenants::Change&) {}
+  virtual void settled(std::size_t /*node*/, const SimTenants::Change&, SharedTenants::Outcome) {}
   // Every quarter of a second, and at the end.
   virtual void look() {}
   virtual void end() {}

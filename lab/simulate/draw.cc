@@ -10,6 +10,7 @@
 #include "base/duration_text.h"
 #include "base/prng.h"
 #include "simulate/scenario.h"
+#include "simulate/tenants.h"
 
 namespace weir::sim {
 namespace {
@@ -64,6 +65,7 @@ class Draw {
     if (one_in(6)) add_slots_story(drawn, size(40));
     if (one_in(5)) add_calendar_story(drawn);
     if (is_shared_ && one_in(6)) add_lease_story(drawn);
+    if (is_shared_ && one_in(6)) add_tenants_story(drawn);
     std::ranges::stable_sort(drawn.faults, {}, &Fault::at);
     return drawn;
   }
@@ -306,6 +308,28 @@ class Draw {
     }
     drawn.traffic.back().until = busy + (has_faults_ ? seconds(between(0, 8)) : seconds(0));
     drawn.length += busy + (has_faults_ ? seconds(4) : seconds(0)) - busy_;
+  }
+
+  // Limits of single keys, which change at any node: most alone, some with many others.
+  void add_tenants_story(Scenario& drawn) {
+    constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "local"};
+    const std::string id = "r" + std::to_string(drawn.rules.size());
+    drawn.rules.push_back(
+        "{\"id\":\"" + id +
+        R"(","algorithm":"fixed_window","limit":20,"window":"2s","tenants":true)" + ",\"mode\":\"" +
+        std::string(any_of(kModes)) + "\"}");
+    drawn.traffic.push_back(
+        {.rules = {id}, .rate = static_cast<double>(size(60)), .keys = 5, .until = busy_});
+    for (std::int64_t i = between(2, 12); i > 0; --i) {
+      Fault rows{.kind = Fault::Kind::kRows,
+                 .at = milliseconds(between(0, busy_ / milliseconds(1))),
+                 .node = between(0, drawn.nodes - 1),
+                 .key = "k" + std::to_string(between(0, 4)),
+                 .limit = one_in(4) ? SimTenants::kGone : size(40)};
+      if (one_in(4)) rows.rows = one_in(3) ? between(100, 400) : size(60);
+      drawn.faults.push_back(rows);
+    }
+    if (!has_faults_) drawn.length += kQuiet;
   }
 
   // A window of a calendar that ends meanwhile. Or one that does not, whatever zone nodes go by.

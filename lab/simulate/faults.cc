@@ -103,6 +103,9 @@ void Faults::begin(const Fault& fault, std::size_t index) {
         if (world_.node(node) != nullptr) world_.node(node)->use_zone(fault.zone, fault.rule);
       });
       break;
+    case Kind::kRows:
+      for_each_node(fault, [&](std::size_t node) { world_.change_rows(node, fault); });
+      break;
     case Kind::kFreeze:
       for_each_node(fault, [&](std::size_t node) {
         Instant& until = world_.machine(node).frozen_until;

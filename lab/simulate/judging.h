@@ -70,9 +70,10 @@ inline std::int64_t units_of(const Part& part) {
 }
 
 inline bool is_plain(const Rule& rule) {
-  return rule.limits.empty() && rule.overrides.empty() && !rule.is_proportional && !rule.shadow &&
-         rule.enforced_percent == 100 && rule.overdraft == Rule::Overdraft::kNone &&
-         rule.surge_percent == 100 && rule.denial.delay_max == Duration(0) && rule.holds_max == 0;
+  return rule.limits.empty() && rule.overrides.empty() && !rule.has_tenants &&
+         !rule.is_proportional && !rule.shadow && rule.enforced_percent == 100 &&
+         rule.overdraft == Rule::Overdraft::kNone && rule.surge_percent == 100 &&
+         rule.denial.delay_max == Duration(0) && rule.holds_max == 0;
 }
 
 }  // namespace weir::sim

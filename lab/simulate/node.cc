@@ -46,6 +46,9 @@ SimNode::SimNode(Place place)
   engine_.holds = &holds_;
   engine_.follow(active_);
   seconds_->set(recent_.next_tick());
+  if (std::ranges::any_of(written_, &Rule::has_tenants)) {
+    tenants_ = std::make_unique<SimTenants>(secret_of(tokens_), engine_, reactor_, place_.tenants);
+  }
   join();
 }
 
@@ -74,7 +77,11 @@ void SimNode::join() {
   if (place_.place) (*options)->url = *RedisUrl::parse("redis://" + redis_of(*place_.place));
   const auto named = [this] { post(place_.named); };
   join(fleet_, **std::move(options),
-       {.blocks = blocks_, .traffic = &recent_, .switches = &switches_, .keys = &keys_},
+       {.blocks = blocks_,
+        .traffic = &recent_,
+        .switches = &switches_,
+        .keys = &keys_,
+        .tenants = tenants_ ? &tenants_->shared() : nullptr},
        place_.place ? std::function<void()>() : named);
   if (!place_.place || !world || !*world) return;
   join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, named);

@@ -27,6 +27,7 @@
 #include "simulate/machine.h"
 #include "simulate/network.h"
 #include "simulate/scenario.h"
+#include "simulate/tenants.h"
 #include "store/redis/fleet/node_fleet.h"
 #include "weir/holding_store.h"
 #include "weir/memory_store.h"
@@ -44,6 +45,7 @@ class SimNode {
     std::optional<std::size_t> place{};  // if there are several
     std::uint64_t seed = 0;
     std::function<void(const std::string& sentence)> say{};
+    SimTenants::Listener tenants{};
     std::function<void()> named{};  // its keys have the names of a fleet's secret from now on
   };
 
@@ -58,6 +60,7 @@ class SimNode {
   BlockList& blocks() { return blocks_; }
   MemoryStore& memory() { return *memory_; }
   HoldingStore& holds() { return holds_; }
+  SimTenants* tenants() { return tenants_.get(); }  // null: no rule looks at them
   // With which it counts: the nodes of all places, if there are several.
   NodeFleet* fleet() { return world_ ? &*world_ : fleet_ ? &*fleet_ : nullptr; }
   // Keys have the names that all nodes know.
@@ -110,6 +113,7 @@ class SimNode {
   std::deque<std::function<void()>> posted_;
   std::unique_ptr<Alarm> posts_;
   std::unique_ptr<Alarm> seconds_;
+  std::unique_ptr<SimTenants> tenants_;
   std::optional<NodeFleet> fleet_;
   std::optional<NodeFleet> world_;
 };

@@ -44,6 +44,12 @@ std::unique_ptr<Check> make_holds_count(World& world);
 // those that nobody uses come to who wants them.
 std::unique_ptr<Check> make_slots_on_lease(World& world);
 
+// ---- tenant_checks.cc
+
+// Nodes come to one table of tenants, which is in force as a whole or not at all, and answers are
+// held to its rows.
+std::unique_ptr<Check> make_tenants_agree(World& world);
+
 // ---- fleet_checks.cc
 
 // Every request is answered by its deadline.

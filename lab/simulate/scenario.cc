@@ -14,6 +14,7 @@ namespace {
 
 constexpr FieldRange kTime = {0, 86'400'000'000};
 constexpr FieldRange kNodeRange = {0, 1'999};
+constexpr FieldRange kRowsRange = {0, 400};  // a simulated Redis reads 1,024 words at a time
 constexpr FieldRange kPercent = {0, 100};
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 
@@ -22,9 +23,10 @@ constexpr TextForm kTripForm = {"^[0-9]{1,5}ms$", "milliseconds such as 80ms"};
 constexpr std::string_view kTrafficKinds[] = {"steady",  "bursts", "cron", "attack",
                                               "patient", "hasty",  "work"};
 constexpr std::string_view kFaultKinds[] = {
-    "cut",    "half_cut", "slow_path", "pause",  "slow_redis", "restart", "failover",
-    "forget", "evict",    "read_only", "full",   "half_open",  "clock",   "clock_back",
-    "kill",   "leave",    "reload",    "freeze", "block",      "lift",    "zone"};
+    "cut",      "half_cut",   "slow_path", "pause",     "slow_redis", "restart",
+    "failover", "forget",     "evict",     "read_only", "full",       "half_open",
+    "clock",    "clock_back", "kill",      "leave",     "reload",     "freeze",
+    "block",    "lift",       "zone",      "rows"};
 constexpr std::string_view kVerbs[] = {"hit", "look", "charge"};
 
 constexpr Field kTrafficFields[] = {
@@ -56,6 +58,9 @@ constexpr Field kStepFields[] = {
     row::text("rule", kAnyText, "The id of the rule. Without, the first."),
     row::text("key", kAnyText, "The key of a block."),
     row::text("zone", kAnyText, "The time zone from then on."),
+    row::integer("rows", kRowsRange, "So many rows of tenants together. 0: of the key.")
+        .defaults_to("0"),
+    row::integer("limit", {-2, kCostMax}, "Of these rows; -2: they go.").defaults_to("0"),
     row::integer("cost", {-kCostMax, kCostMax}, "How many units.").defaults_to("1"),
     row::boolean("allowed", "Whether it is to be allowed. Without, it is not compared."),
     row::integer("left", {0, kCostMax}, "What is to remain. Without, it is not compared."),
@@ -140,6 +145,8 @@ void read_step(const SectionReader& reader, Duration& at, Scenario& scenario) {
                 .key = text_of(reader, "key"),
                 .zone = text_of(reader, "zone")};
     fill(reader, "for", fault.length);
+    fill(reader, "rows", fault.rows);
+    fill(reader, "limit", fault.limit);
     if (fault.kind == Fault::Kind::kZone && find_zone(fault.zone) == nullptr) {
       reader.mistake(reader.place(), "there is no time zone '" + fault.zone + "'");
     }
@@ -263,7 +270,7 @@ bool is_about_redis(Fault::Kind kind) { return kind <= Fault::Kind::kClockBack; 
 bool lasts(Fault::Kind kind) {
   using enum Fault::Kind;
   return kind != kClock && kind != kClockBack && kind != kFailover && kind != kBlock &&
-         kind != kLift && kind != kZone;
+         kind != kLift && kind != kZone && kind != kRows;
 }
 
 Duration trip_max(const Scenario& scenario) {
@@ -405,6 +412,8 @@ std::string to_yaml(const Scenario& scenario) {
     if (!fault.rule.empty()) text += ", rule: " + fault.rule;
     if (!fault.key.empty()) text += ", key: " + quoted(fault.key);
     if (!fault.zone.empty()) text += ", zone: " + quoted(fault.zone);
+    if (fault.rows > 0) text += ", rows: " + std::to_string(fault.rows);
+    if (fault.limit != 0) text += ", limit: " + std::to_string(fault.limit);
     line(text + " }");
   }
   for (const Question& question : scenario.questions) {

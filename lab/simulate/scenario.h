@@ -73,6 +73,7 @@ struct Fault {
     kBlock,      // a node blocks a key by hand
     kLift,       // a node lifts that
     kZone,       // a node gets rules whose calendars are of another time zone
+    kRows,       // a node is told rows of the table of tenants
   };
 
   Kind kind = Kind::kCut;
@@ -82,6 +83,8 @@ struct Fault {
   std::string rule{};                  // of a block
   std::string key{};
   std::string zone{};
+  std::int64_t rows = 0;   // for k0, k1 and so on, together; 0: for the key
+  std::int64_t limit = 0;  // of each; -2: they go
 };
 
 // One request, and what is to be answered.

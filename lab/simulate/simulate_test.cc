@@ -144,6 +144,26 @@ steps: [{ at: 6s, fault: kill, node: 1, for: 9s }]
        "denied, holds nothing", " charged, ", " unknown, ", "end of kill"});
 }
 
+// Nodes that change rows at once, one of them many.
+TEST(Simulate, RowsOfTenantsReachAllNodes) {
+  expect_lines(
+      R"(
+length: 24s
+nodes: 3
+settings: { store: { redis: "redis://redis", mode: strict } }
+rules: [{ id: r, algorithm: fixed_window, limit: 20, window: 2s, tenants: true }]
+traffic: [{ kind: steady, rate: 60, keys: 3, until: 11s }]
+steps:
+  - { at: 2s, fault: rows, node: 0, key: k0, limit: 3 }
+  - { at: 2s, fault: rows, node: 1, key: k1, limit: 4 }
+  - { at: 4s, fault: rows, node: 2, rows: 400, limit: 5 }
+  - { at: 4010ms, fault: rows, node: 1, key: k1, limit: -2 }
+  - { at: 7s, fault: cut, node: 1, for: 3s }
+  - { at: 8s, fault: rows, node: 1, key: k2, limit: 0 }
+)",
+      {"400 rows in version", ": taken", "1 rows in version", ": alone", "hit 1 denied, left 0"});
+}
+
 // Nodes hold units. Any node commits them once, or they lapse; some commits come too late.
 TEST(Simulate, WorkHoldsUnitsAndCommitsThem) {
   expect_lines(R"(

@@ -243,6 +243,7 @@ void World::start_node(std::size_t number) {
                                                .place = place_of(number),
                                                .seed = chance_.next(),
                                                .say = say,
+                                               .tenants = listener_of(number),
                                                .named = [this, number] { named(number); }});
 }
 
@@ -290,6 +291,35 @@ void World::act_on_block(std::size_t number, const Fault& fault) {
                       .reason = BlockReason::kManual},
                      at->now());
   }
+}
+
+// One row, or many of which all have to be in force, or none.
+void World::change_rows(std::size_t number, const Fault& fault) {
+  SimNode* const at = node(number);
+  if (at == nullptr || at->tenants() == nullptr || machine(number).stands_still()) return;
+  SimTenants::Rows rows;
+  for (std::int64_t i = 0; i < fault.rows; ++i) rows["k" + std::to_string(i)] = fault.limit;
+  if (rows.empty()) rows[fault.key] = fault.limit;
+  at->tenants()->change(std::move(rows));
+}
+
+SimTenants::Listener World::listener_of(std::size_t number) {
+  return {.offered =
+              [this, number](const SimTenants::Change& change) {
+                for (const auto& check : checks_) check->offered(number, change);
+              },
+          .settled =
+              [this, number](const SimTenants::Change& change, SharedTenants::Outcome outcome) {
+                constexpr std::string_view kOutcomes[] = {"taken", "outdated", "unreadable", "busy",
+                                                          "alone"};
+                if (is_noting()) {
+                  note("node " + std::to_string(number) + ": " +
+                       std::to_string(change.rows.size()) + " rows in version " +
+                       std::to_string(change.made.head.number) + ": " +
+                       std::string(kOutcomes[static_cast<std::size_t>(outcome)]));
+                }
+                for (const auto& check : checks_) check->settled(number, change, outcome);
+              }};
 }
 
 std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32_t key,

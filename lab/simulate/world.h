@@ -90,6 +90,7 @@ class World {
   // It takes no requests any more, and goes in good order.
   void leave_node(std::size_t number);
   void act_on_block(std::size_t number, const Fault& fault);
+  void change_rows(std::size_t number, const Fault& fault);
   // As its script says; nothing if no node has shared.
   std::optional<std::int64_t> left_in_redis(
       std::uint32_t rule, std::uint32_t key,
@@ -138,6 +139,7 @@ class World {
     std::optional<std::uint64_t> secret{};  // one of secrets_
   };
 
+  SimTenants::Listener listener_of(std::size_t number);
   Request& free_request();
   void finished(Request& request);
   void collect();

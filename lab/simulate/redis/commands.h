@@ -128,6 +128,7 @@ void do_getrange(CommandCall& call);
 
 void do_del(CommandCall& call);
 void do_exists(CommandCall& call);
+void do_rename(CommandCall& call);
 void do_expire(CommandCall& call);
 void do_pexpire(CommandCall& call);
 void do_pexpireat(CommandCall& call);
@@ -155,6 +156,7 @@ void do_hdel(CommandCall& call);
 void do_zadd(CommandCall& call);
 void do_zcard(CommandCall& call);
 void do_zrange(CommandCall& call);
+void do_zrangebyscore(CommandCall& call);
 void do_zremrangebyscore(CommandCall& call);
 
 void do_xadd(CommandCall& call);

@@ -46,6 +46,7 @@ constexpr std::array kCommands = {
     Command{"pexpireat", -3, kWrites, do_pexpireat},
     Command{"ping", -1, 0, do_ping},
     Command{"pttl", 2, 0, do_pttl},
+    Command{"rename", 3, kWrites, do_rename},
     Command{"role", 1, kNotInScripts | kWhileLoading, nullptr},
     Command{"script", -2, kNotInScripts, nullptr},
     Command{"select", 2, kNotInScripts | kWhileLoading, nullptr},
@@ -61,6 +62,7 @@ constexpr std::array kCommands = {
     Command{"zadd", -4, kWrites | kTakesMemory, do_zadd},
     Command{"zcard", 2, 0, do_zcard},
     Command{"zrange", -4, 0, do_zrange},
+    Command{"zrangebyscore", -4, 0, do_zrangebyscore},
     Command{"zremrangebyscore", 4, kWrites, do_zremrangebyscore},
 };
 static_assert(std::ranges::is_sorted(kCommands, {}, &Command::name));
@@ -163,6 +165,16 @@ void do_exists(CommandCall& call) {
   call.reply.integer(std::ranges::count_if(call.words.subspan(1), [&](std::string_view key) {
     return call.keys.find(key, call.now_ms()) != nullptr;
   }));
+}
+
+void do_rename(CommandCall& call) {
+  const Keyspace::Entry* const entry = call.keys.find(call.word(1), call.now_ms());
+  if (entry == nullptr) return call.reply.error("ERR no such key");
+  Keyspace::Entry moved = *entry;
+  call.keys.erase(call.word(1));
+  call.keys.put(call.word(2), std::move(moved));
+  call.wrote();
+  call.reply.status("OK");
 }
 
 void do_expire(CommandCall& call) { expire_at(call, 1000, From::kNow); }

@@ -106,8 +106,8 @@ void tell(CommandCall& call, const std::pair<double, std::string>& member, bool 
   with_scores ? call.reply.scored(name, score_text(score)) : call.reply.bulk(name);
 }
 
-// ZRANGE key low high BYSCORE [WITHSCORES]
-void do_zrange_by_score(CommandCall& call, bool with_scores) {
+// From `low` to `high`, the first so many.
+void do_zrange_by_score(CommandCall& call, bool with_scores, std::size_t most = SIZE_MAX) {
   const auto low = parse_bound(call.word(2));
   const auto high = parse_bound(call.word(3));
   if (!low || !high) return call.reply.error("ERR min or max is not a float");
@@ -116,6 +116,7 @@ void do_zrange_by_score(CommandCall& call, bool with_scores) {
   std::vector<const std::pair<double, std::string>*> found;
   if (*set != nullptr) {
     for (const auto& member : (*set)->members) {
+      if (found.size() == most) break;
       if (is_between(member.first, *low, *high)) found.push_back(&member);
     }
   }
@@ -149,6 +150,17 @@ void do_zrange(CommandCall& call) {
   for (auto i = begin; i <= end; ++i, ++member) {
     tell(call, *member, with_scores);
   }
+}
+
+// ZRANGEBYSCORE key low high [WITHSCORES LIMIT 0 count]
+void do_zrangebyscore(CommandCall& call) {
+  const std::size_t words = call.words.size();
+  if (words == 4) return do_zrange_by_score(call, false);
+  const bool is_known =
+      words == 8 && call.word(4) == "WITHSCORES" && call.word(5) == "LIMIT" && call.word(6) == "0";
+  const auto count = is_known ? parse_integer(call.word(7)) : std::nullopt;
+  if (!count || *count < 0) return call.reply.error("ERR syntax error");
+  do_zrange_by_score(call, true, static_cast<std::size_t>(*count));
 }
 
 void do_zremrangebyscore(CommandCall& call) {

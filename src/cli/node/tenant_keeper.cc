@@ -387,15 +387,7 @@ void TenantKeeper::follow() {
   if (world_.fleet == nullptr) return;
   const auto news = world_.fleet->news();
   if (!news) return;
-  const auto base =
-      news->is_whole ? std::make_shared<const TenantTable>(news->secret) : current().table;
-  TenantTable::Edits edits;
-  bool is_right = base->secret().bytes == news->secret.bytes;
-  for (const auto& [bucket, bytes] : news->buckets) {
-    is_right = is_right && base->read_bucket(bucket, bytes, edits);
-  }
-  auto table = is_right ? base->edited(std::move(edits)).table : nullptr;
-  if (table != nullptr && table->digest() != news->head.digest) table = nullptr;
+  auto table = table_of(*news, current().table);
   if (table != nullptr) {
     if (const auto since = world_.fleet->since()) note_lost(*since, {news->head, table});
     before_ = nullptr;

@@ -29,30 +29,49 @@ std::uint64_t SharedTenants::next_number() const {
   return std::max(known_.head.number, is_apart() ? there_.number : 0) + 1;
 }
 
-SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
-  std::unique_lock lock(mutex_);
+std::optional<SharedTenants::Outcome> SharedTenants::begin_offer(Offer offer) {
+  const std::scoped_lock lock(mutex_);
   if (is_behind()) return Outcome::kOutdated;
   if (is_apart() && !offer.replaces_all) return Outcome::kUnreadable;
   pending_ = std::move(offer.version);
   changes_ = std::move(offer.changed);
   offered_to_ = there_;
   load_.reset();
-  farthest_ = 0;
-  for (int waits = 0;;) {
-    const auto [heard, far] = std::pair(heard_, farthest_);
-    if (changed_.wait_for(lock, patience, [this] { return !pending_; })) return outcome_;
-    if (heard_ == heard && has_failed_) break;
-    waits = farthest_ > far ? 0 : waits + 1;
-    // Nobody knows yet whether Redis takes a step that is on its way.
-    if (waits < (said_ ? 2 * kTurns : kTurns)) continue;
-    pending_.reset();
-    load_.reset();
-    return Outcome::kBusy;
-  }
-  pending_->since = known_.since.value_or(known_.head);
-  known_ = *std::exchange(pending_, std::nullopt);
+  farthest_ = farthest_then_ = 0;
+  heard_then_ = heard_;
+  waits_ = 0;
+  return std::nullopt;
+}
+
+std::optional<SharedTenants::Outcome> SharedTenants::outcome(Patience patience) {
+  const std::scoped_lock lock(mutex_);
+  if (!pending_) return outcome_;
+  if (patience == Patience::kGoesOn) return std::nullopt;
+  const bool is_away = heard_ == heard_then_ && has_failed_;
+  waits_ = farthest_ > farthest_then_ ? 0 : waits_ + 1;
+  heard_then_ = heard_;
+  farthest_then_ = farthest_;
+  // Nobody knows yet whether Redis takes a step that is on its way.
+  if (!is_away && waits_ < (said_ ? 2 * kTurns : kTurns)) return std::nullopt;
   load_.reset();
-  return Outcome::kAway;
+  if (is_away) {
+    pending_->since = known_.since.value_or(known_.head);
+    known_ = *std::move(pending_);
+  }
+  pending_.reset();
+  return is_away ? Outcome::kAway : Outcome::kBusy;
+}
+
+SharedTenants::Outcome SharedTenants::offer(Offer offer, Duration patience) {
+  auto ends = begin_offer(std::move(offer));
+  while (!ends) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, patience, [this] { return !pending_; });
+    }
+    ends = outcome(Patience::kIsOver);
+  }
+  return *ends;
 }
 
 bool SharedTenants::await_word(Duration patience) {
@@ -239,6 +258,17 @@ void SharedTenants::read(Heard& heard) {
   reading_->head = heard.head;
   reading_->secret = *heard.secret;
   is_read_ = heard.is_all;
+}
+
+TenantTablePtr table_of(const SharedTenants::News& news, const TenantTablePtr& in_force) {
+  const auto base = news.is_whole ? std::make_shared<const TenantTable>(news.secret) : in_force;
+  TenantTable::Edits edits;
+  bool is_right = base->secret().bytes == news.secret.bytes;
+  for (const auto& [bucket, bytes] : news.buckets) {
+    is_right = is_right && base->read_bucket(bucket, bytes, edits);
+  }
+  auto table = is_right ? base->edited(std::move(edits)).table : nullptr;
+  return table != nullptr && table->digest() == news.head.digest ? table : nullptr;
 }
 
 }  // namespace weir

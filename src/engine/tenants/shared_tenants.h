@@ -76,6 +76,11 @@ class SharedTenants {
     bool replaces_all = false;           // also what this node cannot read
   };
   Outcome offer(Offer offer, Duration patience);
+  // The same for who does not wait. Says if it is refused at once.
+  std::optional<Outcome> begin_offer(Offer offer);
+  // What has come of it, if it has come to its end; perhaps because the patience is over once more.
+  enum class Patience : std::uint8_t { kGoesOn, kIsOver };
+  std::optional<Outcome> outcome(Patience patience);
   std::uint64_t next_number() const;
 
   // What Redis has, to be put in the place of the table or, if it is whole, of an empty one.
@@ -165,6 +170,9 @@ class SharedTenants {
   std::vector<std::uint16_t> changes_;  // of it
   Head offered_to_;                     // the head that it replaces
   Outcome outcome_ = Outcome::kAway;
+  int waits_ = 0;                 // for how many patiences nothing went on
+  std::uint64_t heard_then_ = 0;  // when the last of them began
+  std::size_t farthest_then_ = 0;
   std::optional<Load> load_;
   std::size_t farthest_ = 0;  // of the pending one's load
   bool is_refused_ = false;   // its last step
@@ -178,5 +186,8 @@ class SharedTenants {
   bool reads_whole_ = false;  // the next time
   Head unreadable_;           // which this node could not make
 };
+
+// The table that they make of the one in force; null: not the one that their head says.
+TenantTablePtr table_of(const SharedTenants::News& news, const TenantTablePtr& in_force);
 
 }  // namespace weir

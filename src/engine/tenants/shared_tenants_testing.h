@@ -122,15 +122,7 @@ class Node {
   void follow() {
     auto news = shared.news();
     if (!news) return;
-    const TenantTable none(news->secret);
-    const TenantTable& base = news->is_whole ? none : *table_;
-    TenantTable::Edits edits;
-    bool is_right = base.secret().bytes == news->secret.bytes;
-    for (const auto& [bucket, bytes] : news->buckets) {
-      is_right = is_right && base.read_bucket(bucket, bytes, edits);
-    }
-    auto table = is_right ? base.edited(std::move(edits)).table : nullptr;
-    if (table == nullptr || table->digest() != news->head.digest) table = nullptr;
+    const auto table = table_of(*news, table_);
     if (table != nullptr) table_ = table;
     shared.take(news->head, table);
     ++followed;
