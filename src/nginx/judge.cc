@@ -119,6 +119,7 @@ Asks::Progress Judge::ask_rest(Asks& asks, const Stay& stay, Instant now) {
 }
 
 Judgement Judge::read(const Asks& rest, Stay& stay, Instant now) {
+  leased_.forget_asks();
   const Asks& asks = stay.slots().deciding(rest);
   const bool has_no_room = stay.slots().missing() != nullptr && asks.answer(0).allowed();
   if (asks.progress() != Asks::Progress::kUnavailable && !has_no_room) {

@@ -27,18 +27,20 @@ void RequestSlot::take_name(Instant now) {
 
 void RequestSlot::let_stay(Instant now) {
   take_name(now);
-  asks_.reset();
+  if (asks_ != nullptr) slots_.answered_.push_back(std::move(asks_));
 }
 
 // Where Redis is asked, nobody waits for its answer. If there is none, the slot ends by its time.
 void RequestSlot::give_back(Instant now) {
-  take_name(now);
+  let_stay(now);
   if (!token_.empty()) pool_.take(Operation::kLook)->release(token_, now);
 }
 
 void RequestSlot::decided() noexcept { slots_.due_.wake(who_ == nullptr ? *this : *who_); }
 
-void RequestSlot::resume() { slots_.finish(*this); }
+void RequestSlot::resume() {
+  if (!waits()) slots_.finish(*this);
+}
 
 const RequestSlot* RequestSlots::missing() const {
   const auto missing = std::ranges::find_if_not(slots_, &RequestSlot::lets_pass);
@@ -62,7 +64,6 @@ void LeasedSlots::ask(AsksPool& pool, const Ask& ask, const Request& request, bo
 }
 
 void LeasedSlots::give_back(RequestSlots& ended) {
-  ended_.clear();
   const Instant now = clock_.now();
   auto& slots = ended.slots_;
   for (auto slot = slots.begin(); slot != slots.end();) {
@@ -72,7 +73,7 @@ void LeasedSlots::give_back(RequestSlots& ended) {
       left_.splice(left_.end(), slots, slot);
     } else {
       slot->give_back(now);
-      ended_.splice(ended_.end(), slots, slot);
+      slots.erase(slot);
     }
     slot = next;
   }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <list>
 #include <string>
+#include <vector>
 
 #include "engine/asks/asks.h"
 #include "engine/asks/asks_pool.h"
@@ -95,8 +96,11 @@ class LeasedSlots {
   // Adds a slot that RequestSlots::begin() asks for, unless it is there. `passes`: its request,
   // whatever the answer is.
   void ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes, RequestSlots& to);
-  // Those of a request that has ended. Their asks can be read until the next call.
+  // Those of a request that has ended.
   void give_back(RequestSlots& slots);
+  // What was said of a request refers to its asks. Until this is called they can be read, whether
+  // it passes or ends.
+  void forget_asks() { answered_.clear(); }
 
  private:
   friend class RequestSlot;
@@ -104,8 +108,8 @@ class LeasedSlots {
 
   DueList& due_;
   const Clock& clock_;
-  std::list<RequestSlot> left_;   // they wait, and their requests have gone
-  std::list<RequestSlot> ended_;  // of the last request
+  std::list<RequestSlot> left_;  // they wait, and their requests have gone
+  std::vector<AsksPtr> answered_;
 };
 
 }  // namespace weir::nginx

@@ -171,6 +171,15 @@ class LeasedSlotsTest(unittest.TestCase):
         self.origin.answer_all()
         self.assertEqual(again.read_reply().status, 200)
 
+    def test_more_requests_wait_at_once_than_asks_are_kept(self):
+        nginx = self.start()
+        self.hold(nginx)
+        clients = [self.send(nginx, f"/held?user={number}") for number in range(150)]
+        self.origin.wait_until_held(151)
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+
     def test_the_pages_say_how_many_slots_are_on_lease(self):
         nginx = self.start()
         for _ in range(LIMIT):
