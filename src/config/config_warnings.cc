@@ -216,17 +216,19 @@ class Warnings {
     }
   }
 
-  // Shared rules of one request are decided together, in the strictest mode among them.
+  // Shared rules of one request are decided together, in the strictest mode among them. Slots are
+  // not among them.
   void warn_of_mode(std::size_t index) {
     const Rule& rule = config_.rules[index];
     const Mode mode = mode_of(rule);
-    if (mode == Mode::kLocal || mode == Mode::kWorld) return;
+    if (mode == Mode::kLocal || mode == Mode::kWorld || rule.has_slots()) return;
     std::size_t strictest = index;
     for (std::size_t i = 0; i < config_.rules.size(); ++i) {
       const Rule& other = config_.rules[i];
       const bool is_stricter =
           mode_of(other) != Mode::kWorld && mode_of(other) > mode_of(config_.rules[strictest]);
-      const bool may_apply = other.match && other.enabled && other.group != rule.group;
+      const bool may_apply =
+          other.match && other.enabled && other.group != rule.group && !other.has_slots();
       if (is_stricter && may_apply && cover_.may_meet(*rule.match, *other.match)) strictest = i;
     }
     if (strictest == index) return;

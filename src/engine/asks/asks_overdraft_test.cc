@@ -101,16 +101,16 @@ TEST_F(AsksOverdraft, WhatOthersReserveIsLeftToThem) {
   };
   EXPECT_EQ(look(looked_at, 4, 4), "+5 ");
   EXPECT_EQ(look(looked_at, 4, 5), "+4 ");
-  EXPECT_EQ(look(looked_at, 4, 6), "-0 ");
+  EXPECT_EQ(look(looked_at, 4, 6), "-3 ");
   EXPECT_EQ(asks_.answer(0).decision.retry_after, 1s);
   hit(looked_at, "a", 6);
   EXPECT_EQ(look(looked_at, 4, 0), "-3 ");
   EXPECT_GT(asks_.answer(0).decision.retry_after, 1s) << "when four are left again";
   EXPECT_EQ(look(lower, 4, 0), "+3 ");
-  EXPECT_EQ(look(lower, 4, 1), "-0 ");
+  EXPECT_EQ(look(lower, 4, 1), "-2 ");
   EXPECT_EQ(look(none, 4, 0), "-0 ");
   hit(lower, "a", 1);
-  EXPECT_EQ(look(lower, 4, 0), "-0 ");
+  EXPECT_EQ(look(lower, 4, 0), "-2 ");
 }
 
 TEST_F(AsksOverdraft, ChargesOfADecidedRequestCountBlockAndAreInNoFigure) {

@@ -125,18 +125,21 @@ void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant
 void leave_units(const Ask& ask, Answer& answer) {
   if (answer.cause != Answer::Cause::kCounted || ask.under_way == 0) return;
   Decision& now = answer.decision;
+  const std::int64_t others = std::max<std::int64_t>(0, ask.under_way - ask.cost);
+  const std::int64_t left = std::max<std::int64_t>(0, now.remaining - others);
   // Of a limit that is lower than what it holds it may take all, if nobody else holds any.
   const bool is_lower = ask.cost > now.limit && now.limit > 0;
-  if (!answer.allowed() && !is_lower) return;
   const std::int64_t needed = ask.is_alone ? std::min(ask.under_way, now.limit) : ask.under_way;
-  if (now.remaining < needed) {
-    answer.cause = Answer::Cause::kUnderWay;
-    answer.decision = refused(answer.quota);
-    return;
+  if (answer.allowed() || is_lower) {
+    if (now.remaining < needed) {
+      answer.cause = Answer::Cause::kUnderWay;
+      now = refused(answer.quota);
+    } else {
+      now.verdict = Verdict::kAllowed;
+      now.retry_after = Duration{0};
+    }
   }
-  now.verdict = Verdict::kAllowed;
-  now.retry_after = Duration{0};
-  now.remaining -= needed - std::min(needed, ask.cost);  // that others hold
+  now.remaining = left;
 }
 
 Decision refused(const Quota& quota) {
