@@ -192,7 +192,7 @@ class SlotsOnLease final : public Check {
          " of " + std::to_string(limit_of(asked)) + " are in use");
   }
 
-  // Who asks is told whether the token was still good.
+  // The answer says whether the token was still good.
   void released(const Answered& answered) {
     const Asked& asked = answered.asked;
     Token* const token = find(asked);

@@ -24,7 +24,7 @@ void SimTenants::change(Rows rows) {
   steps_->set(Instant{});
 }
 
-// What others have changed meanwhile is no reason to give up a change of one key.
+// A change of one key is tried again after another node has changed the table.
 void SimTenants::go_on(Instant now) {
   using enum SharedTenants::Outcome;
   if (waiting_.empty()) return;

@@ -105,8 +105,8 @@ class BlockList {
   std::deque<Act> take_acts();
   // They have not heard of these, or of anything.
   void tell_again(Audience audience, std::optional<std::span<const Block>> blocks = {});
-  // What this place told before an earlier call returned `until`, and no place since, is news to
-  // all places now.
+  // An earlier call has returned `until`. All places are told now of what this place had told by
+  // then, unless one of them has told it since.
   std::uint64_t tell_late(std::uint64_t until);
   // A message of one of these, or of a file: news for the others, if it is newer than what is
   // known. `teller`: its name; empty: unknown.

@@ -14,8 +14,8 @@
 namespace weir {
 
 // The list tells other nodes, other processes of this node and the nodes of all places what is new.
-// What a node of this place tells it, that node tells all places itself. If it cannot, this one
-// does: until then the news wait as kWorldLate.
+// Another node of this place tells all places itself of what it has told here. If it cannot, this
+// node does: until then the news wait as kWorldLate.
 enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kWorld, kWorldLate };
 
 class BlockNews {
@@ -61,7 +61,7 @@ class BlockNews {
   bool is_kept(BlockAudience audience) const {
     return audiences_[static_cast<std::size_t>(audience)].is_kept;
   }
-  // Of the newest news.
+  // The number of the newest news.
   std::uint64_t last() const { return last_; }
   // The newest last.
   const Tags& untold(BlockAudience audience) const {

@@ -114,7 +114,7 @@ Judgement Judge::decide(const Question& question, Instant now) {
 
 Asks::Progress Judge::ask_rest(Asks& asks, const Stay& stay, Instant now) {
   if (stay.slots().wait()) return Asks::Progress::kWaits;
-  if (&stay.slots().deciding(asks) != &asks || asks.empty()) return Asks::Progress::kAnswered;
+  if (stay.slots().missing() != nullptr || asks.empty()) return Asks::Progress::kAnswered;
   return asks.decide(now);
 }
 

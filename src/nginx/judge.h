@@ -123,7 +123,7 @@ class Judge {
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
-  // What is resumed when its answer has come.
+  // It resumes whatever was woken, such as requests whose answers have come.
   DueList& due() { return due_; }
 
   // From now on requests are judged by these sets of rules, by number.

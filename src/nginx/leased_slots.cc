@@ -1,9 +1,9 @@
 #include "nginx/leased_slots.h"
 
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/if_memory.h"
 
 namespace weir::nginx {
 
@@ -20,14 +20,10 @@ bool RequestSlot::lets_pass() const {
          asks_->ask(0).rule->on_full == OnFull::kAllow;
 }
 
-void RequestSlot::take_name(Instant now) {
-  const bool is_held = asks_ != nullptr && has_begun_ && asks_->has_held();
-  if (is_held) token_ = asks_->hold(kHold, now).token;
-}
-
 void RequestSlot::let_stay(Instant now) {
-  take_name(now);
-  if (asks_ != nullptr) slots_.answered_.push_back(std::move(asks_));
+  if (asks_ == nullptr) return;
+  if (has_begun_ && asks_->has_held()) token_ = asks_->hold(kHold, now).token;
+  slots_.answered_.push_back(std::move(asks_));
 }
 
 // Where Redis is asked, nobody waits for its answer. If there is none, the slot ends by its time.

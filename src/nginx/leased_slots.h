@@ -42,7 +42,7 @@ class RequestSlot final : public Waiting, Asks::Listener {
   bool waits() const {
     return has_begun_ && asks_ != nullptr && asks_->progress() == Asks::Progress::kWaits;
   }
-  // Who is woken when it waits no more. Null: its request has gone.
+  // It wakes `who` when it waits no more. Null: its request has gone.
   void belong_to(Waiting* who) { who_ = who; }
   // REQUIRES: it waits no more
   bool lets_pass() const;
@@ -51,7 +51,6 @@ class RequestSlot final : public Waiting, Asks::Listener {
   void give_back(Instant now);
 
  private:
-  void take_name(Instant now);
   void decided() noexcept override;
   void resume() override;
 

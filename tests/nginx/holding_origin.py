@@ -1,10 +1,11 @@
 """For tests: an origin that holds requests until the test lets them go."""
 
 import contextlib
+import select
 import socket
 import threading
 
-from nginx_server import DEADLINE_S
+from nginx_server import DEADLINE_S, request, wait_until
 
 
 class Holder:
@@ -30,6 +31,14 @@ class Holder:
         with self._changed:
             assert self._changed.wait_for(lambda: len(self._held) == count, timeout=DEADLINE_S), (
                 f"{len(self._held)} are under way, not {count}")
+
+    def lets_through(self, client, path):
+        """Whether nginx passes this request on. Then it is held; else its reply can be read."""
+        before = self.held()
+        client.send(request(path))
+        wait_until(lambda: self.held() > before
+                   or select.select([client.socket], [], [], 0)[0], "it is decided")
+        return self.held() > before
 
     def answer(self):
         """Lets one request go."""

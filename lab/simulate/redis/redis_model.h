@@ -71,7 +71,7 @@ class RedisModel {
                OutputBuffer& out);
 
   void set_condition(Condition condition);
-  // Which run this is, as each start of a redis-server is another.
+  // The server's run_id: another one after each start.
   void set_run(std::uint64_t number);
   void forget_scripts();  // as after a restart
   void forget_all();      // keys, too: a restart of a Redis that keeps nothing on disk

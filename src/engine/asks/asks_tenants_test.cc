@@ -76,7 +76,7 @@ TEST_F(AsksTenantsTest, OfARequestThatRepeatsItsKeyHaveTheLeast) {
 
 class AsksAnchorTest : public AsksFixture {
  protected:
-  // What the table has for ann.
+  // Ann's row of the table.
   void set(TenantTable::Row row, std::int64_t anchor) {
     const TenantTable none{HashSecret{}};
     row.key = none.hash("ann");

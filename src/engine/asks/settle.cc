@@ -127,7 +127,7 @@ void leave_units(const Ask& ask, Answer& answer) {
   Decision& now = answer.decision;
   const std::int64_t others = std::max<std::int64_t>(0, ask.under_way - ask.cost);
   const std::int64_t left = std::max<std::int64_t>(0, now.remaining - others);
-  // Of a limit that is lower than what it holds it may take all, if nobody else holds any.
+  // A request that holds more than a lower limit has may take all of it, if nobody else holds any.
   const bool is_lower = ask.cost > now.limit && now.limit > 0;
   const std::int64_t needed = ask.is_alone ? std::min(ask.under_way, now.limit) : ask.under_way;
   if (answer.allowed() || is_lower) {

@@ -78,7 +78,7 @@ class SharedTenants {
   Outcome offer(Offer offer, Duration patience);
   // The same for who does not wait. Says if it is refused at once.
   std::optional<Outcome> begin_offer(Offer offer);
-  // What has come of it, if it has come to its end; perhaps because the patience is over once more.
+  // How the offer has ended, if it has. kIsOver: the caller's patience has run out once more.
   enum class Patience : std::uint8_t { kGoesOn, kIsOver };
   std::optional<Outcome> outcome(Patience patience);
   std::uint64_t next_number() const;

@@ -122,15 +122,23 @@ std::string told(const std::string& key) {
          testing::resp_text(to_bytes(block)) + testing::resp_text("3600000");
 }
 
+// A node of a place, which all places hear.
+class BlocksOfPlaces : public ::testing::Test {
+ protected:
+  BlocksOfPlaces() {
+    blocks.share(BlockAudience::kFleet);
+    blocks.share(BlockAudience::kWorld);
+  }
+
+  const KeyHasher hasher{HashSecret{}};
+  BlockList blocks{hasher, 64};
+  BlocksField here{"me", blocks};
+  BlocksField everywhere{"me", blocks, BlockAudience::kWorld};
+};
+
 // Of ten nodes of a place each would tell all places the block of one. What comes from there they
 // tell each other: one of them may not hear it.
-TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
-  const KeyHasher hasher{HashSecret{}};
-  BlockList blocks(hasher, 64);
-  BlocksField here("me", blocks);
-  BlocksField everywhere("me", blocks, BlockAudience::kWorld);
-  blocks.share(BlockAudience::kFleet);
-  blocks.share(BlockAudience::kWorld);
+TEST_F(BlocksOfPlaces, AreToldByTheNodeThatHasMadeThem) {
   const auto has_said = [](BlocksField& field) {
     std::vector<std::string> words;
     field.say(words, kNow);
@@ -153,13 +161,7 @@ TEST(BlocksField, PlacesHearABlockFromWhoHasMadeIt) {
 }
 
 // The node that made a block may end before it tells all places, or have no way to them.
-TEST(BlocksField, OthersOfAPlaceTellWhatItsNodeCannot) {
-  const KeyHasher hasher{HashSecret{}};
-  BlockList blocks(hasher, 64);
-  BlocksField here("me", blocks);
-  BlocksField everywhere("me", blocks, BlockAudience::kWorld);
-  blocks.share(BlockAudience::kFleet);
-  blocks.share(BlockAudience::kWorld);
+TEST_F(BlocksOfPlaces, AreToldByOthersWhereTheirNodeCannot) {
   hear(here, told("told by nobody"));
   hear(here, told("told meanwhile"));
   std::vector<std::string> words;
