@@ -411,6 +411,16 @@ class Shared(unittest.TestCase):
         wait_for([self.node()], "ann", 5)
         self.assertIn("has lost its rows", first.log() + second.log())
 
+    def test_a_whole_table_takes_the_place_of_rows_that_no_node_has(self):
+        with Weir("--redis", self.redis.url, config=CONFIG) as gone:
+            wait_until(lambda: put(gone, "ann", {"limit": 5}).json()["told"], "Redis has it")
+        self.redis.ask("DEL", KEY + ":rows")
+        first, second = self.fleet(2)
+        wait_until(lambda: put(first, "bob", {"limit": 6}).status == 409, "nobody has ann's row")
+        self.assertEqual(load(first, "key,limit\nbob,6\n").status, 200)
+        wait_for([second], "bob", 6)
+        self.assertEqual(rows(second), 1)
+
     def test_rows_whose_head_redis_has_evicted_are_left_behind(self):
         with Weir("--redis", self.redis.url, config=CONFIG) as gone:
             wait_until(lambda: put(gone, "ann", {"limit": 5}).json()["told"], "Redis has it")

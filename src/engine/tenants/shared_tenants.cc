@@ -7,7 +7,7 @@ namespace weir {
 
 // Redis has a head that this node is to have.
 bool SharedTenants::is_behind() const {
-  if (there_.number == 0 || there_ == known_.head || there_ == unreadable_) return false;
+  if (there_.number == 0 || there_ == known_.head || is_apart()) return false;
   if (is_kept_ && is_strange_) return true;
   if (known_.since) return there_ != *known_.since && there_.number >= known_.since->number;
   return there_.number >= known_.head.number;
@@ -205,6 +205,7 @@ void SharedTenants::hear(Heard heard, Instant now) {
     }
     if (there_ == known_.head) known_.since.reset();
     is_torn_ = heard.is_torn;
+    torn_ = is_torn_ && there_ != known_.head ? std::min(torn_ + 1, kTornMax) : 0;
     if (heard.secret && known_.table != nullptr) {
       is_strange_ = heard.secret->bytes != known_.table->secret().bytes;
     }

@@ -12,7 +12,8 @@
 // its table and that in Redis have parted, and it reads them all.
 //
 // A Redis that has lost the table, or gone back to an earlier one, gets it again from the nodes.
-// So does one from which rows were evicted. While Redis is away a change holds on its node alone,
+// So does one from which rows were evicted; if no node has its table, a whole one takes its place.
+// While Redis is away a change holds on its node alone,
 // which remembers the head that Redis had. If Redis still has that one when it is back, or an
 // earlier one, it is told of the change; if others have changed the table meanwhile, theirs counts.
 // What a node had kept over a restart counts where Redis has nothing, or an earlier version of the
@@ -46,6 +47,8 @@ class SharedTenants {
   // Buckets that a beat reads or puts aside, and that one changes at once.
   static constexpr std::size_t kPage = 512;
   static constexpr std::size_t kChangeMax = 1024;
+  // Answers without rows after which no node is likely to have the table that Redis has lost.
+  static constexpr int kTornMax = 20;
   static constexpr std::size_t kBytesMax = std::size_t{192} << 20;  // that a node reads
 
   struct Head {
@@ -147,7 +150,10 @@ class SharedTenants {
   };
 
   bool is_behind() const;
-  bool is_apart() const { return there_.number > 0 && there_ == unreadable_; }
+  // This node cannot have the table that Redis says.
+  bool is_apart() const {
+    return there_.number > 0 && (there_ == unreadable_ || torn_ >= kTornMax);
+  }
   bool is_lost() const;
   const Version* wanted() const;
   void settle_offer();
@@ -166,6 +172,7 @@ class SharedTenants {
   std::uint64_t heard_ = 0;  // which of them was answered last; 0: none
   bool has_failed_ = false;  // since then
   bool is_torn_ = false;     // as Redis said last
+  int torn_ = 0;             // how often in a row it has said this of a head that is not known_
   std::optional<Version> pending_;
   std::vector<std::uint16_t> changes_;  // of it
   Head offered_to_;                     // the head that it replaces

@@ -123,6 +123,29 @@ TEST_F(SharedTenantsTest, RowsThatWereEvictedArePutBack) {
   EXPECT_EQ(third.table().size(), 3001u);
 }
 
+// Every node that had it is gone.
+TEST_F(SharedTenantsTest, AWholeTableTakesThePlaceOfRowsThatNobodyHas) {
+  ASSERT_EQ(one_.put({&one_}, "k", 3000, 2), Outcome::kTaken);
+  redis_.rows.clear();
+  two_.beat();
+  EXPECT_EQ(two_.put("ann", 1, 5), Outcome::kOutdated) << "a node may have it yet";
+  for (int i = 0; i < SharedTenants::kTornMax; ++i) two_.beat();
+  EXPECT_EQ(two_.put({&two_}, "ann", 1, 5), Outcome::kUnreadable) << "rows would be lost unseen";
+  two_.replaces_all = true;
+  EXPECT_EQ(two_.put({&two_}, "ann", 1, 5), Outcome::kTaken);
+  settle(both_);
+  EXPECT_EQ(one_.limit("ann0"), 5);
+  EXPECT_EQ(one_.table().size(), 1u);
+}
+
+TEST_F(SharedTenantsTest, RowsThatComeBackLateAreRead) {
+  ASSERT_EQ(one_.put({&one_}, "k", 3000, 2), Outcome::kTaken);
+  redis_.rows.clear();
+  for (int i = 0; i < 2 * SharedTenants::kTornMax; ++i) two_.beat();
+  settle(both_);
+  EXPECT_EQ(two_.limit("k2999"), 2);
+}
+
 TEST_F(SharedTenantsTest, ATableWithoutRowsIsNotTorn) {
   settle(both_);
   EXPECT_EQ(one_.put(both_, "ann", 1, TenantTable::kGone), Outcome::kTaken);
