@@ -173,8 +173,11 @@ std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
 std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Holding& holding) {
   Ask& ask = holding.ask;
   ask.key = body.text("key");
+  ask.bucket = body.text_or("bucket", {});
   const auto rule = read_rule(body, ask);
-  if (ask.key.size() > kKeyMax) body.reject("key", "a text of at most 4096 bytes");
+  for (const auto& [field, text] : {NameValue{"key", ask.key}, NameValue{"bucket", ask.bucket}}) {
+    if (text.size() > kKeyMax) body.reject(field, "a text of at most 4096 bytes");
+  }
   const std::string_view hold = body.text("hold", kHoldExpected);
   if (body.problem()) return body.problem();
   if (rule) ask.rule = core.rules().find(*rule);
@@ -201,7 +204,7 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 }
 
 void acquire(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"key", "rule", "limit", "hold"});
+  JsonBody body(exchange.body, {"key", "bucket", "rule", "limit", "hold"});
   Holding holding;
   if (const auto problem = read_acquire(body, core, holding)) {
     return core.reply_problem(exchange, *problem);

@@ -169,11 +169,17 @@ TEST(HttpHolds, ACallerMayNameTheLimit) {
   EXPECT_EQ(token_in(acquire("a", R"("limit":2)")), "");
   EXPECT_NE(acquire("a", R"("limit":3)").body.find(R"("remaining":0,)"), std::string::npos);
   EXPECT_NE(token_in(acquire("b", R"("limit":1)")), "");
+  EXPECT_NE(token_in(acquire("b", R"("limit":1,"bucket":"x")")), "");
+  EXPECT_EQ(token_in(acquire("b", R"("limit":1,"bucket":"x")")), "");
+  EXPECT_NE(token_in(acquire("x", R"("limit":1,"bucket":"b")")), "");
+  EXPECT_EQ(token_in(acquire("b", R"("limit":1,"bucket":"")")), "");
+  const std::string long_bucket = R"("limit":1,"bucket":")" + std::string(4097, 'x') + "\"";
+  EXPECT_NE(acquire("b", long_bucket).body.find("\"field\":\"bucket\""), std::string::npos);
   EXPECT_NE(token_in(door.acquire("a")), "");  // the rule counts by itself
   EXPECT_NE(acquire("c", R"("limit":0)").body.find(R"("retry_after":null)"), std::string::npos);
   EXPECT_EQ(door.release(token_in(first)).body, R"({"released":true})");
-  for (const char* const wrong :
-       {R"("limit":10001)", R"("limit":-1)", R"("limit":"2")", R"("limit":2,"rule":"calls")"}) {
+  for (const char* const wrong : {R"("limit":10001)", R"("limit":-1)", R"("limit":"2")",
+                                  R"("limit":2,"rule":"calls")", R"("limit":2,"bucket":7)"}) {
     EXPECT_EQ(acquire("a", wrong).status, 400) << wrong;
   }
   const auto said = [&](const std::string& rest) {
