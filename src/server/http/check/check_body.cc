@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "one of local, async, leased, strict",
     "one of fits, always, drain, reset",
 };
+constexpr std::string_view kEstimateExpected = "an integer from 1 to 1000000000000";
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
 
@@ -288,8 +289,8 @@ bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view
     return fail(CheckField::kCharge, "nothing: a commit charges");
   }
   if (spec.has(CheckField::kRule) && !forbid(CheckField::kMode, spec)) return false;
-  if (!require(CheckField::kCost, spec)) return false;
-  if (spec.cost < 1) return fail(CheckField::kCost, "an integer from 1 to 1000000000000");
+  if (!spec.has(CheckField::kCost)) return fail_missing("cost", kEstimateExpected);
+  if (spec.cost < 1) return fail(CheckField::kCost, kEstimateExpected);
   if (hold_.empty()) return fail_missing("hold", kHoldExpected);
   hold = hold_;
   return true;

@@ -305,7 +305,8 @@ TEST(HttpHolds, RefusesQuotasThatHoldNothing) {
             "algorithm", "needs counters that give units back");
   }
   refused(R"("limit":9,"cost":1,"hold":"1s"})", "window", "the field is missing");
-  refused(R"("limit":9,"window":60,"hold":"1s"})", "cost", "the field is missing");
+  refused(R"("limit":9,"window":60,"hold":"1s"})", "cost",
+          "an integer from 1 to 1000000000000, but the field is missing");
   refused(R"("limit":9,"window":60,"cost":1})", "hold", "the field is missing");
   refused(R"("limit":9,"window":60,"cost":1,"hold":"61s"})", "hold", "from 1ms to the window, 1m");
   refused(R"("limit":9,"window":60,"cost":1,"hold":5})", "hold", "such as \\\"30s\\\"");
