@@ -6,6 +6,7 @@ import { isDecision, uncounted, type Decision } from "./decision.js";
 import { checkOptional, isCount, type NamesOf } from "./options.js";
 import { MemoryStore } from "./memory_store.js";
 import type { Quota } from "./quota.js";
+import type { Held } from "./reservation.js";
 import type { AsyncStore, SyncStore } from "./store.js";
 
 export interface FailureOptions {
@@ -54,22 +55,34 @@ export abstract class FailoverStore implements AsyncStore {
 
   async spend(quota: Quota, bucket: string, key: string, cost: number,
               now: number): Promise<Decision> {
-    try {
-      const decision = await this.inTime(this.ask(quota, bucket, key, cost));
-      if (!isDecision(decision)) throw new StoreError("the store answers what is no decision");
-      return decision;
-    } catch (error) {
-      ++this.failures;
-      if (this.onFailure === "throw" || error instanceof RangeError) throw storeErrorOf(error);
-      if (this.onFailure !== "local") return uncounted(this.onFailure, quota.capacity);
-      this.local ??= new MemoryStore();
-      return this.local.spend(quota, bucket, key, cost, now);
-    }
+    return this.decided(this.ask(quota, bucket, key, cost), quota,
+                        (local) => local.spend(quota, bucket, key, cost, now));
   }
 
   async reset(quota: Quota, bucket: string, key: string): Promise<void> {
+    await this.certain(this.forget(quota, bucket, key));
+  }
+
+  /** What the store answers, else what `onFailure` says; `local` asks memory. */
+  protected async decided(answer: Promise<Held>, quota: Quota,
+                          local: (memory: SyncStore) => Decision): Promise<Held> {
     try {
-      await this.inTime(this.forget(quota, bucket, key));
+      const decision = await this.inTime(answer);
+      if (!isDecision(decision)) throw new StoreError("the store answers what is no decision");
+      return decision;
+    } catch (error) {
+      if (error instanceof RangeError) throw error;
+      ++this.failures;
+      if (this.onFailure === "throw") throw storeErrorOf(error);
+      if (this.onFailure !== "local") return uncounted(this.onFailure, quota.capacity);
+      return local((this.local ??= new MemoryStore()));
+    }
+  }
+
+  /** What the store answers in time, or a StoreError: nothing stands in for it. */
+  protected async certain<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await this.inTime(answer);
     } catch (error) {
       throw storeErrorOf(error);
     }

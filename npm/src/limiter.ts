@@ -6,11 +6,13 @@
 import type { Decision } from "./decision.js";
 import { MemoryStore } from "./memory_store.js";
 import {
-  checkCost, checkOverrides, Quota, QUOTA_NAMES, type Algorithm, type QuotaOptions, type Window,
+  checkCost, checkOverrides, checkUnits, holdUs, Quota, QUOTA_NAMES, type Algorithm,
+  type QuotaOptions, type Window,
 } from "./quota.js";
 import {
-  checkNow, checkOptional, checkText, hasFunctions, isFunction, ownOptions, type NamesOf,
+  checkNow, checkOptional, checkText, hasFunctions, isFunction, isText, ownOptions, type NamesOf,
 } from "./options.js";
+import { checkHolds, Reservation, Slot, type HoldingStore } from "./reservation.js";
 import { checkKept, type Store } from "./store.js";
 
 export interface LimiterOptions extends QuotaOptions {
@@ -31,6 +33,21 @@ export interface HitOptions {
 export type ResetOptions = Omit<HitOptions, "cost">;
 const RESET_NAMES: NamesOf<ResetOptions> = { limit: true, window: true };
 const HIT_NAMES: NamesOf<HitOptions> = { cost: true, ...RESET_NAMES };
+
+export interface AcquireOptions {
+  /** When what is held ends if nobody ends it: 1 ms to the window, of a slot to 24 hours. */
+  hold: Window;
+  /** A rule of the node, whose limits count; the limiter's own do while the node is away. */
+  rule?: string;
+  limit?: number;
+}
+export interface ReserveOptions extends AcquireOptions {
+  /** The estimate: 1 at least. */
+  cost: number;
+  window?: Window;
+}
+const ACQUIRE_NAMES: NamesOf<AcquireOptions> = { hold: true, rule: true, limit: true };
+const RESERVE_NAMES: NamesOf<ReserveOptions> = { cost: true, window: true, ...ACQUIRE_NAMES };
 
 type Answer = Decision | Promise<Decision>;
 
@@ -62,15 +79,22 @@ const checkedClock = (clock: () => number) => (): number => {
   return now;
 };
 
-export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm> {
+function termsOf({ hold, rule }: AcquireOptions): { holdUs: number; rule?: string } {
+  checkOptional("rule", rule, isText(rule) && rule !== "", "the id of a rule of the node");
+  return { holdUs: holdUs(hold), rule };
+}
+
+export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm,
+                     Holds = unknown> {
   readonly quota: Quota;
-  readonly store: Store<A>;
+  readonly store: Store<A> & Holds;
   private readonly options: QuotaOptions;
   private readonly clock: () => number;
   private readonly overrides = new Map<string, Quota>();
 
   /** Without a store, memory decides, and hit() answers at once. */
-  constructor(options: LimiterOptions & { algorithm?: Known<Counts> }, store?: Store<A, Counts>) {
+  constructor(options: LimiterOptions & { algorithm?: Known<Counts> },
+              store?: Store<A, Counts> | (Store<A, Counts> & Holds)) {
     const own = ownOptions(options, "limit and window", LIMITER_NAMES);
     const { maxKeys, clock, ...quota } = own;
     this.options = quota;
@@ -80,7 +104,7 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
                   "a Store, such as new RedisStore({ client })");
     if (store !== undefined) checkKept(this.quota, store);
     this.clock = clock === undefined ? Date.now : checkedClock(clock);
-    this.store = store ?? (new MemoryStore({ maxKeys }) as unknown as Store<A>);
+    this.store = (store ?? new MemoryStore({ maxKeys })) as unknown as Store<A> & Holds;
   }
 
   /** The same key in two buckets has two counters. */
@@ -110,6 +134,33 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
       });
     });
     return take(DRAIN_TRIES_MAX);
+  }
+
+  /**
+   * Holds units, which nobody else can spend, until their cost is known. By a limit, not by a rule,
+   * what is held and charged is counted apart from hits. The store must be a HoldingStore.
+   */
+  async reserve(this: Limiter<A, Counts, HoldingStore>, bucket: string, key: Key,
+                options: ReserveOptions): Promise<Reservation> {
+    checkHolds(this.store);
+    const text = checkedKey(bucket, key);
+    const own = ownOptions(options, "cost and hold", RESERVE_NAMES);
+    checkUnits("cost", own.cost, 1);
+    const quota = this.quotaOf(own.limit, own.window);
+    const terms = { cost: own.cost, ...termsOf(own) };
+    const held = await this.store.reserve(quota, bucket, text, terms, this.clock());
+    return new Reservation(this.store, held, own.cost);
+  }
+
+  /** Takes one of `limit` slots, for work of which only so much may be under way. */
+  async acquire(this: Limiter<A, Counts, HoldingStore>, bucket: string, key: Key,
+                options: AcquireOptions): Promise<Slot> {
+    checkHolds(this.store);
+    const text = checkedKey(bucket, key);
+    const own = ownOptions(options, "hold", ACQUIRE_NAMES);
+    const quota = this.quotaOf(own.limit, undefined);
+    const terms = { cost: 1, ...termsOf(own) };
+    return new Slot(this.store, await this.store.acquire(quota, bucket, text, terms));
   }
 
   /** Forgets what the key has spent. */

@@ -29,6 +29,7 @@ export const QUOTA_NAMES: NamesOf<QuotaOptions> = {
 };
 
 const LIMIT_MAX = 1e12;
+const UNITS_MAX = "1,000,000,000,000";
 const WINDOW_MIN_US = 1e3;
 const WINDOW_MAX_US = 366 * 24 * 3600e6;
 const FILL_TIME_MAX_US = 4 * WINDOW_MAX_US;
@@ -45,21 +46,35 @@ function parseDuration(text: string): number {
   return us;
 }
 
-function windowUs(window: Window): number {
+/** NaN for what is no length. */
+export function microseconds(window: Window): number {
   if (typeof window === "number") return Math.round(window * 1e6);
   if (typeof window !== "string") return NaN;
   return /^[\d.]+$/.test(window) ? Math.round(Number(window) * 1e6) : parseDuration(window);
 }
 
-function isUnits(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LIMIT_MAX;
+function isUnits(value: unknown, least = 0): value is number {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= LIMIT_MAX;
+}
+
+/** For the cost of work, which gives nothing back. */
+export function checkUnits(name: string, value: unknown, least: number): void {
+  checkOption(name, value, isUnits(value, least), `a whole number from ${least} to ${UNITS_MAX}`);
+}
+
+/** How long something is held for; the store knows the most. Returns microseconds. */
+export function holdUs(hold: Window): number {
+  const us = microseconds(hold);
+  checkOption("hold", hold, us >= WINDOW_MIN_US && us <= WINDOW_MAX_US,
+              'from 1 ms to the window: seconds, or a text such as "30s"');
+  return us;
 }
 
 // In whole numbers, as the server compares them.
 const fillsInTime = ({ limit, windowUs, burst }: Quota): boolean =>
   BigInt(burst) * BigInt(windowUs) <= BigInt(FILL_TIME_MAX_US) * BigInt(limit);
 
-const UNITS_EXPECTED = "a whole number from 0 to 1,000,000,000,000";
+const UNITS_EXPECTED = `a whole number from 0 to ${UNITS_MAX}`;
 const WINDOW_EXPECTED = 'from 1 ms to 366 days: seconds, or a text such as "1m"';
 
 export class Quota {
@@ -75,7 +90,7 @@ export class Quota {
     const own = ownOptions(options, "limit and window", QUOTA_NAMES);
     const { limit, window, algorithm = "sliding_window", burst } = own;
     this.limit = limit;
-    this.windowUs = windowUs(window);
+    this.windowUs = microseconds(window);
     this.algorithm = ALGORITHMS.indexOf(algorithm);
     this.burst = burst === undefined ? 0 : burst;
     checkOption("algorithm", algorithm, this.algorithm >= 0, `one of ${ALGORITHMS.join(", ")}`);

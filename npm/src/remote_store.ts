@@ -2,13 +2,14 @@
 
 import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
-import type { Decision } from "./decision.js";
+import { uncounted, type Decision } from "./decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import {
   checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
 } from "./options.js";
 import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import type { Quota } from "./quota.js";
+import type { Held, HoldingStore, HoldTerms } from "./reservation.js";
 
 export interface RemoteStoreOptions extends FailureOptions {
   /** Where the node is: "http://10.0.0.7:8080". */
@@ -39,6 +40,25 @@ interface Result {
   reset_after: number;
   limit: number;
 }
+
+// An answer of a node that is no decision.
+class Refusal extends StoreError {
+  /** "urn:weir:problem:..." if it is one of a node's. */
+  readonly type: string | undefined;
+  readonly detail: string | undefined;
+
+  constructor(status: number, text: string, readonly retryAfter: number) {
+    super(`the node answered ${status}: ${text}`);
+    try {
+      ({ type: this.type, detail: this.detail } = JSON.parse(text));
+    } catch {
+      // a proxy's page
+    }
+  }
+}
+
+const isProblem = (error: unknown, ...kinds: string[]): error is Refusal =>
+  error instanceof Refusal && kinds.some((kind) => error.type === `urn:weir:problem:${kind}`);
 
 const CHECKS_MAX = 256;  // of one request
 const TEXT_MAX = 1024;   // UTF-16 units, at most three bytes each; a node takes 4,096 bytes
@@ -85,7 +105,7 @@ function decisionOf(result: Result): Decision {
   };
 }
 
-export class RemoteStore extends FailoverStore {
+export class RemoteStore extends FailoverStore implements HoldingStore {
   private readonly batcher = new Batcher<Check, Decision>(CHECKS_MAX, (checks) =>
     this.send(checks));
   private readonly url: string;
@@ -112,6 +132,59 @@ export class RemoteStore extends FailoverStore {
     return this.checkOf(quota, bucket, key, 1).then((check) => this.post("/v1/reset", check));
   }
 
+  async reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms,
+                now: number): Promise<Held> {
+    return this.decided(this.hold("/v1/reserve", quota, bucket, key, terms), quota,
+                        (local) => local.spend(quota, bucket, key, terms.cost, now));
+  }
+
+  /** Memory has no slots: while the node is away, `local` denies. */
+  async acquire(quota: Quota, bucket: string, key: string, terms: HoldTerms): Promise<Held> {
+    return this.decided(this.hold("/v1/acquire", quota, bucket, key, terms), quota,
+                        () => uncounted("deny", quota.limit));
+  }
+
+  commit(token: string, cost: number, more: boolean): Promise<boolean> {
+    return this.certain(this.end("/v1/commit", { token, cost, more }, "charged"));
+  }
+
+  release(token: string): Promise<boolean> {
+    return this.certain(this.end("/v1/release", { token }, "released"));
+  }
+
+  // What a program asks for wrongly is a RangeError, whatever `onFailure` says.
+  private async hold(path: string, quota: Quota, bucket: string, key: string,
+                     { cost, holdUs, rule }: HoldTerms): Promise<Held> {
+    const check = await this.checkOf(quota, bucket, key, cost);
+    const { limit, key: takenKey, bucket: takenBucket } = check;
+    const isSlot = path === "/v1/acquire";
+    const counted = rule !== undefined ? { rule } : isSlot ? { limit } : check;
+    const body = { ...counted, ...(isSlot ? {} : { cost }), key: takenKey, bucket: takenBucket,
+                   hold: `${holdUs}us` };
+    try {
+      const answer = (await this.post(path, body)) as Result & { token?: string };
+      return { ...decisionOf({ ...answer, reset_after: answer.reset_after ?? 0 }),
+               token: answer.token };
+    } catch (error) {
+      if (isProblem(error, "too-many-holds")) {
+        return { ...uncounted("deny", quota.limit), retryAfter: error.retryAfter };
+      }
+      if (!isProblem(error, "invalid-field", "unknown-rule")) throw error;
+      throw new RangeError(`the node refuses it: ${error.detail}`);
+    }
+  }
+
+  private async end(path: string, body: unknown, said: string): Promise<boolean> {
+    try {
+      const answer = (await this.post(path, body)) as Record<string, unknown>;
+      if (typeof answer[said] === "boolean") return true;
+      throw new StoreError(`${this.url} does not say whether it has ${said} it`);
+    } catch (error) {
+      if (isProblem(error, "unknown-token")) return false;
+      throw error;
+    }
+  }
+
   private async checkOf(quota: Quota, bucket: string, key: string, cost: number): Promise<Check> {
     const takenBucket = isTaken(bucket) ? bucket : await digestOf(bucket);
     const takenKey = key !== "" && isTaken(key) ? key : await digestOf(key);
@@ -132,7 +205,8 @@ export class RemoteStore extends FailoverStore {
       body: JSON.stringify(body),
     });
     if (!response.ok) {
-      throw new StoreError(`the node answered ${response.status}: ${await response.text()}`);
+      const retryAfter = Number(response.headers.get("retry-after")) || 1;
+      throw new Refusal(response.status, await response.text(), retryAfter);
     }
     try {
       return await response.json();

@@ -102,6 +102,19 @@ declare const answer: { status: number; ok: boolean; headers: { get(name: string
                         json(): Promise<unknown>; text(): Promise<string> };
 export const handler = weir.limitFetch(
   { limiter, key: (request) => request.headers.get("x-user") }, () => answer);
+const remote = new weir.Limiter(quota, new weir.RemoteStore({ url: "http://node" }));
+export async function work(): Promise<boolean> {
+  const held = await remote.reserve("b", "k", { cost: 5, hold: "1s" });
+  const end: () => Promise<void> = held[Symbol.asyncDispose];
+  weir.headers(held, remote.quota);
+  await (await remote.acquire("b", "k", { hold: 1 })).release();
+  // @ts-expect-error: memory holds nothing
+  await limiter.reserve("b", "k", { cost: 5, hold: "1s" });
+  // @ts-expect-error: nor does a Redis by itself
+  await new weir.Limiter(quota, new weir.RedisStore({ client })).acquire("b", "k", { hold: 1 });
+  return held.allowed ? held.commit(5) : end === undefined;
+}
+declare const client: weir.RedisStoreOptions["client"];
 export const said = weir.headers(limiter.hit("b", "k"), limiter.quota)["Retry-After"];
 `;
 test("the types do without lib dom, and are its own where it is there", (t) => {

@@ -1,0 +1,367 @@
+// Reservations and slots: what a node holds for a program while its work is under way.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  DurableStore, headers, KvStore, Limiter, RedisStore, RemoteStore, Reservation,
+} from "@weir/limiter";
+import { folderOf, redisClient, start, startNode, startRedis, until } from "./world.mjs";
+
+const QUOTA = { limit: 1000, window: "1h" };
+const PATIENT = { onFailure: "throw", deadline: 20_000 };
+const RULES = `
+rules:
+  - {id: tokens, limit: 100, window: 1h, max_holds: 2, allow: [vip]}
+  - {id: refunds, limit: 100, window: 1h, max_holds: 2, lapse: refund}
+  - {id: plain, limit: 100, window: 1h}
+  - {id: exports, of: concurrency, limit: 2}
+`;
+
+const nodeOf = (t, ...words) => nodeBy(t, RULES, ...words);
+async function nodeBy(t, rules, ...words) {
+  const file = join(folderOf(t), "weir.yaml");
+  writeFileSync(file, rules);
+  return startNode(t, "--config", file, "--threads", "2", ...words);
+}
+const limiterOf = (url, options = {}) =>
+  new Limiter(QUOTA, new RemoteStore({ url, ...PATIENT, ...options }));
+
+// What a rule, or a quota, has left next to what is held: an estimate that never fits says it.
+async function leftOf(limiter, key, rule) {
+  const { allowed, remaining } = await limiter.reserve("b", key, {
+    cost: rule ? 101 : 1001, hold: "1s", rule });
+  assert.equal(allowed, false);
+  return remaining;
+}
+
+test("an estimate is held, and the cost that is known afterwards is charged", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const held = await limiter.reserve("b", "k", { cost: 700, hold: "1m" });
+  assert.ok(held instanceof Reservation);
+  assert.deepEqual([held.allowed, held.remaining, held.retryAfter, held.limit],
+                   [true, 300, 0, 1000]);
+  assert.match(held.token, /^[0-9a-f]{32}$/);
+  assert.equal(headers(held, limiter.quota)["X-RateLimit-Remaining"], "300", "it is a decision");
+  assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(held))).sort(),
+                   ["allowed", "limit", "moreAfter", "remaining", "resetAfter", "retryAfter"],
+                   "its token, and the store's headers, go to nobody");
+
+  const denied = await limiter.reserve("b", "k", { cost: 301, hold: 60 });
+  assert.deepEqual([denied.allowed, denied.remaining, denied.token], [false, 300, undefined]);
+  assert.ok(denied.retryAfter > 60 && denied.retryAfter <= 7200, String(denied.retryAfter));
+  assert.equal(await denied.commit(5), false, "nothing was held");
+
+  assert.equal(await held.commit(120), true);
+  assert.equal(await leftOf(limiter, "k"), 880);
+  assert.equal(await held.commit(120), false, "twice does nothing, and says so");
+  assert.equal(await limiter.store.commit(held.token, 120, false), false, "and so does the node");
+  assert.equal(await leftOf(limiter, "k"), 880);
+  assert.equal((await limiter.hit("b", "k")).remaining, 999, "hits are counted apart");
+
+  const more = await limiter.reserve("b", "k", { cost: 800, hold: "1m" });
+  assert.equal(await more.commit(1500), true, "a cost above the estimate and the limit");
+  assert.equal(await leftOf(limiter, "k"), 0);
+});
+
+test("in parts: the last one counts, and a hold grows with them", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const held = await limiter.reserve("b", "k", { cost: 100, hold: "1m" });
+  assert.equal(await held.report(50), true);
+  assert.equal(await leftOf(limiter, "k"), 900, "the estimate is held on");
+  assert.equal(await held.report(400), true);
+  assert.equal(await leftOf(limiter, "k"), 600);
+  assert.equal(await held.commit(250), true);
+  assert.equal(await leftOf(limiter, "k"), 750);
+  assert.equal(await held.report(900), false);
+  assert.equal(await leftOf(limiter, "k"), 750);
+});
+
+test("await using: the end of a block commits the last part, else the estimate", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const dispose = (held) => held[Symbol.asyncDispose]();
+  const held = await limiter.reserve("b", "k", { cost: 100, hold: "1m" });
+  await dispose(held);
+  assert.equal(await leftOf(limiter, "k"), 900);
+  assert.equal(await held.commit(1), false);
+  const parts = await limiter.reserve("b", "k", { cost: 100, hold: "1m" });
+  await parts.report(10);
+  await dispose(parts);
+  assert.equal(await leftOf(limiter, "k"), 890);
+  const done = await limiter.reserve("b", "k", { cost: 100, hold: "1m" });
+  await done.commit(5);
+  await dispose(done);
+  assert.equal(await leftOf(limiter, "k"), 885, "what was committed is charged once");
+  await dispose(await limiter.reserve("b", "k", { cost: 1000, hold: "1m" }));  // denied
+  assert.equal(await leftOf(limiter, "k"), 885);
+});
+
+test("a lapse charges the last part, else the estimate; a commit comes too late", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const lapsed = async (rule, parts) => {
+    const key = `${rule} ${parts}`;
+    const held = await limiter.reserve("b", key, { cost: 60, hold: "200ms", rule });
+    for (const part of parts) assert.equal(await held.report(part), true);
+    const later = await limiter.reserve("b", `${key} later`, { cost: 60, hold: "200ms", rule });
+    await until(async () => !(await later.report(1)));
+    assert.equal(await held.commit(1), false);
+    return leftOf(limiter, key, rule);
+  };
+  const left = await Promise.all([
+    lapsed(undefined, []), lapsed(undefined, [90, 10]), lapsed("tokens", []),
+    lapsed("refunds", []), lapsed("refunds", [10]),
+  ]);
+  assert.deepEqual(left, [940, 990, 40, 100, 90]);
+});
+
+test("a rule's own limits count, and its bound of holds is a denial", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const reserve = (key, cost) => limiter.reserve("b", key, { cost, hold: "1m", rule: "tokens" });
+  const first = await reserve("k", 60);
+  assert.deepEqual([first.allowed, first.remaining, first.limit], [true, 40, 100]);
+  await reserve("k", 1);
+  const third = await reserve("k", 1);
+  assert.deepEqual([third.allowed, third.token], [false, undefined]);
+  assert.ok(third.retryAfter >= 55 && third.retryAfter <= 60, "until the first hold lapses");
+  assert.equal(await first.commit(10), true);
+  assert.equal((await reserve("k", 89)).allowed, true);
+  assert.equal(limiter.store.failures, 0, "a denial is no failure");
+  const vip = await reserve("vip", 100);
+  assert.equal(await vip.commit(70), true, "taken, though nothing counts it");
+});
+
+test("tokens: of another node, forged, of a slot; and by another program", async (t) => {
+  const [here, there] = [limiterOf(await nodeOf(t)), limiterOf(await nodeOf(t))];
+  const held = await here.reserve("b", "k", { cost: 60, hold: "1m" });
+  const slot = await here.acquire("b", "k", { hold: "1m", limit: 1 });
+  assert.equal(await there.store.commit(held.token, 1, false), false);
+  for (const token of ["0".repeat(32), "", "\0", "x".repeat(5000), slot.token]) {
+    const answer = here.store.commit(token, 1, false);
+    token === "" ? await assert.rejects(answer, /StoreError/) : assert.equal(await answer, false);
+  }
+  assert.equal(await here.store.release(held.token), false);
+  assert.equal(await leftOf(here, "k"), 940);
+  const other = new RemoteStore(here.store.options);
+  assert.equal(await other.commit(held.token, 10, false), true, "who knows it may");
+  assert.equal(await held.commit(10), false);
+});
+
+test("any node commits what another has reserved in their Redis", async (t) => {
+  const socket = await startRedis(t);
+  const client = await redisClient(t, socket);
+  const words = ["--redis", `unix://${socket}`, "--redis-deadline", "10s"];
+  const urls = [await nodeOf(t, ...words), await nodeOf(t, ...words)];
+  for (const url of urls) {
+    await until(async () => (await (await fetch(`${url}/health`)).json()).redis === "connected");
+  }
+  const [here, there] = urls.map((url) => limiterOf(url));
+  const held = await here.reserve("b", "k", { cost: 60, hold: "1m", rule: "tokens" });
+  assert.equal(held.token.length, 128);
+  assert.equal(await there.store.commit(held.token, 10, false), true);
+  assert.equal(await held.commit(10), false);
+  assert.equal(await leftOf(there, "k", "tokens"), 90);
+  assert.ok(client);
+});
+
+test("slots: so much work at once, until it is released or ends by itself", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const acquire = (options) => limiter.acquire("b", "k", { hold: "1m", ...options });
+  for (const options of [{ limit: 2 }, { rule: "exports" }]) {
+    const first = await acquire(options);
+    assert.deepEqual({ ...first }, { allowed: true, limit: 2, remaining: 1, retryAfter: 0 });
+    const second = await acquire(options);
+    const third = await acquire(options);
+    assert.deepEqual([third.allowed, third.remaining, third.token], [false, 0, undefined]);
+    assert.ok(third.retryAfter > 50 && third.retryAfter <= 60);
+    assert.equal(await third.release(), false);
+    assert.equal(await first.release(), true);
+    assert.equal(await first.release(), false, "once");
+    const next = await acquire(options);
+    assert.equal(next.allowed, true);
+    await second[Symbol.asyncDispose]();
+    assert.equal((await acquire({ ...options, hold: "20ms" })).allowed, true);
+    await until(async () => (await acquire(options)).allowed);
+  }
+  assert.equal((await limiter.acquire("", "k", { hold: 1, limit: 1 })).allowed, true);
+  assert.equal((await limiter.acquire("b", "", { hold: 1, limit: 1 })).allowed, true);
+  assert.equal((await limiter.acquire("b", "\uD800", { hold: 1, limit: 1 })).allowed, true);
+  assert.equal((await acquire({ limit: 0 })).retryAfter, Infinity);
+});
+
+test("100 callers hold no more than fits, and are over by what costs exceeded", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const reserve = () => limiter.reserve("b", "k", { cost: 30, hold: "1m" });
+  const all = await Promise.all(Array.from({ length: 100 }, reserve));
+  const held = all.filter(({ allowed }) => allowed);
+  assert.equal(held.length, 33, "33 of 30 fit in 1,000");
+  const costs = held.map((_, i) => (i % 3 === 0 ? 40 : 10));
+  const taken = await Promise.all(held.flatMap((each, i) =>
+    [each.commit(costs[i]), limiter.store.commit(each.token, costs[i], false)]));
+  assert.equal(taken.filter(Boolean).length, 33, "of two commits at once one counts");
+  const spent = costs.reduce((sum, cost) => sum + cost, 0);
+  assert.equal(await leftOf(limiter, "k"), 1000 - spent);
+  const later = await Promise.all(Array.from({ length: 100 }, reserve));
+  const more = later.filter(({ allowed }) => allowed).length;
+  assert.equal(more, Math.floor((1000 - spent) / 30));
+  const slots = await Promise.all(Array.from({ length: 100 }, () =>
+    limiter.acquire("b", "k", { hold: "1m", limit: 7 })));
+  assert.equal(slots.filter(({ allowed }) => allowed).length, 7);
+});
+
+// What the page's `js` block with these words in it answers, and says.
+async function runPage(page, words, url, result) {
+  const text = readFileSync(join(process.env.WEIR_ROOT, page), "utf8");
+  const blocks = [...text.matchAll(/```js\n([^]*?)```/g)].map(([, code]) => code);
+  const code = blocks.find((each) => each.includes(words)).replace("http://127.0.0.1:8080", url);
+  const said = [];
+  const program = Object.getPrototypeOf(runPage).constructor;
+  const run = program("Limiter", "RemoteStore", "console", `${code}\nreturn ${result};`);
+  const answer = await run(Limiter, RemoteStore, { log: (...all) => said.push(all.join(" ")) });
+  return { code, said, answer };
+}
+
+test("README and the page of reservations show what runs", async (t) => {
+  const url = await nodeOf(t);
+  const read = await runPage("npm/README.md", "tokens.reserve(", url, "[tokens, reserved, slot]");
+  const [tokens, reserved, slot] = read.answer;
+  assert.deepEqual([reserved.remaining, slot.remaining], [700, 1]);
+  assert.equal((await tokens.reserve("tokens", "alice", { cost: 880, hold: 1 })).allowed, true);
+  const page = "docs/reference/reservations.md";
+  const [, rules] = /```yaml\n([^]*?)```/.exec(
+    readFileSync(join(process.env.WEIR_ROOT, page), "utf8"));
+  const { code, said } = await runPage(page, "reserve(", await nodeBy(t, rules), "0");
+  assert.deepEqual(said, [/\/\/ (true .*)/.exec(code)[1]]);
+});
+
+// What a program asks for wrongly, and what it is told.
+const WRONG = [
+  [{ cost: -1, hold: "1m" }, RangeError, /^cost must be a whole number from 1 to 1,000,000,000/],
+  [{ cost: 0, hold: "1m" }, RangeError, /^cost must be .* not 0$/],
+  [{ cost: 1.5, hold: "1m" }, RangeError, /^cost/],
+  [{ cost: "5", hold: "1m" }, RangeError, /^cost .* not "5"/],
+  [{ hold: "1m" }, TypeError, /^cost is missing/],
+  [{ cost: 5 }, TypeError, /^hold is missing; it must be from 1 ms to the window/],
+  [{ cost: 5, hold: "1 minute" }, RangeError, /^hold must be .* a text such as "30s"/],
+  [{ cost: 5, hold: -1 }, RangeError, /^hold/],
+  [{ cost: 5, hold: 1, holt: 1 }, TypeError, /^there is no option "holt"; did you mean hold\?/],
+  [{ cost: 5, hold: 1, rule: "" }, RangeError, /^rule must be the id of a rule/],
+  [{ cost: 5, hold: 1, limit: -1 }, RangeError, /^limit/],
+  [undefined, TypeError, /^options must be an object with cost and hold/],
+  [{ cost: 5, hold: "61m" }, RangeError, /node refuses it: hold: .*from 1ms to the window, 1h/],
+  [{ cost: 5, hold: 1, rule: "plain" }, RangeError, /refuses it: rule: .*with max_holds/],
+  [{ cost: 5, hold: 1, rule: "token" }, RangeError, /did you mean 'tokens'\?/],
+  [{ cost: 5, hold: 1, rule: "exports" }, RangeError, /\/v1\/acquire/],
+];
+
+test("a mistake of the program is its error, whatever onFailure says", async (t) => {
+  const url = await nodeOf(t);
+  for (const onFailure of ["local", "allow", "deny", "throw"]) {
+    const limiter = limiterOf(url, { onFailure });
+    for (const [options, type, message] of WRONG) {
+      await assert.rejects(limiter.reserve("b", "k", options),
+                           (error) => error instanceof type && message.test(error.message),
+                           JSON.stringify(options));
+    }
+    await assert.rejects(limiter.reserve("b", 7, { cost: 1, hold: 1 }), /^TypeError: key/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: "25h" }), /^RangeError: .*24h/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: 1, limit: 10_001 }), /at most 10000/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: 1, cost: 1 }), /no option "cost"/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: 1, rule: "plain" }), /of: concurrency/);
+    assert.equal(limiter.store.failures, 0);
+    const held = await limiter.reserve("b", onFailure, { cost: 1, hold: 1 });
+    for (const cost of [-1, 0.5, 1e13, "1", undefined]) {
+      await assert.rejects(held.commit(cost), /^(Range|Type)Error: cost/);
+      await assert.rejects(held.report(cost), /^(Range|Type)Error: cost/);
+    }
+    assert.equal(await held.commit(0), true);
+    const backoff = new Limiter({ ...QUOTA, algorithm: "exponential_backoff" }, limiter.store);
+    await assert.rejects(backoff.reserve("b", "k", { cost: 1, hold: 1 }),
+                         /^RangeError: the node refuses it: algorithm: .*give units back/);
+  }
+});
+
+test("a node in mode async says what to do", async (t) => {
+  const socket = await startRedis(t);
+  const url = await startNode(t, "--redis", `unix://${socket}`, "--mode", "async");
+  await assert.rejects(limiterOf(url).reserve("b", "k", { cost: 1, hold: 1 }),
+                       /^RangeError: the node refuses it: mode: .*write 'mode: strict' or local/);
+});
+
+test("stores of counters alone refuse, and name the one that holds", async () => {
+  const send = async () => [];
+  const namespace = { idFromName: () => 1, get: () => ({ fetch: send }) };
+  const kv = { get: send, put: send, delete: send, list: send };
+  const stores = [undefined, new RedisStore({ client: send }), new DurableStore({ namespace }),
+                  new KvStore({ kv, places: 1 })];
+  for (const store of stores) {
+    const limiter = new Limiter(QUOTA, store);
+    const refused = { name: "TypeError", message: new RegExp(
+      `^a ${limiter.store.constructor.name} holds nothing .*new RemoteStore`) };
+    await assert.rejects(limiter.reserve("b", "k", { cost: 1, hold: 1 }), refused);
+    await assert.rejects(limiter.acquire("b", "k", { hold: 1 }), refused);
+  }
+});
+
+test("a node that is away: onFailure decides what may begin, and a commit says so", async (t) => {
+  const words = ["serve", "--http", "127.0.0.1:0"];
+  const { child, found } = await start(t, process.env.WEIR_BINARY, words,
+                                       (line) => /listening on (http:\S+)/.exec(line));
+  const limiters = Object.fromEntries(["local", "allow", "deny", "throw"].map((onFailure) =>
+    [onFailure, limiterOf(found[1], { onFailure })]));
+  const begun = {};
+  for (const [name, limiter] of Object.entries(limiters)) {
+    begun[name] = [await limiter.reserve(name, "k", { cost: 600, hold: "1m" }),
+                   await limiter.acquire(name, "k", { hold: "1m" })];
+  }
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGKILL");
+  await ended;
+  for (const [held, slot] of Object.values(begun)) {
+    for (const call of [() => held.commit(5), () => held.report(5), () => slot.release()]) {
+      await assert.rejects(call(), { name: "StoreError", message: /fetch failed/ });
+      await assert.rejects(call(), { name: "StoreError" }, "and may be tried again");
+    }
+    await held[Symbol.asyncDispose]();
+    await slot[Symbol.asyncDispose]();
+  }
+  const reserve = (name) => limiters[name].reserve("b", "k", { cost: 600, hold: "1m" });
+  const acquire = (name) => limiters[name].acquire("b", "k", { hold: "1m" });
+  const local = [await reserve("local"), await reserve("local")];
+  assert.deepEqual(local.map(({ allowed, token }) => [allowed, token]),
+                   [[true, undefined], [false, undefined]], "memory spends the estimate");
+  assert.equal(await local[0].commit(5), false, "and nothing is held");
+  assert.equal((await limiters.local.hit("b", "k", { cost: 401 })).allowed, false);
+  assert.equal((await acquire("local")).allowed, false, "memory has no slots");
+  for (const [name, allowed] of [["allow", true], ["deny", false]]) {
+    assert.equal((await reserve(name)).allowed, allowed);
+    const slot = await acquire(name);
+    assert.deepEqual([slot.allowed, slot.token], [allowed, undefined]);
+    assert.equal(await slot.release(), false);
+    assert.equal(limiters[name].store.failures, 2);
+  }
+  await assert.rejects(reserve("throw"), { name: "StoreError" });
+  await assert.rejects(acquire("throw"), { name: "StoreError" });
+});
+
+test("answers that are none, and one that does not come", async () => {
+  const answers = [
+    async () => new Response("no", { status: 503 }),
+    async () => new Response("<html>", { status: 404 }),
+    async () => new Response("null", { status: 404 }),
+    async () => new Response('{"type":"about:blank"}', { status: 404 }),
+    async () => new Response("{}"),
+    async () => new Response("null"),
+    async () => new Response("<html>"),
+    () => new Promise(() => {}),
+  ];
+  for (const fetch of answers) {
+    const store = new RemoteStore({ url: "http://node", fetch, deadline: 20, onFailure: "deny" });
+    const limiter = new Limiter(QUOTA, store);
+    const held = await limiter.reserve("b", "k", { cost: 1, hold: 1 });
+    assert.deepEqual([held.allowed, held.retryAfter], [false, 1]);
+    assert.equal((await limiter.acquire("b", "k", { hold: 1 })).allowed, false);
+    await assert.rejects(store.commit("t", 1, false), { name: "StoreError" });
+    await assert.rejects(store.release("t"), { name: "StoreError" });
+  }
+});
