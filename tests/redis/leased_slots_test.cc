@@ -131,6 +131,9 @@ TEST_F(LeasedSlotsTest, StreamsOfABusyNodeCostFewCalls) {
   EXPECT_EQ(acquire_many(here_, kLimit + 5), kLimit);
   EXPECT_LT(here_.link.calls, 15);
   here_.link.calls = 0;
+  EXPECT_EQ(acquire_many(here_, 50), 0);
+  EXPECT_LE(here_.link.calls, 1);
+  here_.link.calls = 0;
   for (int i = 0; i < 2000; ++i) {
     auto& slot = slots_[static_cast<std::size_t>(i) % kLimit];
     ASSERT_EQ(release(here_, *slot), Commit::kCharged);

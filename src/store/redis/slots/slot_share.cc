@@ -5,12 +5,13 @@ namespace weir {
 SlotShare::Wish SlotShare::wish(std::int64_t limit, std::int64_t held, std::int64_t waiting,
                                 Instant now) {
   count_ = is_lent(now) ? kept(held, waiting) : 0;
-  Wish wish{.kept = count_, .since = since_, .needed = std::min(limit, needed(held) + waiting)};
+  asked_for_ = needed(held) + waiting;
+  Wish wish{.kept = count_, .since = since_, .needed = std::min(limit, asked_for_)};
   const std::int64_t ahead = wish.needed > count_ ? 1 + wish.needed / 2 : 0;
   wish.wanted = std::max(count_, std::min(limit, wish.needed + ahead));
   told_ = std::max(told_, wish.needed);
   told_until_ = now + kLength;
-  asked_for_ = wish.needed;
+  limit_ = limit;
   return wish;
 }
 
@@ -25,7 +26,7 @@ bool SlotShare::receive(const Grant& grant, Instant asked_at, Instant now) {
   since_ = grant.since;
   end_ = asked_at + grant.length - grant.length / kDriftPart;
   renew_at_ = asked_at + grant.length / 3;
-  told_ = asked_for_;
+  told_ = std::min(limit_, asked_for_);
   told_until_ = now + kLength;
   const bool is_content = count_ >= asked_for_;
   const Duration pause = is_content ? Duration{0} : count_ < fair_ ? kPause : kPauseAtPart;

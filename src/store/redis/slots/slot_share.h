@@ -28,6 +28,7 @@ class SlotShare {
   // A core looks after each key so often.
   static constexpr Duration kTurn = std::chrono::milliseconds(40);
   // After Redis had not enough, the core asks again: sooner while it has less than its fair part.
+  // Also while it has all: another node may have taken a release.
   static constexpr Duration kPause = std::chrono::milliseconds(60);
   static constexpr Duration kPauseAtPart = std::chrono::milliseconds(150);
 
@@ -101,7 +102,8 @@ class SlotShare {
   Instant renew_at_;
   Instant ask_again_;
   bool is_asked_ = false;
-  std::int64_t asked_for_ = 0;
+  std::int64_t asked_for_ = 0;  // perhaps more than there are
+  std::int64_t limit_ = 0;      // then
   // What Redis has heard that is needed, and until when it believes that.
   std::int64_t told_ = 0;
   Instant told_until_;

@@ -119,6 +119,19 @@ TEST_F(SlotShareTest, AsksAgainSoonAfterRedisHadTooFew) {
   EXPECT_FALSE(share_.may_ask(kNow + 2s));
 }
 
+// Else each denial would cost a call.
+TEST_F(SlotShareTest, AsksSeldomWhileItHasAll) {
+  ask(kLimit - 1, 1, kNow);
+  get(kLimit, kNow);
+  EXPECT_TRUE(share_.may_ask(kNow + 1ms)) << "nobody has been denied";
+  EXPECT_EQ(ask(kLimit, 1, kNow + 2ms).needed, kLimit);
+  get(kLimit, kNow + 2ms);
+  EXPECT_FALSE(share_.may_ask(kNow + 2ms + SlotShare::kPauseAtPart));
+  EXPECT_TRUE(share_.may_ask(kNow + 3ms + SlotShare::kPauseAtPart));
+  let_turns_pass(kLimit);
+  EXPECT_FALSE(share_.wants_errand(kLimit, kNow + 500ms)) << "Redis has heard of all that it needs";
+}
+
 // It has had more than others want it to have. So what gets free goes back.
 TEST_F(SlotShareTest, KeepsItsFairPartWhileOthersWantMore) {
   lend(30);
