@@ -1,8 +1,12 @@
 """Commands that use the admin routes of a running server."""
 
+import contextlib
+import http.client
+import http.server
 import json
 import re
 import subprocess
+import threading
 import typing
 import unittest
 
@@ -215,6 +219,57 @@ class Explain(unittest.TestCase):
             self.assertEqual(said[0]["explain"]["remaining"], 40)
             self.assertEqual(said[0]["denials"]["groups"], [])
             self.assertEqual(command(weir, "explain", "alice", "--rule", "nosuch").code, 2)
+
+
+@contextlib.contextmanager
+def relay(weir):
+    """(its URL, the addresses that it has seen): as a proxy's log would have them."""
+    seen = []
+
+    class Relay(http.server.BaseHTTPRequestHandler):
+        def relay(self):
+            seen.append(self.path)
+            there = http.client.HTTPConnection("127.0.0.1", weir.port,
+                                               timeout=weir_server.DEADLINE_S)
+            with contextlib.closing(there):
+                size = int(self.headers.get("Content-Length", 0))
+                there.request(self.command, self.path, self.rfile.read(size))
+                answer = there.getresponse()
+                body = answer.read()
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = relay
+
+        def log_message(self, format, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        finally:
+            server.shutdown()
+
+
+class Addresses(unittest.TestCase):
+    def test_no_key_is_in_an_address(self):
+        tenants = "  - {id: plans, limit: 10, window: 1h, tenants: true}\n"
+        with Weir(config=FILE + tenants) as weir, relay(weir) as (url, seen):
+            for words, said in (
+                    ("tenants set secret --limit 5", "1 row, version 1\n"),
+                    ("tenants get secret", "secret has the limit 5\n"),
+                    ("explain secret --rule plans", "5 of 5 left"),
+                    ("tenants remove secret", "0 rows, version 2\n"),
+                    ("block secret --for 1m", "secret is blocked for 1m"),
+                    ("unblock secret", "secret is no longer blocked")):
+                done = Done(*run_weir(*words.split(), "--server", url))
+                self.assertEqual(done.code, 0, done.err)
+                self.assertIn(said, done.out)
+            self.assertGreaterEqual(len(seen), 6)
+            self.assertEqual([path for path in seen if "secret" in path], [])
 
 
 if __name__ == "__main__":

@@ -338,6 +338,15 @@ class Shared(unittest.TestCase):
         statuses = [reply.status for reply in replies]
         self.assertIn(sorted(statuses), ([200, 409], [200, 412]))
         wait_for(nodes, "ann", 50 + statuses.index(200))
+        # By what each was answered, which has the version in it.
+        rows_seen = [ask(node, get("/admin/tenants/ann")).json() for node in nodes]
+        self.assertEqual(rows_seen[0], rows_seen[1])
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            replies = [pool.submit(put, node, "ann", {**row, "limit": 60 + i})
+                       for i, (node, row) in enumerate(zip(nodes, rows_seen, strict=True))]
+        statuses = [reply.result().status for reply in replies]
+        self.assertEqual(sorted(statuses), [200, 412])
+        wait_for(nodes, "ann", 60 + statuses.index(200))
         # Without a version each is made on top of the other.
         with concurrent.futures.ThreadPoolExecutor() as pool:
             replies = [pool.submit(put, node, f"new{i}", {"limit": 3})

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/admin/admin_client.h"
@@ -46,9 +47,11 @@ struct TenantOptions {
   bool keep = false;
 };
 
-std::string path_of(const TenantOptions& options) {
+// The key goes in the body: an address would be in the log of what is in between.
+HttpQuestion question(const TenantOptions& options, std::string method, json::object row = {}) {
   if (options.key.empty()) options.client.fail("the key is empty");
-  return "/admin/tenants/" + escaped(options.key);
+  row["key"] = options.key;
+  return {.url = "/admin/tenant", .method = std::move(method), .body = json::serialize(row)};
 }
 
 std::string rows_in(const json::value& said) {
@@ -59,7 +62,7 @@ std::string rows_in(const json::value& said) {
 }
 
 void get(const TenantOptions& options) {
-  options.client.show({.url = path_of(options)}, [&](const json::value& said) {
+  options.client.show(question(options, "POST"), [&](const json::value& said) {
     const std::string plan = text_in(said, "plan");
     const std::string window = text_in(said, "window");
     const std::string anchor = text_in(said, "anchor");
@@ -80,12 +83,11 @@ void set(const TenantOptions& options) {
   if (options.limit >= 0) row["limit"] = options.limit;
   if (!options.window.empty()) row["window"] = options.window;
   if (options.anchor > 0) row["anchor"] = options.anchor;
-  options.client.show({.url = path_of(options), .method = "PUT", .body = json::serialize(row)},
-                      rows_in);
+  options.client.show(question(options, "PUT", std::move(row)), rows_in);
 }
 
 void remove(const TenantOptions& options) {
-  options.client.show({.url = path_of(options), .method = "DELETE"}, rows_in);
+  options.client.show(question(options, "DELETE"), rows_in);
 }
 
 // Pieces of whole lines. A row is far shorter than one.

@@ -277,11 +277,12 @@ TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& befor
     if (is_strange()) {
       job->reply = refusal(ChangeOutcome::kConflict, std::string(kOvertaken));
     } else if (const auto tag = tenant_tag(before.head.number, *before.table);
-               job->change.if_tag.value_or(tag) != tag) {
-      job->reply =
-          refusal(ChangeOutcome::kOutdated,
-                  "If-Match is not the ETag of the table of tenants, which is at version " +
-                      std::to_string(before.head.number) + ".");
+               job->change.if_tag.value_or(tag) != tag ||
+               job->change.if_version.value_or(before.head.number) != before.head.number) {
+      job->reply = refusal(ChangeOutcome::kOutdated,
+                           "The change is meant for another version of the table of tenants, "
+                           "which is at version " +
+                               std::to_string(before.head.number) + ".");
     } else if (job->is_one()) {
       const TenantTable::Row& row = edits.rows.front();
       const auto found = rows.find(row.key);

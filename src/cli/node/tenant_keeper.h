@@ -85,7 +85,7 @@ class TenantKeeper final : public TenantDesk {
     bool is_between() const {
       return change.part && change.part->number > 1 && change.part->number < change.part->of;
     }
-    bool goes_with_others() const { return is_one() && !change.if_tag; }
+    bool goes_with_others() const { return is_one() && !change.if_tag && !change.if_version; }
   };
   using Jobs = std::vector<std::shared_ptr<Job>>;
   struct Load {

@@ -217,6 +217,29 @@ TEST_F(TenantKeeperTest, MakesChangesOfSingleKeysThatWaitTogether) {
   EXPECT_EQ(view.table->find("k7")->limit, 77);
 }
 
+// Made with others it would have a version that its author had not seen.
+TEST_F(TenantKeeperTest, MakesAChangeThatIsMeantForAVersionAlone) {
+  auto go_on = hold();
+  auto first = put("ann", 1);
+  const auto meant = [&](const char* key, std::uint64_t version) {
+    return change(
+        {.kind = Kind::kPut, .key = key, .text = R"({"limit":5})", .if_version = version});
+  };
+  auto late = meant("ann", 0);
+  auto next = meant("ann", 1);
+  auto same = meant("bob", 1);
+  auto removed = change({.kind = Kind::kRemove, .key = "ann", .if_version = 2});
+  go_on.set_value();
+  EXPECT_EQ(first.get().outcome, ChangeOutcome::kAdded);
+  const TenantReply said = late.get();
+  EXPECT_EQ(said.outcome, ChangeOutcome::kOutdated);
+  EXPECT_NE(said.detail.find("is at version 1"), std::string::npos) << said.detail;
+  EXPECT_EQ(next.get().view.version, 2u);
+  EXPECT_EQ(same.get().outcome, ChangeOutcome::kOutdated);
+  EXPECT_EQ(removed.get().view.version, 3u);
+  EXPECT_EQ(keeper_.view().table->size(), 0u);
+}
+
 // A process that was killed forgot what it had answered up to five seconds before.
 TEST_F(TenantKeeperTest, KeepsWhatNoRedisHasBeforeItAnswers) {
   const std::string path = testing::TempDir() + "tenant_keeper_test.tenants";

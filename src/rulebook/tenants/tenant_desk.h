@@ -59,7 +59,8 @@ struct TenantChange {
   Kind kind = Kind::kPut;
   std::string key{};
   std::string text{};
-  std::optional<std::string> if_tag{};  // of the table that it changes
+  std::optional<std::string> if_tag{};        // of the table that it changes
+  std::optional<std::uint64_t> if_version{};  // likewise, by its number alone
   std::optional<Part> part{};
   std::string who{};
 };

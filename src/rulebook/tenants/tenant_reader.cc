@@ -139,7 +139,7 @@ void TenantReader::read_one(std::string_view key, std::string_view json) {
   read_json(json, key);
 }
 
-// `key`: of an object that has none; empty: it has one.
+// `key`: what the object says of it is the caller's to read; empty: it is that of the object.
 void TenantReader::read_json(std::string_view line, std::string_view key) {
   boost::system::error_code error;
   const json::value value = json::parse({line.data(), line.size()}, error);
@@ -150,6 +150,7 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
   texts[0] = key;
   const auto known = std::span(kNames).subspan(key.empty() ? 0 : 1);
   for (const auto& [name, field] : value.get_object()) {
+    if (!key.empty() && (name == "key" || name == "version")) continue;
     const auto found = std::ranges::find(kNames, std::string_view(name));
     if (std::ranges::find(known, std::string_view(name)) == known.end()) {
       return refuse(line_,

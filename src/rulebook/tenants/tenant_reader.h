@@ -34,7 +34,7 @@ class TenantReader {
   void read(std::string_view text);
   // Nothing more comes. Finds keys that came twice, and that nothing came at all.
   void finish();
-  // The row of one key, from an object without the key.
+  // The row of one key. Of the object, `key` and `version` are the caller's to read.
   void read_one(std::string_view key, std::string_view json);
 
   // Whether reading on is in vain: no more mistakes would be named, or the form is unknown.

@@ -164,9 +164,16 @@ TEST_F(TenantReaderTest, ReadsTheRowOfOneKey) {
   reader.read_one("ann", "{\"plan\": \"gold\"}");
   EXPECT_EQ(reader.mistakes(), "");
   EXPECT_EQ(none_->edited(reader.take()).table->find("ann"), (TenantTerms{.plan = "gold"}));
+  // Who asks has read these two.
+  reader.read_one("ann", R"({"key": "bob", "version": "x", "limit": 5})");
+  EXPECT_EQ(reader.mistakes(), "");
+  const TenantTablePtr table = none_->edited(reader.take()).table;
+  EXPECT_EQ(table->find("ann"), (TenantTerms{.limit = 5}));
+  EXPECT_EQ(table->find("bob"), std::nullopt);
   TenantReader other(none_, {"gold"});
-  other.read_one("ann", "{\"key\": \"bob\", \"plan\": \"gold\"}");
-  EXPECT_EQ(other.mistakes(), "unknown field 'key'; expected one of plan, limit, window, anchor\n");
+  other.read_one("ann", "{\"name\": \"bob\", \"plan\": \"gold\"}");
+  EXPECT_EQ(other.mistakes(),
+            "unknown field 'name'; expected one of plan, limit, window, anchor\n");
 }
 
 }  // namespace

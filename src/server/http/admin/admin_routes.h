@@ -42,7 +42,7 @@ void add_event_page(HttpCore& core, const TrafficEvents& events);
 // /admin/rules and /admin/history. `switches` may be null.
 void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches);
 
-// /admin/tenants.
+// /admin/tenants and /admin/tenant.
 void add_tenant_pages(HttpCore& core, TenantDesk& desk);
 
 // /openapi.json.

@@ -82,6 +82,65 @@ TEST(HttpTenants, TakeNoKeyThatIsBadlyEncoded) {
   EXPECT_EQ(door.tenants.last.key, "%zz");
 }
 
+// So that no log of addresses has it.
+TEST(HttpTenants, HaveTheirKeyInTheBodyInstead) {
+  TestDoor door;
+  TestReply one = door.ask(post("/admin/tenant", R"({"key":"ann"})"));
+  EXPECT_EQ(one.body, R"({"key":"ann","limit":7,"version":3})");
+  EXPECT_EQ(one.fields["etag"], '"' + door.tenants.view().tag() + '"');
+  EXPECT_EQ(door.ask(post("/admin/tenant", R"({"key":"a%6en"})")).status, 404);
+  EXPECT_EQ(door.ask(request("PUT", "/admin/tenant", R"({"key":"a/%2F\u0020é","limit":1})")).status,
+            200);
+  EXPECT_EQ(door.tenants.last.kind, Kind::kPut);
+  EXPECT_EQ(door.tenants.last.key, "a/%2F é");
+  EXPECT_EQ(door.tenants.last.text, R"({"key":"a/%2F\u0020é","limit":1})");
+  EXPECT_EQ(door.tenants.last.if_version, std::nullopt);
+  door.ask(request("DELETE", "/admin/tenant", R"({"key":"ann"})", "If-Match: \"3-9\"\r\n"));
+  EXPECT_EQ(door.tenants.last.kind, Kind::kRemove);
+  EXPECT_EQ(door.tenants.last.key, "ann");
+  EXPECT_EQ(door.tenants.last.if_tag, "3-9");
+  door.tenants.last = {};
+  for (const char* const method : {"POST", "PUT", "DELETE"}) {
+    for (const char* const body :
+         {"", "{}", "[]", R"({"key":""})", R"({"key":5})", R"({"key":"a","key":"b"})",
+          R"({"key":"a","rows":1})", "{\"key\":\"\xff\"}"}) {
+      EXPECT_EQ(door.ask(request(method, "/admin/tenant", body)).status, 400) << method << body;
+    }
+  }
+  EXPECT_EQ(door.ask(post("/admin/tenant", R"({"key":"ann","limit":1})")).status, 400) << "a look";
+  EXPECT_EQ(door.ask(request("DELETE", "/admin/tenant", R"({"key":"ann","limit":7})")).status, 400);
+  EXPECT_EQ(door.tenants.last.key, "") << "nothing of it came to the desk";
+  EXPECT_EQ(door.ask(get("/admin/tenant")).status, 405);
+}
+
+TEST(HttpTenants, TakeWhatTheyAnswered) {
+  TestDoor door;
+  for (const std::string path : {"/admin/tenant", "/admin/tenants/ann"}) {
+    const std::string answer = door.ask(get("/admin/tenants/ann")).body;
+    EXPECT_EQ(door.ask(request("PUT", path, answer)).status, 200);
+    EXPECT_EQ(door.tenants.last.key, "ann");
+    EXPECT_EQ(door.tenants.last.text, answer);
+    EXPECT_EQ(door.tenants.last.if_version, 3u);
+    door.ask(request("DELETE", path, R"({"key":"ann","version":0})"));
+    EXPECT_EQ(door.tenants.last.kind, Kind::kRemove);
+    EXPECT_EQ(door.tenants.last.if_version, 0u);
+  }
+  door.ask(request("DELETE", "/admin/tenants/ann", ""));
+  EXPECT_EQ(door.tenants.last.if_version, std::nullopt);
+  for (const char* const version : {"-1", "1.5", "\"3\"", "null", "1e99"}) {
+    const std::string body = std::string(R"({"limit":1,"version":)") + version + "}";
+    const TestReply reply = door.ask(request("PUT", "/admin/tenants/ann", body));
+    EXPECT_EQ(reply.status, 400) << version;
+    EXPECT_NE(reply.body.find("version"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/bob", R"({"key":"ann","limit":1})")).status,
+            400);
+  // A key that is no UTF-8 is answered as far as it is.
+  EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/a%ff", R"({"key":"a?","limit":1})")).status,
+            200);
+  EXPECT_EQ(door.tenants.last.key, "a\xff");
+}
+
 TEST(HttpTenants, AreInWhatIsExplained) {
   const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
   TestDoor door({.rules = {{.id = "api", .quota = quota, .has_tenants = true}}});

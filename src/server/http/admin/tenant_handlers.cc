@@ -17,6 +17,7 @@
 #include "server/http/admin/admin_routes.h"
 #include "server/http/admin/late_outcome.h"
 #include "server/http/admin/shared_json.h"
+#include "server/http/check/json_body.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -122,8 +123,47 @@ void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, Ten
       [&core](const Recipient& to, const TenantReply& reply) { write_outcome(core, to, reply); });
 }
 
+// What a body may say. A row may be as an answer had it.
+JsonBody body_of(const Exchange& exchange) {
+  switch (exchange.head.method) {
+    case http1::Method::kPost: return {exchange.body, {"key"}};
+    case http1::Method::kPut:
+      return {exchange.body, {"key", "plan", "limit", "window", "anchor", "version"}};
+    default: return {exchange.body, {"key", "version"}};
+  }
+}
+
+// Whose row it is, and the version of the table that it is meant for. The reader of rows judges the
+// rest.
+std::optional<Problem> read_whose(const Exchange& exchange, TenantChange& change) {
+  JsonBody body = body_of(exchange);
+  if (body.has("version")) change.if_version = body.number("version", 0);
+  if (change.key.empty()) {
+    change.key = body.text("key");
+  } else if (body.has("key") && body.text("key") != as_utf8(change.key)) {
+    body.reject("key", "the key of the address, or none");
+  }
+  return body.problem();
+}
+
+// `key`: of the address; empty: the body has it, so that no log of addresses does.
+void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange, std::string key) {
+  using enum http1::Method;
+  const auto method = exchange.head.method;
+  TenantChange change{.kind = method == kPut ? Kind::kPut : Kind::kRemove, .key = std::move(key)};
+  const bool has_body = method == kDelete && exchange.body.size > 0;
+  if (change.key.empty() || method == kPut || has_body) {
+    const auto problem = read_whose(exchange, change);
+    if (problem) return core.reply_problem(exchange, *problem);
+  }
+  if (exchange.only_reads() || method == kPost) {
+    return show_tenant(core, desk, exchange, change.key);
+  }
+  make_change(core, desk, exchange, std::move(change));
+}
+
 // A key that nobody has would get a row.
-void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
+void serve_named_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
   const auto key = percent_decoded(exchange.id, [](char c) { return c != '%'; });
   if (!key) {
     return core.reply_problem(
@@ -131,9 +171,7 @@ void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
                                "The key has a % that begins no byte such as %2F; a % itself "
                                "is %25."));
   }
-  if (exchange.only_reads()) return show_tenant(core, desk, exchange, *key);
-  const bool is_put = exchange.head.method == http1::Method::kPut;
-  make_change(core, desk, exchange, {.kind = is_put ? Kind::kPut : Kind::kRemove, .key = *key});
+  serve_tenant(core, desk, exchange, *key);
 }
 
 }  // namespace
@@ -162,7 +200,12 @@ void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
       {{kGet, kPut, kDelete},
        "/admin/tenants/{key}",
        RouteAccess::kAdmin,
-       [&core, &desk](const Exchange& exchange) { serve_tenant(core, desk, exchange); }});
+       [&core, &desk](const Exchange& exchange) { serve_named_tenant(core, desk, exchange); }});
+  core.routes().add(
+      {{kPost, kPut, kDelete},
+       "/admin/tenant",
+       RouteAccess::kAdmin,
+       [&core, &desk](const Exchange& exchange) { serve_tenant(core, desk, exchange, {}); }});
 }
 
 }  // namespace weir
