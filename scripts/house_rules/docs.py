@@ -156,7 +156,7 @@ WORDS_MAX = {
     "docs/reference/nginx-directives.md": 1560,
     "docs/reference/promises.md": 1008,
     "docs/reference/reservations.md": 828,
-    "docs/reference/rules.md": 2978,
+    "docs/reference/rules.md": 2977,
     "docs/reference/settings.md": 2480,
     "docs/reference/tenants.md": 836,
     "docs/reference/usage.md": 1115,
