@@ -120,6 +120,15 @@ class HoldsFleetTest(unittest.TestCase):
                     self.assertEqual(call(node, "/v1/commit", token=token, cost=10)[0], 404)
                 self.assertEqual(left(here, rule, "a"), 90)
 
+    def test_a_reservation_says_when_there_is_more(self):
+        redis = self.enterContext(Redis())
+        (node,) = self.start(redis.url)
+        for rule in RULES:
+            body = json.dumps({"rule": rule, "key": "a", "cost": 60, "hold": "30s"}).encode()
+            with self.subTest(rule), node.connect() as connection:
+                head = connection.ask(post("/v1/reserve", body)).head
+                self.assertRegex(head, rf'\r\nRateLimit: "{rule}";r=40;t=\d+\r\n')
+
     def test_nodes_share_what_a_caller_names(self):
         redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)

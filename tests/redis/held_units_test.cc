@@ -231,6 +231,34 @@ void ask_something(World& world, Prng& chance, const std::string& step) {
   }
 }
 
+// Also where the counter of the key is empty next to them.
+TEST(HeldUnitsInRedis, SayAsThoseInMemoryWhenThereIsMore) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                    Algorithm::kSlidingLog, Algorithm::kTokenBucket}) {
+    const std::string name(algorithm_name(algorithm));
+    World world({algorithm, 10, 1min});
+    const Charge charge{world.keys[0], &world.quota, 7};
+    const Charge none{world.keys[0], &world.quota, 0};
+    HoldOrder order{.token = fresh_token(), .length = 30s, .holds_max = 3, .due = 7};
+    const Decision reserved = script().reserve({&charge, 1}, order, world.now)[0];
+    const HoldTerms terms{.length = 30s, .estimate = 7, .is_charged = false};
+    world.store.hold({&charge, 1}, terms, world.now);
+    const Decision looked = script().decide_held(Operation::kLook, none, world.now);
+    const Decision in_memory = world.store.decide_one(Operation::kLook, none, world.now);
+    Duration first = in_memory.more_after;
+    for (const Decision& said : {reserved, looked, in_memory}) {
+      EXPECT_EQ(said.remaining, 3) << name;
+      EXPECT_GT(said.more_after, 30s) << name << ": the lapse charges what is held";
+      EXPECT_LE(said.more_after, said.reset_after) << name;
+      first = std::min(first, said.more_after);
+    }
+    pass_time(world, first);
+    world.store.held(world.keys[0], order.end);
+    const Decision then = world.store.decide_one(Operation::kLook, none, world.now);
+    EXPECT_GT(then.remaining, 3) << name << " after " << first.count();
+  }
+}
+
 TEST(HeldUnitsInRedis, AreWhatAStoreInMemoryHolds) {
   for (const QuotaSpec& spec :
        {QuotaSpec{Algorithm::kFixedWindow, 12, 1min},

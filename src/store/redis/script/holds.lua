@@ -13,7 +13,7 @@ local function make_holds(of)
   local LOOK_AT_HOLDS = 11
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX, WAITS_MAX = 16, 47, 'sum', 256, 8
   local SLACK = 1000000  -- us, as clocks differ in pace
-  local FIXED, LOG, BUCKET, CALENDAR = 0, 1, 3, 8
+  local FIXED, LOG, SLIDING, BUCKET, CALENDAR, HAS_MORE = 0, 1, 2, 3, 8, 32
   local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 56}
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
@@ -133,10 +133,10 @@ local function make_holds(of)
   end
 
   -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held,
-  -- and outlast it.
+  -- and outlast it. Of a counter that holds nothing itself there is more when a hold has lapsed.
   local function lower(from, first, count, may_deny)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
-      local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
+      local kind, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
       local code = reply[from]
       if units[k] > 0 then
         if may_deny and code % 4 == DENIED then
@@ -144,8 +144,13 @@ local function make_holds(of)
         end
         reply[from] = code - 64 * min(floor(code / 64), units[k])
         reply[from + 1] = until_as_new(at, k, limit, reply[from + 1])
+        local is_told = kind ~= LOG and kind ~= SLIDING or floor(code / HAS_MORE) % 2 == 1
+        if count == 1 and code % 4 == ALLOWED and not is_told then
+          put(wait_of(at, k, floor(reply[from] / 64) + 1, limit))
+          reply[from] = reply[from] + HAS_MORE
+        end
       end
-      from = from + 2 + (code % 4 == DENIED and 1 or 0) + floor(code / 32) % 2
+      from = from + 2 + (code % 4 == DENIED and 1 or 0) + floor(code / HAS_MORE) % 2
     end
   end
 
