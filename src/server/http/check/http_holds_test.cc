@@ -304,6 +304,8 @@ TEST(HttpHolds, RefusesQuotasThatHoldNothing) {
                 "\"}",
             "algorithm", "needs counters that give units back");
   }
+  refused(R"("limit":9,"window":60,"cost":1,"hold":"1s","mode":"async"})", "mode",
+          "write 'mode: strict' or local");
   refused(R"("limit":9,"cost":1,"hold":"1s"})", "window", "the field is missing");
   refused(R"("limit":9,"window":60,"hold":"1s"})", "cost",
           "an integer from 1 to 1000000000000, but the field is missing");
