@@ -155,10 +155,10 @@ WORDS_MAX = {
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1560,
     "docs/reference/promises.md": 1008,
-    "docs/reference/reservations.md": 828,
+    "docs/reference/reservations.md": 827,
     "docs/reference/rules.md": 2977,
     "docs/reference/settings.md": 2470,
-    "docs/reference/tenants.md": 836,
+    "docs/reference/tenants.md": 835,
     "docs/reference/usage.md": 1115,
 }
 GENERATED = re.compile(
