@@ -65,7 +65,7 @@ function answer({ status, ok, headers }: Response, text: string): Reply {
   // The server's words on it are meant for programs.
   const problem = status === 401 ? "Sign in to see this."
     : json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
-  const etag = (headers.get("ETag") ?? "").replace(/"/g, "");
+  const etag = (headers.get("ETag") ?? "").replace(/^W\/|"/g, "");
   return { status, ok, body, text, problem: ok ? "" : problem, etag };
 }
 

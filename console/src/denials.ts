@@ -92,6 +92,6 @@ export function curlOf(denial: json.Fields, origin: string): string | undefined 
 }
 
 /** As a shell takes it for one word. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return `'${word.replace(/'/g, "'\\''")}'`;
 }

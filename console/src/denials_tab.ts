@@ -7,7 +7,7 @@ import {
   type Filters, curlOf, filtersOf, keyText, lostText, nameOf, wholeKey, withoutKey,
 } from "./denials";
 import {
-  OFFERED_MAX, badge, button, field, fill, h, option, say, tell, unique, verbatim,
+  OFFERED_MAX, badge, button, copy, field, fill, h, option, say, tell, unique, verbatim,
 } from "./dom";
 import { about, clock, exact, moment, plural, wait } from "./format";
 import * as json from "./json";
@@ -166,17 +166,9 @@ export class DenialsTab extends Tab {
       key && rule ? h("a", { class: "button small", href: address("explain", { rule, key }) },
         "Explain") : null,
       key ? button("Block", () => block(key, rule, BLOCK_FOR, this.message), about("Block")) : null,
-      curl ? button("curl", () => this.copy(curl), about("Copy as curl")) : null,
+      curl ? button("curl", () => copy(curl, this.message,
+        "Copied. The record knows no query and no header."), about("Copy as curl")) : null,
       withoutKey(denial));
-  }
-
-  private async copy(curl: string): Promise<void> {
-    try {
-      await navigator.clipboard.writeText(curl);
-      tell(this.message, "good", "Copied. The record knows no query and no header.");
-    } catch {
-      tell(this.message, "bad", curl);
-    }
   }
 
   private async save(form: "csv" | "json"): Promise<void> {

@@ -47,6 +47,16 @@ export function tell(element: Element, level: string, text: string): void {
   say(element, text);
 }
 
+/** Into the clipboard; where that is shut, the text is at the place. */
+export async function copy(text: string, place: HTMLElement, done: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(place, "good", done);
+  } catch {
+    tell(place, "bad", text);
+  }
+}
+
 /** An icon of ours; what it means is said in words next to it. */
 export function icon(name: IconName): SVGElement {
   const parsed = new DOMParser().parseFromString(ICONS[name], "image/svg+xml").documentElement;

@@ -12,6 +12,7 @@ import { feed } from "./live";
 import { choice } from "./runs_bar";
 import { confirmed } from "./sign_in";
 import { Tab, address } from "./tab";
+import { TenantCard } from "./tenant_card";
 import { because, verdict } from "./words";
 import { ruleNames } from "./written";
 
@@ -25,6 +26,7 @@ export class KeysTab extends Tab {
   private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
   private readonly span = h("input", { type: "text", value: "5m", spellcheck: "false" });
   private readonly state = h("p", { class: "message", role: "status" });
+  private readonly tenant = new TenantCard();
   private readonly asked = new BusiestKeys("asked", (key) => this.chooser(key));
   private readonly denied = new BusiestKeys("denied", (key) => this.chooser(key));
   private readonly blocks = new DataTable<json.Fields>({
@@ -64,8 +66,10 @@ export class KeysTab extends Tab {
           button("Reset", () => this.about((chosen) => this.reset(chosen)),
             { id: "reset" }, "arrow"),
           button("Block", () => this.about((chosen) => this.block(chosen)),
-            { id: "block", class: "danger" }, "block")),
+            { id: "block", class: "danger" }, "block"),
+          button("Tenant", () => this.showTenant(), { id: "show-tenant" })),
         this.state),
+      this.tenant.element,
       h("div", { class: "split even" }, this.asked.element, this.denied.element),
       h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocksProblem,
         this.blocks.element));
@@ -120,6 +124,13 @@ export class KeysTab extends Tab {
     const chosen = { rule: this.rule.value, key: this.key.value };
     if (chosen.rule && chosen.key) await does(chosen);
     else tell(this.state, "bad", "Choose a rule and a key first.");
+  }
+
+  /** Of whatever rules the key is. */
+  private async showTenant(): Promise<void> {
+    if (!this.key.value) return tell(this.state, "bad", "Type a key first.");
+    tell(this.state, "", "");
+    await this.tenant.open(this.key.value);
   }
 
   private async look(chosen: Chosen): Promise<void> {

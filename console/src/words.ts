@@ -1,7 +1,7 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
 import { keyText } from "./denials";
-import { count, exact, latency, plural, ratio, share, span, wait } from "./format";
+import { count, exact, latency, plural, ratio, share, span, visible, wait } from "./format";
 import * as json from "./json";
 import type { Here, Live, Rates, Redis } from "./message";
 
@@ -102,8 +102,8 @@ export function dropsOf(rule: json.Fields): number {
 export function because(rule: json.Fields, live?: Live): string[] {
   const drops = dropsOf(rule) === 0 ? [] : [`The key was offered ${
     exact(json.number(rule.offered) ?? 0)} in a window, so ${dropsOf(rule)} % of that is denied.`];
-  const said = [decision(rule, live), ...drops, ...limits(rule), ...fields(rule), ...missing(rule),
-    ...following(rule)];
+  const said = [decision(rule, live), ...drops, ...limits(rule), ...tenant(rule),
+    ...fields(rule), ...missing(rule), ...following(rule)];
   if (rule.shadow === true) {
     const percent = json.number(rule.enforce_percent);
     const why = percent ? `The rule denies ${percent} % of its keys, and this is not one of them`
@@ -116,6 +116,15 @@ export function because(rule: json.Fields, live?: Live): string[] {
     said.push(`Traffic is unusual now, so the limit is ${percent} % of itself.`);
   }
   return [...said, ...held(rule), ...scope(rule, live)];
+}
+
+/** What the table of tenants has for the key. */
+function tenant(rule: json.Fields): string[] {
+  if (rule.tenant === undefined) return [];
+  const { plan, anchor } = json.object(rule.tenant);
+  const what = plan === undefined ? "a limit of its own" : `the plan '${visible(String(plan))}'`;
+  const day = anchor === undefined ? "" : `, and months that begin on day ${String(anchor)}`;
+  return [`By the table of tenants the key has ${what}${day}.`];
 }
 
 /** What reservations hold of the key. */

@@ -149,6 +149,7 @@ WORDS_MAX = {
     "docs/reference/": 710,
     "docs/reference/admin-api.md": 1517,
     "docs/reference/cli.md": 720,
+    "docs/reference/console.md": 736,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1694,
     "docs/reference/log-messages.md": 730,

@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 61_564),
     ("laboratory", ("lab/", "bench/"), 16_183),
-    ("console", ("console/",), 5_571),
+    ("console", ("console/",), 5_812),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_293),
-    ("scripts", ("scripts/", "dev"), 1_538),
+    ("scripts", ("scripts/", "dev"), 1_539),
 ]
 LUA_MAX = 2_215
-TESTS_MAX = 72_877
+TESTS_MAX = 73_178
 
 
 def weigh(tree):
