@@ -148,7 +148,7 @@ WORDS_MAX = {
     "docs/explanation/trust-model.md": 955,
     "docs/reference/": 710,
     "docs/reference/admin-api.md": 1517,
-    "docs/reference/cli.md": 720,
+    "docs/reference/cli.md": 718,
     "docs/reference/console.md": 736,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1694,
