@@ -15,6 +15,7 @@ import { feed } from "./live";
 import { Tab, address } from "./tab";
 import { ruleNames } from "./written";
 
+const PATH = "/admin/denials";
 const REFRESH_MS = 2000;
 const SHOWN = 500;
 const SAVED = 10_000;
@@ -122,15 +123,19 @@ export class DenialsTab extends Tab {
       [...said].filter(([name, value]) => value || name === "since")));
   }
 
-  private question(limit: number): string {
-    return query("/admin/denials", { ...this.filters, limit });
+  /** A key is in the body: logs of proxies keep addresses. */
+  private question(limit: number): [path: string, how: Ask] {
+    const { rule, key, ...others } = this.filters;
+    return key ? [query(PATH, { ...others, limit }), { body: { rule, key } }]
+      : [query(PATH, { ...this.filters, limit }), {}];
   }
 
   private async load(how: Ask = {}): Promise<void> {
     if (document.hidden) return;
-    const asked = this.question(SHOWN);
-    const reply = await ask(asked, how);
-    if (asked !== this.question(SHOWN) || !this.shown) return;
+    const [path, whose] = this.question(SHOWN);
+    const asked = this.filters;
+    const reply = await ask(path, { ...whose, ...how });
+    if (asked !== this.filters || !this.shown) return;
     if (reply.status === 0) return;  // the page says so, and greys what is here
     const isGrouped = Boolean(this.filters.by);
     this.rows.element.hidden = isGrouped;
@@ -173,7 +178,8 @@ export class DenialsTab extends Tab {
 
   private async save(form: "csv" | "json"): Promise<void> {
     const type = form === "csv" ? "text/csv" : "application/json";
-    const reply = await ask(this.question(SAVED), { headers: { Accept: type } });
+    const [path, whose] = this.question(SAVED);
+    const reply = await ask(path, { ...whose, headers: { Accept: type } });
     if (!reply.ok) return tell(this.message, "bad", reply.problem);
     const href = URL.createObjectURL(new Blob([reply.text], { type }));
     h("a", { href, download: `weir-denials.${form}` }).click();

@@ -130,6 +130,15 @@ class Denials(PageTest):
         page.click("#denials tbody a", "Show")
         self.wait_for_rows(1, "/login/a")
         self.assertIn("key=203.0.113.7", page.run("return location.hash"))
+        page.run("HTMLAnchorElement.prototype.click = function() { window.saved = this.download }")
+        page.click("#denials button", "CSV")
+        page.wait(lambda _: page.run("return window.saved") == "weir-denials.csv", "it is saved")
+        asked = page.run("return performance.getEntriesByType('resource').map((each) => each.name)")
+        self.assertIn(f"{self.server.url}/admin/denials?limit=10000", asked)
+        self.assertEqual([each for each in asked if "203.0.113.7" in each], [], "logs keep them")
+        page.open(self.server.url, "denials", "?key=203.0.113.7")
+        page.find("#denials .message.bad", "the id of the rule that the key is of")
+        self.assertIn("400", page.complaints()[-1])
 
     def test_new_ones_come_by_themselves_unless_somebody_is_among_the_rows(self):
         page = self.page

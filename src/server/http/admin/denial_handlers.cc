@@ -92,13 +92,15 @@ std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std
   return hashes;
 }
 
+constexpr std::string_view kWhoseRule = "the id of the rule that the key is of";
+
 // A POST has the rule and its key in its body: queries are in the logs of what is in between.
 std::optional<Problem> read_whose(const HttpCore& core, const Exchange& exchange, Wanted& wanted) {
   auto id = query_value(exchange.query, "rule");
   auto key = query_value(exchange.query, "key");
   if (!exchange.only_reads()) {
     JsonBody body(exchange.body, {"rule", "key"});
-    id = body.text("rule");
+    id = body.text("rule", kWhoseRule);
     key = body.text("key");
     if (body.problem()) return body.problem();
   }
@@ -106,7 +108,7 @@ std::optional<Problem> read_whose(const HttpCore& core, const Exchange& exchange
   if (id && rule == nullptr) return unknown_rule(*id, core.rules());
   if (rule != nullptr) wanted.rule = rule->number;
   if (!key) return std::nullopt;
-  if (rule == nullptr) return invalid_field("rule", "the id of the rule that the key is of");
+  if (rule == nullptr) return invalid_field("rule", kWhoseRule);
   wanted.hashes = hashes_of(core, *rule, *key);
   return std::nullopt;
 }
