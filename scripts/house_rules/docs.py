@@ -150,7 +150,7 @@ WORDS_MAX = {
     "docs/reference/admin-api.md": 1517,
     "docs/reference/cli.md": 718,
     "docs/reference/console.md": 736,
-    "docs/reference/envoy.md": 900,
+    "docs/reference/envoy.md": 893,
     "docs/reference/http.md": 1694,
     "docs/reference/log-messages.md": 730,
     "docs/reference/metrics.md": 1653,
