@@ -155,7 +155,7 @@ WORDS_MAX = {
     "docs/reference/log-messages.md": 730,
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1560,
-    "docs/reference/promises.md": 1008,
+    "docs/reference/promises.md": 1007,
     "docs/reference/reservations.md": 824,
     "docs/reference/rules.md": 2977,
     "docs/reference/settings.md": 2470,
