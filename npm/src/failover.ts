@@ -36,7 +36,7 @@ export abstract class FailoverStore implements AsyncStore {
   /** Calls that the store did not answer in time. */
   failures = 0;
   private readonly onFailure: NonNullable<FailureOptions["onFailure"]>;
-  private readonly deadline: number;
+  protected readonly deadline: number;
   private local: SyncStore | undefined;
 
   constructor(options: FailureOptions) {

@@ -1,24 +1,17 @@
-// A Weir node decides, over HTTP. All calls in one turn of the event loop become one request.
+// A Weir node decides, over HTTP. All hits in one turn of the event loop become one request.
 
 import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import { uncounted, type Decision } from "./decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
+import { NodeClient, Refusal, type NodeOptions } from "./node_client.js";
 import {
   checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
 } from "./options.js";
-import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import type { Quota } from "./quota.js";
 import type { Held, HoldingStore, HoldTerms } from "./reservation.js";
 
-export interface RemoteStoreOptions extends FailureOptions {
-  /** Where the node is: "http://10.0.0.7:8080". */
-  url: string;
-  /** In place of the global one. */
-  fetch?: (url: string, init: PostInit) => Promise<PlatformResponse>;
-  /** Sent with every request, an Authorization for instance. */
-  headers?: Record<string, string>;
-}
+export interface RemoteStoreOptions extends NodeOptions, FailureOptions {}
 const NAMES: NamesOf<RemoteStoreOptions> = {
   url: true, fetch: true, headers: true, ...FAILURE_NAMES,
 };
@@ -39,22 +32,6 @@ interface Result {
   retry_after: number | null;
   reset_after: number;
   limit: number;
-}
-
-// An answer of a node that is no decision.
-class Refusal extends StoreError {
-  /** "urn:weir:problem:..." if it is one of a node's. */
-  readonly type: string | undefined;
-  readonly detail: string | undefined;
-
-  constructor(status: number, text: string, readonly retryAfter: number) {
-    super(`the node answered ${status}: ${text}`);
-    try {
-      ({ type: this.type, detail: this.detail } = JSON.parse(text));
-    } catch {
-      // a proxy's page
-    }
-  }
 }
 
 const isProblem = (error: unknown, ...kinds: string[]): error is Refusal =>
@@ -109,8 +86,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
   private readonly batcher = new Batcher<Check, Decision>(CHECKS_MAX, (checks) =>
     this.send(checks));
   private readonly url: string;
-
-  private readonly options: RemoteStoreOptions;
+  private readonly node: NodeClient;
 
   constructor(options: RemoteStoreOptions) {
     const own = ownOptions(options, "url", NAMES);
@@ -120,8 +96,8 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
     checkOptional("headers", headers, isFields(headers),
                   'an object of texts: { Authorization: "Bearer ..." }');
-    this.options = own;
     this.url = url.replace(/\/+$/, "");
+    this.node = new NodeClient({ ...own, url: this.url }, this.deadline);
   }
 
   protected ask(quota: Quota, bucket: string, key: string, cost: number): Promise<Decision> {
@@ -129,7 +105,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
   }
 
   protected forget(quota: Quota, bucket: string, key: string): Promise<unknown> {
-    return this.checkOf(quota, bucket, key, 1).then((check) => this.post("/v1/reset", check));
+    return this.checkOf(quota, bucket, key, 1).then((check) => this.node.post("/v1/reset", check));
   }
 
   async reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms,
@@ -162,7 +138,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     const body = { ...counted, ...(isSlot ? {} : { cost }), key: takenKey, bucket: takenBucket,
                    hold: `${holdUs}us` };
     try {
-      const answer = (await this.post(path, body)) as Result & { token?: string };
+      const answer = (await this.node.post(path, body)) as Result & { token?: string };
       return { ...decisionOf({ ...answer, reset_after: answer.reset_after ?? 0 }),
                token: answer.token };
     } catch (error) {
@@ -176,7 +152,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
 
   private async end(path: string, body: unknown, said: string): Promise<boolean> {
     try {
-      const answer = (await this.post(path, body)) as Record<string, unknown>;
+      const answer = (await this.node.post(path, body)) as Record<string, unknown>;
       if (typeof answer[said] === "boolean") return true;
       throw new StoreError(`${this.url} does not say whether it has ${said} it`);
     } catch (error) {
@@ -192,26 +168,8 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
   }
 
   private async send(checks: Check[]): Promise<Decision[]> {
-    const { results } = (await this.post("/v1/check", { checks })) as { results?: Result[] };
+    const { results } = (await this.node.post("/v1/check", { checks })) as { results?: Result[] };
     if (!Array.isArray(results)) throw new StoreError(`${this.url} answered without results`);
     return results.map(decisionOf);
-  }
-
-  private async post(path: string, body: unknown): Promise<unknown> {
-    const send = this.options.fetch ?? fetch;
-    const response = await send(this.url + path, {
-      method: "POST",
-      headers: { ...this.options.headers, "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) {
-      const retryAfter = Number(response.headers.get("retry-after")) || 1;
-      throw new Refusal(response.status, await response.text(), retryAfter);
-    }
-    try {
-      return await response.json();
-    } catch {
-      throw new StoreError(`${this.url} answered what is no JSON: is it a node of Weir?`);
-    }
   }
 }

@@ -132,7 +132,8 @@ test("a rule's own limits count, and its bound of holds is a denial", async (t) 
 });
 
 test("tokens: of another node, forged, of a slot; and by another program", async (t) => {
-  const [here, there] = [limiterOf(await nodeOf(t)), limiterOf(await nodeOf(t))];
+  const url = await nodeOf(t);
+  const [here, there] = [limiterOf(url), limiterOf(await nodeOf(t))];
   const held = await here.reserve("b", "k", { cost: 60, hold: "1m" });
   const slot = await here.acquire("b", "k", { hold: "1m", limit: 1 });
   assert.equal(await there.store.commit(held.token, 1, false), false);
@@ -142,7 +143,7 @@ test("tokens: of another node, forged, of a slot; and by another program", async
   }
   assert.equal(await here.store.release(held.token), false);
   assert.equal(await leftOf(here, "k"), 940);
-  const other = new RemoteStore(here.store.options);
+  const other = new RemoteStore({ url, ...PATIENT });
   assert.equal(await other.commit(held.token, 10, false), true, "who knows it may");
   assert.equal(await held.commit(10), false);
 });

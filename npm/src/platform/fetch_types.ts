@@ -21,10 +21,13 @@ interface ResponseParts {
 
 export type PlatformRequest = Declared<"Request", RequestParts>;
 export type PlatformResponse = Declared<"Response", ResponseParts>;
+type PlatformSignal = Declared<"AbortSignal", object>;
 
 /** The one shape of request that we send: it fits every platform's RequestInit. */
 export interface PostInit {
   method: "POST";
   headers?: Record<string, string>;
   body: string;
+  redirect?: "manual";
+  signal?: PlatformSignal;
 }
