@@ -66,8 +66,7 @@ export function countsBy(
     limit: one.per_window ?? one.limit, window: one.calendar ?? one.window_seconds }));
   const plan = json.text(row?.plan);
   const knows = plansOf([rule]).includes(plan ?? "");
-  const why = row === undefined ? "" : applied.tenant === undefined
-    ? ", by an override of the rule, which comes first"
+  const why = applied.override === true ? ", by an override of the rule, which comes first"
     : plan === undefined || knows ? "" : ", its own: it has no tier of that name";
   return `${text.join(" and ")}${why}.`;
 }

@@ -102,7 +102,7 @@ export function dropsOf(rule: json.Fields): number {
 export function because(rule: json.Fields, live?: Live): string[] {
   const drops = dropsOf(rule) === 0 ? [] : [`The key was offered ${
     exact(json.number(rule.offered) ?? 0)} in a window, so ${dropsOf(rule)} % of that is denied.`];
-  const said = [decision(rule, live), ...drops, ...limits(rule), ...tenant(rule),
+  const said = [decision(rule, live), ...drops, ...limits(rule), ...ownTerms(rule),
     ...fields(rule), ...missing(rule), ...following(rule)];
   if (rule.shadow === true) {
     const percent = json.number(rule.enforce_percent);
@@ -118,8 +118,9 @@ export function because(rule: json.Fields, live?: Live): string[] {
   return [...said, ...held(rule), ...scope(rule, live)];
 }
 
-/** What the table of tenants has for the key. */
-function tenant(rule: json.Fields): string[] {
+/** What the key has in place of the rule's own limits. */
+function ownTerms(rule: json.Fields): string[] {
+  if (rule.override === true) return ["An override of the rule gives the key its limit."];
   if (rule.tenant === undefined) return [];
   const { plan, anchor } = json.object(rule.tenant);
   const what = plan === undefined ? "a limit of its own" : `the plan '${visible(String(plan))}'`;

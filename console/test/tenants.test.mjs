@@ -68,7 +68,7 @@ test("a rule says what it makes of the row", () => {
   assert.equal(countsBy({}, { plan: "gold" }, gold),
     "1,000 per 1 min, its own: it has no tier of that name.");
   assert.equal(countsBy(rule, undefined, applied), "1,000 per 1 min.");
-  assert.equal(countsBy(rule, { plan: "gold" }, applied),
+  assert.equal(countsBy({}, { plan: "gold" }, { ...applied, override: true }),
     "1,000 per 1 min, by an override of the rule, which comes first.");
   assert.equal(countsBy(rule, { limit: 10 }, { ...gold, limit: 30, per_window: 10 }),
     "10 per 1 min.", "a burst is not what comes each window");
@@ -85,7 +85,8 @@ test("an explanation says what the table has", () => {
   assert.match(said({ plan: "a\u202eb", anchor: 7 }),
     /the key has the plan 'a\\u\{202e\}b', and months that begin on day 7\./);
   assert.match(said({ limit: 5 }), /By the table of tenants the key has a limit of its own\./);
-  assert.doesNotMatch(said(undefined), /tenants/);
+  assert.doesNotMatch(said(undefined), /tenants|override/);
+  assert.match(because({ override: true }).join(" "), /An override of the rule gives the key its/);
 });
 
 test("a copied change is one command for a shell, and says what the page would send", () => {

@@ -40,6 +40,7 @@ struct Explanation {
   bool says_something() const {
     const std::string_view would = counter.at("would").as_string();
     return !denials.at("groups").as_array().empty() || would != "allow" ||
+           counter.contains("override") || counter.contains("tenant") ||
            counter.at("remaining").to_number<std::int64_t>() <
                counter.at("limit").to_number<std::int64_t>();
   }
@@ -96,8 +97,9 @@ std::string left_text(const json::object& counter) {
          format_duration(std::chrono::round<Duration>(seconds));
 }
 
-// What the table of tenants has for the key.
-std::string tenant_text(const json::object& counter) {
+// What the key has in place of the rule's own limit.
+std::string own_text(const json::object& counter) {
+  if (counter.contains("override")) return ", by an override";
   const auto* const tenant = counter.if_contains("tenant");
   if (tenant == nullptr) return {};
   const auto* const plan = tenant->as_object().if_contains("plan");
@@ -155,7 +157,7 @@ std::string counter_text(const json::object& counter) {
     text += denies ? ", as are " + text_of(*drops) + " % of its requests"
                    : ", but for " + text_of(*drops) + " %";
   }
-  text += ", " + left_text(counter) + tenant_text(counter);
+  text += ", " + left_text(counter) + own_text(counter);
   text += ", mode " + text_of(counter.at("mode"));
   const auto* const scope = counter.if_contains("scope");
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";

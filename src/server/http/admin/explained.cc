@@ -135,7 +135,7 @@ void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,
   const bool lacks = index < with.missing.size() && !with.missing[index].empty();
   if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.field("tier", ask.tier);
-  write_tenant(json, ask, with.engine);
+  write_own_terms(json, ask, with.engine);
   if (ask.rule->effect == Rule::Effect::kConcurrency) json.field("of", "concurrency");
   json.field("cost", ask.cost).field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);

@@ -152,6 +152,22 @@ TEST(HttpTenants, AreInWhatIsExplained) {
   EXPECT_NE(explained("ann").find(R"("tenant":{"limit":7})"), std::string::npos);
   EXPECT_NE(explained("ann").find(R"("limit":7,)"), std::string::npos);
   EXPECT_EQ(explained("bob").find("tenant"), std::string::npos);
+  EXPECT_EQ(explained("bob").find("override"), std::string::npos);
+}
+
+TEST(HttpTenants, GiveWayToAnOverride) {
+  const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
+  TestDoor door({.rules = {{.id = "api",
+                            .quota = quota,
+                            .overrides = {{"ann", {quota}}, {"bob", {quota}}},
+                            .has_tenants = true},
+                           {.id = "plain", .quota = quota, .overrides = {{"ann", {quota}}}}}});
+  door.engine.tenants = door.tenants.view().table;
+  for (const char* const asked : {"rule=api&key=ann", "rule=api&key=bob", "rule=plain&key=ann"}) {
+    const std::string said = door.ask(get(std::string("/v1/explain?") + asked)).body;
+    EXPECT_NE(said.find(R"("override":true)"), std::string::npos) << said;
+    EXPECT_EQ(said.find("tenant"), std::string::npos) << said;
+  }
 }
 
 }  // namespace

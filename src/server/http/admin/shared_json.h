@@ -60,8 +60,9 @@ void write_window(JsonWriter& json, const Quota& quota);
 // The object behind "misjudged": how much of what sliding windows decide is, and how surely.
 void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally);
 
-// What the table of tenants has for the key, if the rule looks there.
-void write_tenant(JsonWriter& json, const Ask& ask, const Engine& engine);
+// What the key has in place of the rule's own limits: an override, or a row in the table of tenants
+// if the rule looks there.
+void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine);
 
 // A text that may be missing, as a value that may be null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

@@ -176,10 +176,14 @@ void serve_named_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchan
 
 }  // namespace
 
-void write_tenant(JsonWriter& json, const Ask& ask, const Engine& engine) {
+void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine) {
+  if (ask.rule->overrides.contains(ask.key)) {
+    json.field("override", true);
+    return;
+  }
   if (!ask.rule->has_tenants || engine.tenants == nullptr) return;
   const auto terms = engine.tenants->find(ask.key);
-  if (!terms || ask.rule->overrides.contains(ask.key)) return;
+  if (!terms) return;
   write_terms(json.key("tenant").begin_object(), *terms);
   json.end_object();
 }
