@@ -10,6 +10,7 @@ import {
 } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { Held, HoldingStore, HoldTerms } from "./reservation.js";
+import type { SyncStore } from "./store.js";
 
 export interface RemoteStoreOptions extends NodeOptions, FailureOptions {}
 const NAMES: NamesOf<RemoteStoreOptions> = {
@@ -34,10 +35,13 @@ interface Result {
   limit: number;
 }
 
+type Granted = Result & { token?: string };
+
 const isProblem = (error: unknown, ...kinds: string[]): error is Refusal =>
   error instanceof Refusal && kinds.some((kind) => error.type === `urn:weir:problem:${kind}`);
 
 const CHECKS_MAX = 256;  // of one request
+const LATE_DEADLINES = 10;  // for what a late answer holds
 const TEXT_MAX = 1024;   // UTF-16 units, at most three bytes each; a node takes 4,096 bytes
 
 // Whether a node takes the text as it is. One that it refused would fail all calls of the turn.
@@ -110,14 +114,16 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
 
   async reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms,
                 now: number): Promise<Held> {
-    return this.decided(this.hold("/v1/reserve", quota, bucket, key, terms), quota,
-                        (local) => local.spend(quota, bucket, key, terms.cost, now));
+    return this.inTimeOrEnded(this.hold("/v1/reserve", quota, bucket, key, terms), quota,
+                              (local) => local.spend(quota, bucket, key, terms.cost, now),
+                              (token) => this.commit(token, 0, false));
   }
 
   /** Memory has no slots: while the node is away, `local` denies. */
   async acquire(quota: Quota, bucket: string, key: string, terms: HoldTerms): Promise<Held> {
-    return this.decided(this.hold("/v1/acquire", quota, bucket, key, terms), quota,
-                        () => uncounted("deny", quota.limit));
+    return this.inTimeOrEnded(this.hold("/v1/acquire", quota, bucket, key, terms), quota,
+                              () => uncounted("deny", quota.limit),
+                              (token) => this.release(token));
   }
 
   commit(token: string, cost: number, more: boolean): Promise<boolean> {
@@ -126,6 +132,19 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
 
   release(token: string): Promise<boolean> {
     return this.certain(this.end("/v1/release", { token }, "released"));
+  }
+
+  // What the node holds after the deadline is nobody's, and ends. Work that `local` or `allow` has
+  // let begin meanwhile is none of the node's: it costs nothing there, as in any outage.
+  private async inTimeOrEnded(asked: Promise<Held>, quota: Quota,
+                              local: (memory: SyncStore) => Decision,
+                              end: (token: string) => Promise<unknown>): Promise<Held> {
+    let given: Held | undefined;
+    try {
+      return (given = await this.decided(asked, quota, local));
+    } finally {
+      void asked.then((held) => held !== given && held.token && end(held.token)).catch(() => {});
+    }
   }
 
   // What a program asks for wrongly is a RangeError, whatever `onFailure` says.
@@ -138,7 +157,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     const body = { ...counted, ...(isSlot ? {} : { cost }), key: takenKey, bucket: takenBucket,
                    hold: `${holdUs}us` };
     try {
-      const answer = (await this.node.post(path, body)) as Result & { token?: string };
+      const answer = (await this.node.post(path, body, LATE_DEADLINES)) as Granted;
       return { ...decisionOf({ ...answer, reset_after: answer.reset_after ?? 0 }),
                token: answer.token };
     } catch (error) {

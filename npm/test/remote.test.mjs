@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { Limiter, RemoteStore } from "@weir/limiter";
-import { until } from "./world.mjs";
+import { start, until } from "./world.mjs";
 
 const QUOTA = { limit: 1000, window: "1h" };
 const url = "http://node";
@@ -40,6 +40,62 @@ test("the deadline ends a request, and all the calls of a turn have one", async 
   }
   assert.equal(sent.length, 3);
   await until(() => sent.every(({ signal }) => signal.aborted));
+});
+
+test("what a node holds too late ends, whoever has decided meanwhile", async () => {
+  const reserve = (limiter) => limiter.reserve("b", "k", { cost: 5, hold: 1 });
+  const acquire = (limiter) => limiter.acquire("b", "k", { hold: 1 });
+  const decision = { allowed: true, remaining: 1, retry_after: 0, reset_after: 1, limit: 5 };
+  const ends = { "/v1/reserve": ["/v1/commit", { token: "t", cost: 0, more: false }],
+                 "/v1/acquire": ["/v1/release", { token: "t" }] };
+  for (const onFailure of ["local", "allow", "deny", "throw"]) {
+    for (const [ask, path] of [[reserve, "/v1/reserve"], [acquire, "/v1/acquire"]]) {
+      const sent = [];
+      let answer;
+      const fetch = (to, { body, signal }) => {
+        sent.push([to.slice(url.length), JSON.parse(body)]);
+        return new Promise((resolve) => { answer = [resolve, signal]; });
+      };
+      const limiter = new Limiter(QUOTA, new RemoteStore({ url, fetch, onFailure, deadline: 20 }));
+      await ask(limiter).catch(() => {});
+      const [resolve, signal] = answer;
+      assert.deepEqual([sent.length, signal.aborted, limiter.store.failures], [1, false, 1]);
+      resolve(new Response(JSON.stringify({ ...decision, token: "t" })));
+      await until(() => sent.length === 2);
+      assert.deepEqual(sent[1], ends[path]);
+
+      await ask(limiter).catch(() => {});
+      answer[0](new Response(JSON.stringify({ ...decision, allowed: false })));
+      await ask(limiter).catch(() => {});
+      assert.equal(sent.length, 4, "nothing ends where nothing is held");
+      await until(() => answer[1].aborted);  // some time later: who waits for ever is no better
+    }
+  }
+});
+
+test("a node that stood still keeps nothing of what it took meanwhile", async (t) => {
+  const { child, found } = await start(
+    t, process.env.WEIR_BINARY, ["serve", "--http", "127.0.0.1:0"],
+    (line) => /listening on (http:\S+)/.exec(line));
+  const of = (deadline) =>
+    new Limiter(QUOTA, new RemoteStore({ url: found[1], onFailure: "throw", deadline }));
+  const [hasty, patient] = [of(1000), of(20_000)];
+  const acquire = (limiter) => limiter.acquire("b", "k", { limit: 2, hold: "1h" });
+  const reserve = (limiter) => limiter.reserve("b", "k", { cost: 500, hold: "1h" });
+  child.kill("SIGSTOP");
+  const calls = [acquire, acquire, reserve, reserve].map((ask) => ask(hasty));
+  for (const { status } of await Promise.allSettled(calls)) assert.equal(status, "rejected");
+  child.kill("SIGCONT");
+  await until(async () => {
+    const held = await reserve(patient);
+    await held.commit(0);
+    return held.remaining === 500;
+  });
+  await until(async () => {
+    const slot = await acquire(patient);
+    await slot.release();
+    return slot.remaining === 1;
+  });
 });
 
 test("64 requests are under way at most; what has no time left is not sent", async () => {

@@ -139,7 +139,7 @@ SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
     "CHANGELOG.md": 667,
-    "npm/README.md": 948,
+    "npm/README.md": 988,
     "docs/": 400,
     "docs/tutorial/": 600,
     "docs/how-to/": 500,
