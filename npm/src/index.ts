@@ -13,7 +13,7 @@ export { MemoryStore, type MemoryStoreOptions } from "./memory_store.js";
 export { ALGORITHMS, Quota, type Algorithm, type QuotaOptions, type Window } from "./quota.js";
 export { RedisStore, type RedisStoreOptions, type RedisWord } from "./redis/redis_store.js";
 export {
-  Reservation, Slot, type Held, type HoldingStore, type HoldTerms,
+  Reservation, Slot, type Held, type HoldingStore, type HoldTerms, type SlotTerms,
 } from "./reservation.js";
 export { RemoteStore, type RemoteStoreOptions } from "./remote_store.js";
 export type { AsyncStore, Store, SyncStore } from "./store.js";

@@ -10,9 +10,10 @@ import {
   type QuotaOptions, type Window,
 } from "./quota.js";
 import {
-  checkNow, checkOptional, checkText, hasFunctions, isFunction, isText, ownOptions, type NamesOf,
+  checkNow, checkOptional, checkText, hasFunctions, isFunction, isText, isUnicode, ownOptions,
+  type NamesOf,
 } from "./options.js";
-import { checkHolds, Reservation, Slot, type HoldingStore } from "./reservation.js";
+import { checkHolds, Reservation, Slot, type HoldingStore, type SlotTerms } from "./reservation.js";
 import { checkKept, type Store } from "./store.js";
 
 export interface LimiterOptions extends QuotaOptions {
@@ -37,7 +38,7 @@ const HIT_NAMES: NamesOf<HitOptions> = { cost: true, ...RESET_NAMES };
 export interface AcquireOptions {
   /** When what is held ends if nobody ends it: 1 ms to the window, of a slot to 24 hours. */
   hold: Window;
-  /** A rule of the node, whose limits count; the limiter's own do while the node is away. */
+  /** A rule of the node, whose limits count; bucket and limiter do while the node is away. */
   rule?: string;
   limit?: number;
 }
@@ -79,8 +80,9 @@ const checkedClock = (clock: () => number) => (): number => {
   return now;
 };
 
-function termsOf({ hold, rule }: AcquireOptions): { holdUs: number; rule?: string } {
-  checkOptional("rule", rule, isText(rule) && rule !== "", "the id of a rule of the node");
+function termsOf({ hold, rule }: AcquireOptions): SlotTerms {
+  checkOptional("rule", rule, isText(rule) && rule !== "" && isUnicode(rule!),
+                "the id of a rule of the node");
   return { holdUs: holdUs(hold), rule };
 }
 
@@ -159,8 +161,7 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
     const text = checkedKey(bucket, key);
     const own = ownOptions(options, "hold", ACQUIRE_NAMES);
     const quota = this.quotaOf(own.limit, undefined);
-    const terms = { cost: 1, ...termsOf(own) };
-    return new Slot(this.store, await this.store.acquire(quota, bucket, text, terms));
+    return new Slot(this.store, await this.store.acquire(quota, bucket, text, termsOf(own)));
   }
 
   /** Forgets what the key has spent. */

@@ -67,6 +67,8 @@ export function checkOptional(name: string, value: unknown, isRight: boolean,
 }
 
 export const isText = (value: unknown): boolean => typeof value === "string";
+/** Whether UTF-8 has it: no half of a surrogate pair. */
+export const isUnicode = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 export const isFunction = (value: unknown): boolean => typeof value === "function";
 
 /** Whether it has all of these functions. */

@@ -6,10 +6,10 @@ import { uncounted, type Decision } from "./decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import { NodeClient, Refusal, type NodeOptions } from "./node_client.js";
 import {
-  checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
+  checkOption, checkOptional, isFunction, isText, isUnicode, ownOptions, type NamesOf,
 } from "./options.js";
 import type { Quota } from "./quota.js";
-import type { Held, HoldingStore, HoldTerms } from "./reservation.js";
+import type { Held, HoldingStore, HoldTerms, SlotTerms } from "./reservation.js";
 import type { SyncStore } from "./store.js";
 
 export interface RemoteStoreOptions extends NodeOptions, FailureOptions {}
@@ -44,8 +44,15 @@ const CHECKS_MAX = 256;  // of one request
 const LATE_DEADLINES = 10;  // for what a late answer holds
 const TEXT_MAX = 1024;   // UTF-16 units, at most three bytes each; a node takes 4,096 bytes
 
+const KEY_BYTES_MAX = 4096;
+
 // Whether a node takes the text as it is. One that it refused would fail all calls of the turn.
-const isTaken = (text: string): boolean => text.length <= TEXT_MAX && !/\p{Surrogate}/u.test(text);
+const isTaken = (text: string): boolean => text.length <= TEXT_MAX && isUnicode(text);
+
+// Whether any door of a node takes the key: by a rule it must be the same key at all of them.
+const isRulesKey = (key: string): boolean =>
+  key !== "" && key.length <= KEY_BYTES_MAX && isUnicode(key) &&
+  new TextEncoder().encode(key).length <= KEY_BYTES_MAX;
 
 // Stands for a text that a node would refuse.
 async function digestOf(text: string): Promise<string> {
@@ -114,13 +121,14 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
 
   async reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms,
                 now: number): Promise<Held> {
-    return this.inTimeOrEnded(this.hold("/v1/reserve", quota, bucket, key, terms), quota,
+    const asked = this.hold("/v1/reserve", quota, bucket, key, terms, terms.cost);
+    return this.inTimeOrEnded(asked, quota,
                               (local) => local.spend(quota, bucket, key, terms.cost, now),
                               (token) => this.commit(token, 0, false));
   }
 
   /** Memory has no slots: while the node is away, `local` denies. */
-  async acquire(quota: Quota, bucket: string, key: string, terms: HoldTerms): Promise<Held> {
+  async acquire(quota: Quota, bucket: string, key: string, terms: SlotTerms): Promise<Held> {
     return this.inTimeOrEnded(this.hold("/v1/acquire", quota, bucket, key, terms), quota,
                               () => uncounted("deny", quota.limit),
                               (token) => this.release(token));
@@ -149,13 +157,14 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
 
   // What a program asks for wrongly is a RangeError, whatever `onFailure` says.
   private async hold(path: string, quota: Quota, bucket: string, key: string,
-                     { cost, holdUs, rule }: HoldTerms): Promise<Held> {
-    const check = await this.checkOf(quota, bucket, key, cost);
-    const { limit, key: takenKey, bucket: takenBucket } = check;
-    const isSlot = path === "/v1/acquire";
-    const counted = rule !== undefined ? { rule } : isSlot ? { limit } : check;
-    const body = { ...counted, ...(isSlot ? {} : { cost }), key: takenKey, bucket: takenBucket,
-                   hold: `${holdUs}us` };
+                     { holdUs, rule }: SlotTerms, cost?: number): Promise<Held> {
+    const check = await this.checkOf(quota, bucket, key, cost ?? 1);
+    const named = isRulesKey(key) ? key : check.key;
+    // A rule has one counter of a key, whichever door asks: a bucket would have its own.
+    const counted = rule !== undefined ? { rule, key: named, cost }
+                    : cost !== undefined ? check
+                    : { limit: check.limit, key: check.key, bucket: check.bucket };
+    const body = { ...counted, hold: `${holdUs}us` };
     try {
       const answer = (await this.node.post(path, body, LATE_DEADLINES)) as Granted;
       return { ...decisionOf({ ...answer, reset_after: answer.reset_after ?? 0 }),

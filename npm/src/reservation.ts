@@ -14,13 +14,15 @@ declare global {
   }
 }
 
-export interface HoldTerms {
-  /** Units, 1 at least. */
-  cost: number;
+export interface SlotTerms {
   /** Until what is held ends by itself, in microseconds. */
   holdUs: number;
-  /** Whose limits count in place of the quota. */
+  /** Whose limits count in place of the quota, and by the key alone, in no bucket. */
   rule?: string;
+}
+export interface HoldTerms extends SlotTerms {
+  /** Units, 1 at least. */
+  cost: number;
 }
 
 /** What was decided, and the name of what is held. Nothing is held where there is no name. */
@@ -29,7 +31,7 @@ export type Held = Decision & { token?: string };
 /** A store that holds units and slots, too. A node of Weir does; counters alone do not. */
 export interface HoldingStore {
   reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms, now: number): Promise<Held>;
-  acquire(quota: Quota, bucket: string, key: string, terms: HoldTerms): Promise<Held>;
+  acquire(quota: Quota, bucket: string, key: string, terms: SlotTerms): Promise<Held>;
   /** The work has cost so much; so far, if there is `more`. False: nothing is held by that name. */
   commit(token: string, cost: number, more: boolean): Promise<boolean>;
   /** False: no slot has that name. */

@@ -131,6 +131,25 @@ test("a rule's own limits count, and its bound of holds is a denial", async (t) 
   assert.equal(await vip.commit(70), true, "taken, though nothing counts it");
 });
 
+test("with a rule a key is the key of every other door, in whichever bucket", async (t) => {
+  const url = await nodeOf(t);
+  const limiter = limiterOf(url);
+  const terms = { hold: "1m", rule: "tokens", cost: 60 };
+  const post = async (path, body) =>
+    (await (await fetch(url + path, { method: "POST", body: JSON.stringify(body) })).json());
+  for (const key of ["ann", "x".repeat(4096), "я".repeat(2048), "😀".repeat(1024)]) {
+    assert.equal((await post("/v1/reserve", { ...terms, cost: 30, key })).remaining, 70);
+    assert.equal((await limiter.reserve("one", key, terms)).remaining, 10, key.slice(0, 3));
+    assert.equal((await limiter.reserve("two", key, { ...terms, cost: 1 })).allowed, false);
+    const slot = { hold: "1m", rule: "exports" };
+    assert.equal((await post("/v1/acquire", { ...slot, key })).remaining, 1);
+    assert.equal((await limiter.acquire("one", key, slot)).remaining, 0);
+  }
+  for (const key of ["", "x".repeat(4097), "я".repeat(2049), "\uD800"]) {
+    assert.equal((await limiter.reserve("b", key, terms)).remaining, 40, "no other door has it");
+  }
+});
+
 test("tokens: of another node, forged, of a slot; and by another program", async (t) => {
   const url = await nodeOf(t);
   const [here, there] = [limiterOf(url), limiterOf(await nodeOf(t))];
@@ -247,6 +266,7 @@ const WRONG = [
   [{ cost: 5, hold: -1 }, RangeError, /^hold/],
   [{ cost: 5, hold: 1, holt: 1 }, TypeError, /^there is no option "holt"; did you mean hold\?/],
   [{ cost: 5, hold: 1, rule: "" }, RangeError, /^rule must be the id of a rule/],
+  [{ cost: 5, hold: 1, rule: "\uD800" }, RangeError, /^rule must be the id of a rule/],
   [{ cost: 5, hold: 1, limit: -1 }, RangeError, /^limit/],
   [undefined, TypeError, /^options must be an object with cost and hold/],
   [{ cost: 5, hold: "61m" }, RangeError, /node refuses it: hold: .*from 1ms to the window, 1h/],
@@ -268,6 +288,7 @@ test("a mistake of the program is its error, whatever onFailure says", async (t)
     await assert.rejects(limiter.acquire("b", "k", { hold: "25h" }), /^RangeError: .*24h/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, limit: 10_001 }), /at most 10000/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, cost: 1 }), /no option "cost"/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: 1, rule: "\uD800" }), /^R.*: rule/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, rule: "plain" }), /of: concurrency/);
     assert.equal(limiter.store.failures, 0);
     const held = await limiter.reserve("b", onFailure, { cost: 1, hold: 1 });
