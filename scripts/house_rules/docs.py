@@ -152,7 +152,7 @@ WORDS_MAX = {
     "docs/reference/console.md": 736,
     "docs/reference/envoy.md": 893,
     "docs/reference/http.md": 1714,
-    "docs/reference/log-messages.md": 730,
+    "docs/reference/log-messages.md": 727,
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1560,
     "docs/reference/promises.md": 1007,
