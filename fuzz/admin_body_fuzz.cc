@@ -1,5 +1,6 @@
 // Feeds bytes to the admin routes, as bodies: what they mean is done, or explained in a problem
-// document; and who is blocked can be listed afterwards. As a query they ask for denials.
+// document. Who is blocked can be listed afterwards, and no tenant is changed without its key. As a
+// query they ask for denials.
 
 #include <boost/json.hpp>
 #include <cstddef>
@@ -55,6 +56,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   WEIR_ASSERT(parse(door.ask(get("/admin/blocks"))).at("total") == door.blocks.size());
   ask(door, "DELETE", "/admin/blocks", body);
   ask(door, "PATCH", "/admin/rules/login", body);
+  for (const std::string_view method : {"POST", "PUT", "DELETE"}) {
+    for (const std::string_view path : {"/admin/tenant", "/admin/tenants/ann"}) {
+      if (method == "POST" && path != "/admin/tenant") continue;
+      door.tenants.last = {};
+      ask(door, method, path, body);
+      const TenantChange& change = door.tenants.last;
+      WEIR_ASSERT(change.text.empty() || (!change.key.empty() && method != "POST"));
+      WEIR_ASSERT(change.text.empty() || path == "/admin/tenant" || change.key == "ann");
+    }
+  }
   door.engine.traffic().record_denial({.at = door.now, .key_hash = size}, {body, body, body});
   ask(door, "GET", denials_of(body), "");
   for (const Block& block : door.blocks.list("", BlockList::kBlocksMax, door.now)) {
