@@ -25,8 +25,8 @@ const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer
 const ON_FAILURE = ["local", "allow", "deny", "throw"];
 
 // fetch says why in the cause of "fetch failed", clients of Redis in the message.
-function storeErrorOf(error: unknown): unknown {
-  if (error instanceof StoreError || error instanceof RangeError) return error;
+export function storeErrorOf(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
   const { message, cause } = error as { message?: string; cause?: { message?: string } };
   const why = [message ?? String(error), cause?.message].filter((text) => text).join(": ");
   return Object.assign(new StoreError(`the store does not answer: ${why}`), { cause: error });
@@ -35,6 +35,8 @@ function storeErrorOf(error: unknown): unknown {
 export abstract class FailoverStore implements AsyncStore {
   /** Calls that the store did not answer in time. */
   failures = 0;
+  /** Why the last of them failed. */
+  lastFailure?: StoreError;
   private readonly onFailure: NonNullable<FailureOptions["onFailure"]>;
   protected readonly deadline: number;
   private local: SyncStore | undefined;
@@ -73,7 +75,8 @@ export abstract class FailoverStore implements AsyncStore {
     } catch (error) {
       if (error instanceof RangeError) throw error;
       ++this.failures;
-      if (this.onFailure === "throw") throw storeErrorOf(error);
+      this.lastFailure = storeErrorOf(error);
+      if (this.onFailure === "throw") throw this.lastFailure;
       if (this.onFailure !== "local") return uncounted(this.onFailure, quota.capacity);
       return local((this.local ??= new MemoryStore()));
     }
@@ -84,7 +87,7 @@ export abstract class FailoverStore implements AsyncStore {
     try {
       return await this.inTime(answer);
     } catch (error) {
-      throw storeErrorOf(error);
+      throw error instanceof RangeError ? error : storeErrorOf(error);
     }
   }
 

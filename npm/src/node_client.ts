@@ -2,6 +2,7 @@
 // answer.
 
 import { StoreError } from "./batcher.js";
+import { storeErrorOf } from "./failover.js";
 import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 
 export interface NodeOptions {
@@ -40,6 +41,15 @@ function abortLater(controller: AbortController, ms: number): ReturnType<typeof 
   const timer = setTimeout(late, Math.min(ms, TIMER_MAX_MS));
   (timer as { unref?(): void }).unref?.();
   return timer;
+}
+
+// Whatever fetch throws is no mistake of the call.
+async function answered(send: NonNullable<NodeOptions["fetch"]>, url: string, init: PostInit) {
+  try {
+    return await send(url, init);
+  } catch (error) {
+    throw storeErrorOf(error);
+  }
 }
 
 // What is longer than an answer is cut, so that it is no JSON.
@@ -110,7 +120,7 @@ export class NodeClient {
 
   private async exchange(path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
     const { url, headers, fetch: send = fetch } = this.options;
-    const response = await send(url + path, {
+    const response = await answered(send, url + path, {
       method: "POST",
       headers: { ...headers, "Content-Type": "application/json" },
       body: JSON.stringify(body),

@@ -61,16 +61,22 @@ async function digestOf(text: string): Promise<string> {
   return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+// Those that fetch would refuse at each call are refused here.
 function isFields(headers: unknown): boolean {
   const isObject = typeof headers === "object" && headers !== null;
   const isPlain = isObject && !isFunction((headers as { get?: unknown }).get);
-  return isPlain && Object.values(headers as object).every(isText);
+  if (!isPlain || !Object.values(headers as object).every(isText)) return false;
+  try {
+    return new Headers(headers as Record<string, string>) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function isNodesUrl(url: unknown): boolean {
-  if (typeof url !== "string" || !/^https?:\/\//i.test(url)) return false;
+  if (!/^https?:\/\/[^\\/?#@]+(\/[^?#]*)?$/i.test(url as string)) return false;
   try {
-    return new URL(url).search === "";
+    return new URL(url as string) !== undefined;
   } catch {
     return false;
   }
@@ -103,10 +109,12 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     const own = ownOptions(options, "url", NAMES);
     super(own);
     const { url, fetch: send, headers } = own;
-    checkOption("url", url, isNodesUrl(url), 'where a node is: "http://10.0.0.7:8080"');
+    const shown = isText(url) ? url.replace(/\/\/.*@/, "//...@") : url;  // no passwords
+    checkOption("url", shown, isText(url) && isNodesUrl(url),
+                'where a node is: "http://10.0.0.7:8080", without credentials, ? and #');
     checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
     checkOptional("headers", headers, isFields(headers),
-                  'an object of texts: { Authorization: "Bearer ..." }');
+                  'an object of texts that HTTP allows: { Authorization: "Bearer ..." }');
     this.url = url.replace(/\/+$/, "");
     this.node = new NodeClient({ ...own, url: this.url }, this.deadline);
   }
@@ -196,8 +204,9 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
   }
 
   private async send(checks: Check[]): Promise<Decision[]> {
-    const { results } = (await this.node.post("/v1/check", { checks })) as { results?: Result[] };
+    const answer = await this.node.post("/v1/check", { checks });
+    const { results } = answer as { results?: (Result | null)[] };
     if (!Array.isArray(results)) throw new StoreError(`${this.url} answered without results`);
-    return results.map(decisionOf);
+    return results.map((result) => decisionOf(result ?? ({} as Result)));
   }
 }

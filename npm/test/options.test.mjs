@@ -138,11 +138,15 @@ const WRONG = [
     () => new CountingStore().init({ windowMs: "60000" })],
   ["decision must be what hit() answers, awaited unless it comes from memory, not an object",
     () => headers(Promise.resolve(limiter.hit("b", "k")), limiter.quota)],
-  ["headers must be an object of texts: { Authorization: \"Bearer ...\" }, not \"Bearer x\"",
+  ["headers must be an object of texts that HTTP allows: { Authorization: \"Bearer ...\" }, " +
+   "not \"Bearer x\"",
     () => new RemoteStore({ url, headers: "Bearer x" })],
   ["headers must be an object of texts",
     () => new RemoteStore({ url, headers: new Headers({ a: "b" }) })],
   ["headers must be an object of texts", () => new RemoteStore({ url, headers: { a: null } })],
+  ["headers must be", () => new RemoteStore({ url, headers: { Authorization: "Bearer a\nb" } })],
+  ["headers must be", () => new RemoteStore({ url, headers: { Authorization: "Bearer \u20AC" } })],
+  ["headers must be", () => new RemoteStore({ url, headers: { "a name": "x" } })],
   ["cluster must be true or false, not \"yes\"", () => new RedisStore({ client, cluster: "yes" })],
   ["store must be a Store, such as new RedisStore({ client }), not a function",
     () => new Limiter(QUOTA, RedisStore)],
@@ -162,9 +166,14 @@ const WRONG = [
   ["deadline must be a number of milliseconds, 1 at least, not \"250ms\"",
     () => new RemoteStore({ url, deadline: "250ms" })],
   ["deadline must be", () => new RemoteStore({ url, deadline: NaN })],
-  ["url must be where a node is: \"http://10.0.0.7:8080\", not \"node:8080\"",
+  ["url must be where a node is: \"http://10.0.0.7:8080\", without credentials, ? and #, not " +
+   "\"node:8080\"",
     () => new RemoteStore({ url: "node:8080" })],
-  ["url must be where a node is", () => new RemoteStore({ url: "http://" })],
+  ...["http://", "http:// ", "ftp://node", `${url}?a=1`, `${url}/?`, `${url}#a`, `${url}/#`,
+      "http://:8080", 7]
+    .map((wrong) => ["url must be where", () => new RemoteStore({ url: wrong })]),
+  ["url must be where a node is: \"http://10.0.0.7:8080\", without credentials, ? and #, not " +
+   "\"http://...@node\"", () => new RemoteStore({ url: "http://user:secret@node" })],
   ["fetch must be a function", () => new RemoteStore({ url, fetch: "fetch" })],
   ["namespace must be the binding", () => new DurableStore({ namespace: "COUNTER" })],
   ["deadline must be", () => new DurableStore({ namespace, deadline: 0 })],

@@ -187,21 +187,24 @@ test("remote, redis: what failed is a StoreError that says why", async () => {
 
 test("remote: a node that is away, or answers nonsense, is no denial", async () => {
   const answers = [
-    async () => { throw new Error("refused"); },
-    async () => new Response("no", { status: 503 }),
-    async () => new Response("{}"),
-    async () => new Response('{"results":[]}'),
-    async () => new Response('{"results":[null]}'),
-    async () => new Response('{"results":[{}]}'),
-    async () => new Response('{"results":[{"allowed":false}]}'),
-    async () => new Response("<html>"),
-    () => new Promise(() => {}),
+    [async () => { throw new Error("refused"); }, /^the store does not answer: refused$/],
+    [() => { throw new RangeError("its own"); }, /^the store does not answer: its own$/],
+    [async () => new Response("no", { status: 503 }), /^the node answered 503: no$/],
+    [async () => new Response("{}"), /answered without results$/],
+    [async () => new Response('{"results":[]}'), /^an answer is missing$/],
+    [async () => new Response('{"results":[null]}'), /what is no decision$/],
+    [async () => new Response('{"results":[{}]}'), /what is no decision$/],
+    [async () => new Response('{"results":[{"allowed":false}]}'), /what is no decision$/],
+    [async () => new Response("<html>"), /answered what is no JSON/],
+    [() => new Promise(() => {}), /^no answer within 20 ms$/],
   ];
-  for (const answer of answers) {
+  for (const [answer, says] of answers) {
     const store = new RemoteStore({ url: "http://node", fetch: answer, deadline: 20 });
     const limiter = new Limiter({ limit: 1, window: "1m" }, store);
     assert.equal((await limiter.hit("", "k")).allowed, true);
     assert.equal((await limiter.hit("", "k")).allowed, false);
     assert.equal(store.failures, 2);
+    assert.equal(store.lastFailure.name, "StoreError");
+    assert.match(store.lastFailure.message, says);
   }
 });
