@@ -91,7 +91,8 @@ function resetSecond({ resetAfter, resetAt = Date.now() + 1000 * resetAfter }: D
 export function fieldsOf(
   decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
 ): Record<string, string> {
-  checkOption("decision", decision, typeof decision?.allowed === "boolean",
+  const isWhole = typeof decision?.allowed === "boolean" && decision.resetAfter >= 0;  // no Slot
+  checkOption("decision", decision, isWhole,
               "what hit() answers, awaited unless it comes from memory");
   checkOption("quota", quota, typeof quota?.windowUs === "number", "that of the limiter");
   checkText("policy", policy);

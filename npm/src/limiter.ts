@@ -80,10 +80,10 @@ const checkedClock = (clock: () => number) => (): number => {
   return now;
 };
 
-function termsOf({ hold, rule }: AcquireOptions): SlotTerms {
+function termsOf({ hold, rule }: AcquireOptions, most: string): SlotTerms {
   checkOptional("rule", rule, isText(rule) && rule !== "" && isUnicode(rule!),
                 "the id of a rule of the node");
-  return { holdUs: holdUs(hold), rule };
+  return { holdUs: holdUs(hold, most), rule };
 }
 
 export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm,
@@ -149,7 +149,7 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
     const own = ownOptions(options, "cost and hold", RESERVE_NAMES);
     checkUnits("cost", own.cost, 1);
     const quota = this.quotaOf(own.limit, own.window);
-    const terms = { cost: own.cost, ...termsOf(own) };
+    const terms = { cost: own.cost, ...termsOf(own, "the window") };
     const held = await this.store.reserve(quota, bucket, text, terms, this.clock());
     return new Reservation(this.store, held, own.cost);
   }
@@ -161,7 +161,8 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
     const text = checkedKey(bucket, key);
     const own = ownOptions(options, "hold", ACQUIRE_NAMES);
     const quota = this.quotaOf(own.limit, undefined);
-    return new Slot(this.store, await this.store.acquire(quota, bucket, text, termsOf(own)));
+    const terms = termsOf(own, "24 hours");
+    return new Slot(this.store, await this.store.acquire(quota, bucket, text, terms));
   }
 
   /** Forgets what the key has spent. */

@@ -17,21 +17,25 @@ export interface NodeOptions {
 const UNDER_WAY_MAX = 64;
 const ANSWER_MAX = 1 << 20;  // UTF-16 units; the answer to 256 checks has a tenth of it
 const SHOWN_MAX = 200;       // characters of an answer that is none
+const DETAIL_MAX = 1000;
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** An answer of a node that is no decision. */
 export class Refusal extends StoreError {
   /** "urn:weir:problem:..." if it is one of a node's. */
-  readonly type: string | undefined;
-  readonly detail: string | undefined;
+  readonly type: unknown;
+  readonly detail: string;
 
   constructor(status: number, text: string, readonly retryAfter: number) {
     super(`the node answered ${status}: ${text.slice(0, SHOWN_MAX)}`);
+    let problem: { type?: unknown; detail?: unknown } | null = {};
     try {
-      ({ type: this.type, detail: this.detail } = JSON.parse(text));
+      problem = JSON.parse(text);
     } catch {
       // a proxy's page
     }
+    this.type = problem?.type;
+    this.detail = String(problem?.detail ?? this.type).slice(0, DETAIL_MAX);
   }
 }
 
@@ -75,7 +79,7 @@ export class NodeClient {
   constructor(private readonly options: NodeOptions, private readonly deadline: number) {}
 
   /** What the node answers; once the body is sent, within `patience` deadlines. */
-  async post(path: string, body: unknown, patience = 1): Promise<unknown> {
+  async post(path: string, body: unknown, patience = 1): Promise<object> {
     const controller = new AbortController();
     const { signal } = controller;
     let timer = abortLater(controller, this.deadline);
@@ -118,7 +122,7 @@ export class NodeClient {
     go();
   }
 
-  private async exchange(path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+  private async exchange(path: string, body: unknown, signal: AbortSignal): Promise<object> {
     const { url, headers, fetch: send = fetch } = this.options;
     const response = await answered(send, url + path, {
       method: "POST",
@@ -133,9 +137,11 @@ export class NodeClient {
       throw new Refusal(response.status, text, seconds > 0 ? seconds : 1);
     }
     try {
-      return JSON.parse(text);
+      const answer = JSON.parse(text);
+      if (typeof answer === "object" && answer !== null) return answer;
     } catch {
-      throw new StoreError(`${url} answered what is no JSON: is it a node of Weir?`);
+      // as if it were a text
     }
+    throw new StoreError(`${url} answered what is no JSON object: is it a node of Weir?`);
   }
 }

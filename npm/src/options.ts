@@ -5,7 +5,7 @@ import { nearestName } from "./nearest_name.js";
 
 const SHOWN_MAX = 40;  // characters of a text
 
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, SHOWN_MAX));
   if (typeof value === "function") return "a function";
   if (Array.isArray(value)) return "an array";

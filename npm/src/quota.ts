@@ -62,11 +62,11 @@ export function checkUnits(name: string, value: unknown, least: number): void {
   checkOption(name, value, isUnits(value, least), `a whole number from ${least} to ${UNITS_MAX}`);
 }
 
-/** How long something is held for; the store knows the most. Returns microseconds. */
-export function holdUs(hold: Window): number {
+/** How long something is held for; the store knows whether it is above `most`. Microseconds. */
+export function holdUs(hold: Window, most: string): number {
   const us = microseconds(hold);
   checkOption("hold", hold, us >= WINDOW_MIN_US && us <= WINDOW_MAX_US,
-              'from 1 ms to the window: seconds, or a text such as "30s"');
+              `from 1 ms to ${most}: seconds, or a text such as "30s"`);
   return us;
 }
 

@@ -6,7 +6,7 @@ import { uncounted, type Decision } from "./decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import { NodeClient, Refusal, type NodeOptions } from "./node_client.js";
 import {
-  checkOption, checkOptional, isFunction, isText, isUnicode, ownOptions, type NamesOf,
+  checkOption, checkOptional, isFunction, isText, isUnicode, ownOptions, shown, type NamesOf,
 } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { Held, HoldingStore, HoldTerms, SlotTerms } from "./reservation.js";
@@ -109,8 +109,8 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     const own = ownOptions(options, "url", NAMES);
     super(own);
     const { url, fetch: send, headers } = own;
-    const shown = isText(url) ? url.replace(/\/\/.*@/, "//...@") : url;  // no passwords
-    checkOption("url", shown, isText(url) && isNodesUrl(url),
+    const told = isText(url) ? url.replace(/\/\/.*@/, "//...@") : url;  // no passwords
+    checkOption("url", told, isText(url) && isNodesUrl(url),
                 'where a node is: "http://10.0.0.7:8080", without credentials, ? and #');
     checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
     checkOptional("headers", headers, isFields(headers),
@@ -179,10 +179,13 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
                token: answer.token };
     } catch (error) {
       if (isProblem(error, "too-many-holds")) {
-        return { ...uncounted("deny", quota.limit), retryAfter: error.retryAfter };
+        const limit = rule !== undefined ? 0 : cost === undefined ? quota.limit : quota.capacity;
+        const { retryAfter } = error;  // and it does not say the limit of a rule
+        return { ...uncounted("deny", limit), retryAfter, moreAfter: retryAfter };
       }
       if (!isProblem(error, "invalid-field", "unknown-rule")) throw error;
-      throw new RangeError(`the node refuses it: ${error.detail}`);
+      const what = isProblem(error, "unknown-rule") ? `rule ${shown(rule)}` : "it";
+      throw new RangeError(`the node refuses ${what}: ${error.detail}`);
     }
   }
 

@@ -44,6 +44,8 @@ test("an estimate is held, and the cost that is known afterwards is charged", as
                    [true, 300, 0, 1000]);
   assert.match(held.token, /^[0-9a-f]{32}$/);
   assert.equal(headers(held, limiter.quota)["X-RateLimit-Remaining"], "300", "it is a decision");
+  const slot = await limiter.acquire("b", "k", { hold: 1, limit: 1 });
+  assert.throws(() => headers(slot, limiter.quota), /^RangeError: decision must be what hit/);
   assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(held))).sort(),
                    ["allowed", "limit", "moreAfter", "remaining", "resetAfter", "retryAfter"],
                    "its token, and the store's headers, go to nobody");
@@ -264,6 +266,7 @@ const WRONG = [
   [{ cost: 5 }, TypeError, /^hold is missing; it must be from 1 ms to the window/],
   [{ cost: 5, hold: "1 minute" }, RangeError, /^hold must be .* a text such as "30s"/],
   [{ cost: 5, hold: -1 }, RangeError, /^hold/],
+  [{ cost: 5, hold: "367d" }, RangeError, /^hold must be from 1 ms to the window: .*not "367d"/],
   [{ cost: 5, hold: 1, holt: 1 }, TypeError, /^there is no option "holt"; did you mean hold\?/],
   [{ cost: 5, hold: 1, rule: "" }, RangeError, /^rule must be the id of a rule/],
   [{ cost: 5, hold: 1, rule: "\uD800" }, RangeError, /^rule must be the id of a rule/],
@@ -286,6 +289,7 @@ test("a mistake of the program is its error, whatever onFailure says", async (t)
     }
     await assert.rejects(limiter.reserve("b", 7, { cost: 1, hold: 1 }), /^TypeError: key/);
     await assert.rejects(limiter.acquire("b", "k", { hold: "25h" }), /^RangeError: .*24h/);
+    await assert.rejects(limiter.acquire("b", "k", { hold: "400d" }), /: hold .*1 ms to 24 hours/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, limit: 10_001 }), /at most 10000/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, cost: 1 }), /no option "cost"/);
     await assert.rejects(limiter.acquire("b", "k", { hold: 1, rule: "\uD800" }), /^R.*: rule/);
@@ -366,24 +370,73 @@ test("a node that is away: onFailure decides what may begin, and a commit says s
   await assert.rejects(acquire("throw"), { name: "StoreError" });
 });
 
-test("answers that are none, and one that does not come", async () => {
-  const answers = [
-    async () => new Response("no", { status: 503 }),
-    async () => new Response("<html>", { status: 404 }),
-    async () => new Response("null", { status: 404 }),
-    async () => new Response('{"type":"about:blank"}', { status: 404 }),
-    async () => new Response("{}"),
-    async () => new Response("null"),
-    async () => new Response("<html>"),
-    () => new Promise(() => {}),
-  ];
-  for (const fetch of answers) {
+const NO_JSON = /^http:\/\/node answered what is no JSON object: is it a node of Weir\?$/;
+const NO_DECISION = /^the store answers what is no decision$/;
+const NOTHING_SAID = /^http:\/\/node does not say whether it has (charged|released) it$/;
+const NO_ANSWERS = [
+  ["no", 503, /^the node answered 503: no$/],
+  ["<html>", 404, /^the node answered 404: <html>$/],
+  ["null", 404, /^the node answered 404: null$/],
+  ['{"type":"about:blank"}', 404, /^the node answered 404: {"type":"about:blank"}$/],
+  ["x".repeat(999), 500, /^the node answered 500: x{200}$/],
+  ["null", 200, NO_JSON],
+  ["7", 200, NO_JSON],
+  ["<html>", 200, NO_JSON],
+  ["{}", 200, NO_DECISION, NOTHING_SAID],
+  ["[]", 200, NO_DECISION, NOTHING_SAID],
+  [undefined, 200, /^no answer within 20 ms$/],
+];
+test("answers that are none, and one that does not come, say what they are", async () => {
+  for (const [text, status, says, saysOfEnd = says] of NO_ANSWERS) {
+    const fetch = async () =>
+      text === undefined ? new Promise(() => {}) : new Response(text, { status });
     const store = new RemoteStore({ url: "http://node", fetch, deadline: 20, onFailure: "deny" });
     const limiter = new Limiter(QUOTA, store);
-    const held = await limiter.reserve("b", "k", { cost: 1, hold: 1 });
-    assert.deepEqual([held.allowed, held.retryAfter], [false, 1]);
-    assert.equal((await limiter.acquire("b", "k", { hold: 1 })).allowed, false);
-    await assert.rejects(store.commit("t", 1, false), { name: "StoreError" });
-    await assert.rejects(store.release("t"), { name: "StoreError" });
+    for (const ask of [() => limiter.reserve("b", "k", { cost: 1, hold: 1 }),
+                       () => limiter.acquire("b", "k", { hold: 1 })]) {
+      const { allowed, retryAfter } = await ask();
+      assert.deepEqual([allowed, retryAfter], [false, 1]);
+      assert.match(store.lastFailure.message, says);
+    }
+    assert.equal(store.failures, 2);
+    const failed = { name: "StoreError", message: saysOfEnd };
+    await assert.rejects(store.commit("t", 1, false), failed);
+    await assert.rejects(store.release("t"), failed);
   }
+});
+
+// A limiter of a node that answers so.
+function answeredBy(status, body, fields = {}, quota = QUOTA) {
+  const fetch = async () => new Response(JSON.stringify(body), { status, headers: fields });
+  return new Limiter(quota, new RemoteStore({ url: "http://node", fetch, onFailure: "throw" }));
+}
+
+test("too many holds: the limit, if the program has said it, and when to come back", async () => {
+  const problem = { type: "urn:weir:problem:too-many-holds" };
+  const quota = { limit: 100, window: "1h", algorithm: "token_bucket", burst: 300 };
+  for (const [retry, seconds] of [["7", 7], ["-5", 1], ["soon", 1], ["0", 1]]) {
+    const limiter = answeredBy(429, problem, { "retry-after": retry }, quota);
+    const denied = { allowed: false, remaining: 0, retryAfter: seconds };
+    const whole = { ...denied, moreAfter: seconds, resetAfter: 0 };
+    const reserve = (more) => limiter.reserve("b", "k", { cost: 1, hold: 1, ...more });
+    const acquire = (more) => limiter.acquire("b", "k", { hold: 1, ...more });
+    assert.deepEqual({ ...await reserve() }, { ...whole, limit: 300 });
+    assert.deepEqual({ ...await reserve({ rule: "r" }) }, { ...whole, limit: 0 }, "unknown");
+    assert.deepEqual({ ...await acquire() }, { ...denied, limit: 100 });
+    assert.deepEqual({ ...await acquire({ limit: 5 }) }, { ...denied, limit: 5 });
+    assert.deepEqual({ ...await acquire({ rule: "r" }) }, { ...denied, limit: 0 });
+    assert.equal(limiter.store.failures, 0);
+  }
+});
+
+test("what a node refuses has words, whatever the node says", async () => {
+  const refused = (kind, more = {}) =>
+    answeredBy(400, { type: `urn:weir:problem:${kind}`, ...more })
+      .reserve("b", "k", { cost: 1, hold: 1, rule: "nope" });
+  await assert.rejects(refused("invalid-field"),
+                       /^RangeError: the node refuses it: urn:weir:problem:invalid-field$/);
+  await assert.rejects(refused("unknown-rule", { detail: "There is none." }),
+                       /^RangeError: the node refuses rule "nope": There is none\.$/);
+  await assert.rejects(refused("invalid-field", { detail: "x".repeat(9999) }),
+                       ({ message }) => message.length < 1100);
 });

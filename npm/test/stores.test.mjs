@@ -176,7 +176,7 @@ test("remote, redis: what failed is a StoreError that says why", async () => {
   const url = "http://127.0.0.1:1";
   await why(new RemoteStore({ url, ...options }), /fetch failed: .*(ECONNREFUSED|bad port)/);
   await why(new RemoteStore({ url, ...options, fetch: async () => new Response("<html>") }),
-            /^http:.* answered what is no JSON: is it a node of Weir/);
+            /^http:.* answered what is no JSON object: is it a node of Weir/);
   const away = () => Promise.reject(new Error("connect ECONNREFUSED"));
   await why(new RedisStore({ client: away, ...options }),
             /^the store does not answer: connect ECONNREFUSED$/);
