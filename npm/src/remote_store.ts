@@ -132,7 +132,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     const asked = this.hold("/v1/reserve", quota, bucket, key, terms, terms.cost);
     return this.inTimeOrEnded(asked, quota,
                               (local) => local.spend(quota, bucket, key, terms.cost, now),
-                              (token) => this.commit(token, 0, false));
+                              (token) => this.commit(token, 0));
   }
 
   /** Memory has no slots: while the node is away, `local` denies. */
@@ -142,8 +142,12 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
                               (token) => this.release(token));
   }
 
-  commit(token: string, cost: number, more: boolean): Promise<boolean> {
-    return this.certain(this.end("/v1/commit", { token, cost, more }, "charged"));
+  commit(token: string, cost: number): Promise<boolean> {
+    return this.certain(this.end("/v1/commit", { token, cost }, "charged"));
+  }
+
+  report(token: string, cost: number): Promise<boolean> {
+    return this.certain(this.end("/v1/commit", { token, cost, more: true }, "charged"));
   }
 
   release(token: string): Promise<boolean> {

@@ -32,15 +32,17 @@ export type Held = Decision & { token?: string };
 export interface HoldingStore {
   reserve(quota: Quota, bucket: string, key: string, terms: HoldTerms, now: number): Promise<Held>;
   acquire(quota: Quota, bucket: string, key: string, terms: SlotTerms): Promise<Held>;
-  /** The work has cost so much; so far, if there is `more`. False: nothing is held by that name. */
-  commit(token: string, cost: number, more: boolean): Promise<boolean>;
+  /** The work is done, and has cost so much. False: nothing is held by that name. */
+  commit(token: string, cost: number): Promise<boolean>;
+  /** The work has cost so much so far, and goes on. False: nothing is held by that name. */
+  report(token: string, cost: number): Promise<boolean>;
   /** False: no slot has that name. */
   release(token: string): Promise<boolean>;
 }
 
 /** Throws for a store of counters alone. */
 export function checkHolds(store: object): void {
-  if (hasFunctions(store, "reserve", "acquire", "commit", "release")) return;
+  if (hasFunctions(store, "reserve", "acquire", "commit", "report", "release")) return;
   throw new TypeError(`a ${store.constructor.name} holds nothing for work under way, as it has ` +
                       "counters alone; a node of Weir does: new Limiter(options, " +
                       "new RemoteStore({ url }))");
@@ -66,10 +68,10 @@ abstract class Holding {
     return this.#token;
   }
 
-  protected async tell(end: (token: string) => Promise<boolean>, more = false): Promise<boolean> {
+  protected async tell(end: (token: string) => Promise<boolean>, goesOn = false): Promise<boolean> {
     if (this.#isOver) return false;
     const isTaken = await end(this.#token!);
-    this.#isOver ||= !(more && isTaken);
+    this.#isOver ||= !(goesOn && isTaken);
     return isTaken;
   }
 
@@ -85,7 +87,9 @@ export interface Reservation extends Decision {}
 
 /**
  * Units that are held. If nobody commits, their lapse charges what was reported last, else the
- * estimate, unless the rule says otherwise; `await using` does so at the end of the block.
+ * estimate; of a rule with `lapse: refund` only what was reported. At the end of a block
+ * `await using` commits the last report, else the estimate, of such a rule, too, and if the block
+ * throws. Where work that failed costs nothing, commit(0).
  */
 export class Reservation extends Holding {
   readonly #store: HoldingStore;
@@ -99,7 +103,9 @@ export class Reservation extends Holding {
 
   /** The work has cost so much so far, and goes on. False: nothing is held, not any more. */
   async report(cost: number): Promise<boolean> {
-    return this.#say(cost, true);
+    checkUnits("cost", cost, 0);
+    this.#cost = cost;
+    return this.tell((token) => this.#store.report(token, cost), true);
   }
 
   /**
@@ -107,13 +113,9 @@ export class Reservation extends Holding {
    * or has lapsed, or nothing was held. A StoreError: try again, nobody knows.
    */
   async commit(cost: number): Promise<boolean> {
-    return this.#say(cost, false);
-  }
-
-  #say(cost: number, more: boolean): Promise<boolean> {
     checkUnits("cost", cost, 0);
     this.#cost = cost;
-    return this.tell((token) => this.#store.commit(token, cost, more), more);
+    return this.tell((token) => this.#store.commit(token, cost));
   }
 
   protected end(): Promise<boolean> {

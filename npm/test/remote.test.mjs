@@ -46,7 +46,7 @@ test("what a node holds too late ends, whoever has decided meanwhile", async () 
   const reserve = (limiter) => limiter.reserve("b", "k", { cost: 5, hold: 1 });
   const acquire = (limiter) => limiter.acquire("b", "k", { hold: 1 });
   const decision = { allowed: true, remaining: 1, retry_after: 0, reset_after: 1, limit: 5 };
-  const ends = { "/v1/reserve": ["/v1/commit", { token: "t", cost: 0, more: false }],
+  const ends = { "/v1/reserve": ["/v1/commit", { token: "t", cost: 0 }],
                  "/v1/acquire": ["/v1/release", { token: "t" }] };
   for (const onFailure of ["local", "allow", "deny", "throw"]) {
     for (const [ask, path] of [[reserve, "/v1/reserve"], [acquire, "/v1/acquire"]]) {

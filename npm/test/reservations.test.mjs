@@ -7,7 +7,7 @@ import { test } from "node:test";
 import {
   DurableStore, headers, KvStore, Limiter, RedisStore, RemoteStore, Reservation,
 } from "@weir/limiter";
-import { folderOf, redisClient, start, startNode, startRedis, until } from "./world.mjs";
+import { folderOf, start, startNode, startRedis, until } from "./world.mjs";
 
 const QUOTA = { limit: 1000, window: "1h" };
 const PATIENT = { onFailure: "throw", deadline: 20_000 };
@@ -58,7 +58,7 @@ test("an estimate is held, and the cost that is known afterwards is charged", as
   assert.equal(await held.commit(120), true);
   assert.equal(await leftOf(limiter, "k"), 880);
   assert.equal(await held.commit(120), false, "twice does nothing, and says so");
-  assert.equal(await limiter.store.commit(held.token, 120, false), false, "and so does the node");
+  assert.equal(await limiter.store.commit(held.token, 120), false, "and so does the node");
   assert.equal(await leftOf(limiter, "k"), 880);
   assert.equal((await limiter.hit("b", "k")).remaining, 999, "hits are counted apart");
 
@@ -78,6 +78,42 @@ test("in parts: the last one counts, and a hold grows with them", async (t) => {
   assert.equal(await leftOf(limiter, "k"), 750);
   assert.equal(await held.report(900), false);
   assert.equal(await leftOf(limiter, "k"), 750);
+});
+
+test("what is over is said once, and asks nobody any more", async () => {
+  const answers = {
+    "/v1/reserve": [200, { allowed: true, remaining: 1, retry_after: 0, limit: 5, token: "t" }],
+    "/v1/commit": [200, { charged: true }],
+  };
+  answers["/v1/acquire"] = answers["/v1/reserve"];
+  answers["/v1/release"] = [200, { released: true }];
+  let asked = [];
+  const fetch = async (url, { body }) => {
+    const path = new URL(url).pathname;
+    asked.push(JSON.parse(body).more ? `${path} more` : path);
+    const [status, answer] = answers[path];
+    return new Response(JSON.stringify(answer), { status });
+  };
+  const limiter = limiterOf("http://node", { fetch });
+  const begin = async (ask) => {
+    const held = await ask;
+    asked = [];
+    return held;
+  };
+  const reserve = () => begin(limiter.reserve("b", "k", { cost: 5, hold: 1 }));
+  const slot = await begin(limiter.acquire("b", "k", { hold: 1 }));
+  assert.deepEqual([await slot.release(), await slot.release()], [true, false]);
+  assert.deepEqual(asked, ["/v1/release"]);
+  const held = await reserve();
+  const said = [await held.report(1), await held.report(2), await held.commit(3),
+                await held.report(4), await held.commit(5)];
+  await held[Symbol.asyncDispose]();
+  assert.deepEqual(said, [true, true, true, false, false]);
+  assert.deepEqual(asked, ["/v1/commit more", "/v1/commit more", "/v1/commit"]);
+  const lapsed = await reserve();
+  answers["/v1/commit"] = [404, { type: "urn:weir:problem:unknown-token" }];
+  assert.deepEqual([await lapsed.report(1), await lapsed.commit(2)], [false, false]);
+  assert.deepEqual(asked, ["/v1/commit more"]);
 });
 
 test("await using: the end of a block commits the last part, else the estimate", async (t) => {
@@ -157,21 +193,20 @@ test("tokens: of another node, forged, of a slot; and by another program", async
   const [here, there] = [limiterOf(url), limiterOf(await nodeOf(t))];
   const held = await here.reserve("b", "k", { cost: 60, hold: "1m" });
   const slot = await here.acquire("b", "k", { hold: "1m", limit: 1 });
-  assert.equal(await there.store.commit(held.token, 1, false), false);
+  assert.equal(await there.store.commit(held.token, 1), false);
   for (const token of ["0".repeat(32), "", "\0", "x".repeat(5000), slot.token]) {
-    const answer = here.store.commit(token, 1, false);
+    const answer = here.store.commit(token, 1);
     token === "" ? await assert.rejects(answer, /StoreError/) : assert.equal(await answer, false);
   }
   assert.equal(await here.store.release(held.token), false);
   assert.equal(await leftOf(here, "k"), 940);
   const other = new RemoteStore({ url, ...PATIENT });
-  assert.equal(await other.commit(held.token, 10, false), true, "who knows it may");
+  assert.equal(await other.commit(held.token, 10), true, "who knows it may");
   assert.equal(await held.commit(10), false);
 });
 
 test("any node commits what another has reserved in their Redis", async (t) => {
   const socket = await startRedis(t);
-  const client = await redisClient(t, socket);
   const words = ["--redis", `unix://${socket}`, "--redis-deadline", "10s"];
   const urls = [await nodeOf(t, ...words), await nodeOf(t, ...words)];
   for (const url of urls) {
@@ -180,10 +215,9 @@ test("any node commits what another has reserved in their Redis", async (t) => {
   const [here, there] = urls.map((url) => limiterOf(url));
   const held = await here.reserve("b", "k", { cost: 60, hold: "1m", rule: "tokens" });
   assert.equal(held.token.length, 128);
-  assert.equal(await there.store.commit(held.token, 10, false), true);
+  assert.equal(await there.store.commit(held.token, 10), true);
   assert.equal(await held.commit(10), false);
   assert.equal(await leftOf(there, "k", "tokens"), 90);
-  assert.ok(client);
 });
 
 test("slots: so much work at once, until it is released or ends by itself", async (t) => {
@@ -219,7 +253,7 @@ test("100 callers hold no more than fits, and are over by what costs exceeded", 
   assert.equal(held.length, 33, "33 of 30 fit in 1,000");
   const costs = held.map((_, i) => (i % 3 === 0 ? 40 : 10));
   const taken = await Promise.all(held.flatMap((each, i) =>
-    [each.commit(costs[i]), limiter.store.commit(each.token, costs[i], false)]));
+    [each.commit(costs[i]), limiter.store.commit(each.token, costs[i])]));
   assert.equal(taken.filter(Boolean).length, 33, "of two commits at once one counts");
   const spent = costs.reduce((sum, cost) => sum + cost, 0);
   assert.equal(await leftOf(limiter, "k"), 1000 - spent);
@@ -318,8 +352,13 @@ test("stores of counters alone refuse, and name the one that holds", async () =>
   const send = async () => [];
   const namespace = { idFromName: () => 1, get: () => ({ fetch: send }) };
   const kv = { get: send, put: send, delete: send, list: send };
-  const stores = [undefined, new RedisStore({ client: send }), new DurableStore({ namespace }),
-                  new KvStore({ kv, places: 1 })];
+  class Half {
+    spend() {}
+    reset() {}
+    reserve() {}
+  }
+  const stores = [undefined, new Half(), new RedisStore({ client: send }),
+                  new DurableStore({ namespace }), new KvStore({ kv, places: 1 })];
   for (const store of stores) {
     const limiter = new Limiter(QUOTA, store);
     const refused = { name: "TypeError", message: new RegExp(
@@ -351,13 +390,14 @@ test("a node that is away: onFailure decides what may begin, and a commit says s
     await held[Symbol.asyncDispose]();
     await slot[Symbol.asyncDispose]();
   }
-  const reserve = (name) => limiters[name].reserve("b", "k", { cost: 600, hold: "1m" });
+  const reserve = (name, cost = 600) => limiters[name].reserve("b", "k", { cost, hold: "1m" });
   const acquire = (name) => limiters[name].acquire("b", "k", { hold: "1m" });
-  const local = [await reserve("local"), await reserve("local")];
+  const local = [await reserve("local", 300), await reserve("local", 701)];
   assert.deepEqual(local.map(({ allowed, token }) => [allowed, token]),
                    [[true, undefined], [false, undefined]], "memory spends the estimate");
   assert.equal(await local[0].commit(5), false, "and nothing is held");
-  assert.equal((await limiters.local.hit("b", "k", { cost: 401 })).allowed, false);
+  assert.equal((await limiters.local.hit("b", "k", { cost: 701 })).allowed, false);
+  assert.equal((await reserve("local", 700)).allowed, true);
   assert.equal((await acquire("local")).allowed, false, "memory has no slots");
   for (const [name, allowed] of [["allow", true], ["deny", false]]) {
     assert.equal((await reserve(name)).allowed, allowed);
@@ -400,7 +440,7 @@ test("answers that are none, and one that does not come, say what they are", asy
     }
     assert.equal(store.failures, 2);
     const failed = { name: "StoreError", message: saysOfEnd };
-    await assert.rejects(store.commit("t", 1, false), failed);
+    await assert.rejects(store.commit("t", 1), failed);
     await assert.rejects(store.release("t"), failed);
   }
 });
