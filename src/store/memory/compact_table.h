@@ -17,8 +17,8 @@
 // never hold one key's name and another one's counts. A thread that decided on an outdated word
 // fails its exchange and decides again.
 //
-// A key is in at most one slot. Finding none, a thread must put the key somewhere, and
-// two threads may do so at once in different slots. So a slot is taken in two steps:
+// A key is in at most one slot. A thread that does not find the key must put it somewhere, and two
+// threads may do so at once in different slots. So a slot is taken in two steps:
 //
 //   1. claim   exchange an empty, expired or evicted word for a claim: the fingerprint
 //              and a number never used before, but no state;
@@ -27,7 +27,7 @@
 //              survives. Nothing: exchange the claim for the first state. A program of one
 //              thread (kOneThread) need not look.
 //
-// Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that made
+// Any thread that meets a claim settles it with its own charge; no thread waits. A thread that made
 // a claim and then finds the key elsewhere gives the claim up first. Why no two slots of one key
 // ever both get a state: suppose both did. Each was claimed before its settler looked at the other.
 // Neither saw the other there, so each settler looked before the other's claim. But each claim came
@@ -38,7 +38,7 @@
 // room.h also says which key goes when all sixteen candidates are in use. A claim counts as a plain
 // key that never expires; the thread that loses one starts over.
 //
-// Processes may share a table, its slots and Counts. One that is killed leaves at worst a claim.
+// Processes may share a table's slots and Counts. A killed process leaves at worst a claim.
 // `Probe` lets a test stop a thread before an exchange.
 // Thread rule: any thread, concurrently. Progress: lock-free.
 // Tested by compact_table_test.cc, compact_table_race_test.cc and the store's tests.
@@ -78,7 +78,7 @@ struct NoProbe {
   static void reached(TablePoint) noexcept {}
 };
 
-// What a charge did, so that it can be undone: nothing if the words are equal.
+// A charge's effect, so that it can be undone. Equal words: it changed nothing.
 struct SlotChange {
   SlotWord before;  // empty if the key was new
   SlotWord after;
@@ -91,11 +91,11 @@ class CompactTable {
   // Keys per slot up to which no live key has to make room.
   static constexpr double kLoadMax = 0.6;
 
-  // They change only when a new key moves in, on lines of their own. Valid as zeros.
+  // On cache lines of their own: they change only when a new key moves in. Valid as zeros.
   struct Counts {
     alignas(64) std::atomic<std::uint64_t> claims{0};
     alignas(64) std::atomic<std::uint64_t> evictions{0};
-    std::atomic<std::uint64_t> freed{0};    // those of them that had nothing left of their limit
+    std::atomic<std::uint64_t> freed{0};    // evicted keys that had nothing left of their limit
     std::atomic<std::uint64_t> refused{0};  // new keys that were denied for want of room
   };
 
@@ -103,9 +103,9 @@ class CompactTable {
       : slots_(kSetSlots * sets_for(max_keys)),
         set_count_(slots_.size() / kSetSlots),
         packing_(base) {}
-  // A table that others may have, too: all must give the same `base`. Both outlive this. `slots`
-  // are zeros before the first one.
-  // REQUIRES: at least 2 * kSetPlaces slots; what is left over of a whole set stays unused
+  // A table that other processes may use, too: all must give the same `base`. `slots`, which are
+  // zeros before the first table, and `counts` outlive this.
+  // REQUIRES: at least 2 * kSetPlaces slots; slots beyond the last whole set stay unused
   CompactTable(std::span<Atomic128> slots, Counts& counts, Instant base)
       : slots_(slots), set_count_(slots.size() / kSetSlots), packing_(base), counts_(&counts) {}
   CompactTable(const CompactTable&) = delete;
@@ -123,7 +123,7 @@ class CompactTable {
   template <typename State>
   Decision spend(const Charge& charge, Instant now, SlotChange* change) noexcept;
 
-  // Counts whatever the limit says. REQUIRES: as for spend()
+  // Charges even over the limit. REQUIRES: as for spend()
   template <typename State>
   Decision charge(const Charge& charge, Instant now) noexcept {
     return apply<State>(place_of(charge.key), charge, now, nullptr, [&](const State& state) {
@@ -131,7 +131,7 @@ class CompactTable {
     });
   }
 
-  // Notes that something else has found the key denied; in the state, too.
+  // Notes that the key was denied, in its state and rank.
   // REQUIRES: as for spend(), and the quota is adaptive and its backoff active
   void record_denial(const Charge& charge, Instant now) noexcept {
     using State = algo::AdaptiveState;
@@ -139,7 +139,7 @@ class CompactTable {
       return algo::record_denial(*charge.quota, state, now);
     });
   }
-  // Notes that something else has found the key denied.
+  // Notes that the key was denied, in its rank.
   void note_denial(KeyHash key, Instant now) noexcept {
     const Place place = place_of(key);
     const std::size_t candidate = candidate_of(place);
@@ -149,7 +149,7 @@ class CompactTable {
     mark_denied(place, candidate, word, now);
   }
 
-  // The key's state; State{} if it is not here.
+  // The key's state; State{} if the table does not have the key.
   template <typename State>
   State find(KeyHash key, const Quota& quota) const noexcept;
 
@@ -160,11 +160,11 @@ class CompactTable {
     const std::size_t candidate = candidate_of(place);
     if (candidate == kCandidates) return false;
     const SlotWord word = load(place[candidate]);
-    const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for denials
+    const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for rank
     return untouched && exchange(place[candidate], word, change.before);
   }
 
-  // From now on `fine`, which outlives this, knows of sliding windows near their limits.
+  // From now on `fine` knows more of sliding windows near their limits. It outlives this.
   void use(FineCounts& fine) noexcept { fine_ = &fine; }
 
   void erase(KeyHash key) noexcept {
@@ -221,7 +221,7 @@ class CompactTable {
     __builtin_prefetch(set);
     __builtin_prefetch(set + kSetSlots / 2);
   }
-  // The first slot that seems to name the key: it has the upper bits of its fingerprint.
+  // The first slot that has the upper bits of the key's fingerprint, so it probably names the key.
   static Atomic128* likely_slot(const Place& place) noexcept;
   // The first candidate that names the key; kCandidates if none does.
   static std::size_t candidate_of(const Place& place) noexcept;
@@ -230,11 +230,11 @@ class CompactTable {
     return slot.compare_exchange(expected.bits(), desired.bits());
   }
 
-  // Changes the key's state as `decide` says, a function of the state to its algo::Step.
+  // Changes the key's state by `decide`, which maps a state to an algo::Step.
   template <typename State, typename Decide>
   Decision apply(const Place& place, const Charge& charge, Instant now, SlotChange* change,
                  Decide decide) noexcept;
-  // For keys whose state mostly is a Plain one, kept as a State; `kFine`: use() was called.
+  // The fast path: the state is mostly a Plain, kept as a State. `kFine`: use() was called.
   template <typename Plain, typename State, bool kFine = false>
   Decision spend_soon(const Charge& charge, Instant now, SlotChange* change) noexcept;
   template <typename State>
@@ -258,7 +258,7 @@ class CompactTable {
   Tenant tenant_of(SlotWord word, Instant now) const noexcept {
     return {word.empty() || packing_.expired(word, now), word.rank(), word.expiry_us()};
   }
-  // The rank of a key that has nothing left, in this candidate, of which `word` was read.
+  // The rank of a key in this candidate that has nothing left; `word` was read from the candidate.
   Rank rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
                        Instant now) const noexcept;
   Claim claim(const Place& place, OnFull on_full, Instant now) noexcept;
@@ -301,16 +301,16 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
   }
 }
 
-// Most that is spent is spent by a known key, and leaves something (Packing::spend).
+// Most charges are of a known key and leave something, as Packing::spend() needs.
 template <typename Probe>
 template <typename Plain, typename State, bool kFine>
 [[gnu::flatten]] Decision CompactTable<Probe>::spend_soon(const Charge& charge, Instant now,
                                                           SlotChange* change) noexcept {
   Decision decision;
-  Place place = place_of(charge.key);  // const, GCC 12 would keep it in memory; so `next`
+  Place place = place_of(charge.key);  // if const, GCC 12 keeps it in memory; so `next`
   Atomic128* const slot = likely_slot(place);
   if (slot != nullptr && charge.cost > 0) [[likely]] {
-    const SlotWord word(slot->load_halves());  // an exchange fails if they are of two words
+    const SlotWord word(slot->load_halves());  // if of two words, the exchange fails
     const int code = Packing::code_of<Plain>(*charge.quota);
     Plain state;
     if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code) &&
@@ -338,7 +338,7 @@ Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, In
   for (;;) {
     std::size_t candidate = candidate_of(place);
     if (own.candidate != candidate) give_up(place, own);
-    SlotWord word;  // empty: what a new key starts from
+    SlotWord word;  // empty: the start of a new key
     if (candidate < kCandidates) {
       word = load(place[candidate]);
       if (word.fingerprint() != place.fingerprint) continue;  // replaced meanwhile
@@ -421,7 +421,7 @@ std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
 // No branches among a set's slots: which one it is can't be predicted. Two bits are one slot.
 template <typename Probe>
 Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
-  fetch(place.second);  // both sets are on their way while the first is looked through
+  fetch(place.second);  // while this thread looks through the first set
   Atomic128* set = place.first;
   unsigned found = Atomic128::find(set, place.upper());
   if (found == 0) [[unlikely]] {
@@ -441,7 +441,7 @@ Rank CompactTable<Probe>::rank_over_limit(const Place& place, std::size_t candid
   return protects ? Rank::kProtected : Rank::kOverLimit;
 }
 
-// Takes a slot for the key, unless the slot changes meanwhile. Others may take others: settle().
+// Takes a slot for the key, unless the slot changes meanwhile. Other threads may take others.
 template <typename Probe>
 auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now) noexcept -> Claim {
   Probe::reached(TablePoint::kBeforeChoice);
@@ -465,7 +465,7 @@ auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now)
   return {.candidate = room.candidate, .word = word};
 }
 
-// Turns the claim into the key's first state. False if it must not, or comes too late: look again.
+// Turns the claim into the key's first state. False: the caller must look at all slots again.
 template <typename Probe>
 bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, SlotWord claim,
                                  SlotWord first) noexcept {
@@ -477,7 +477,7 @@ bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, Slot
       const std::size_t other = set + static_cast<std::size_t>(std::countr_zero(found)) / 2;
       const SlotWord word = load(place[other]);
       if (other == candidate || word.fingerprint() != place.fingerprint) continue;
-      if (!word.claimed() || other < candidate) {  // it does not give way
+      if (!word.claimed() || other < candidate) {  // the other slot keeps the key
         exchange(place[candidate], claim, SlotWord{});
         return false;
       }
@@ -488,7 +488,7 @@ bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, Slot
   return exchange(place[candidate], claim, first);
 }
 
-// A denied key is worth keeping longer than others; that is all a denial writes.
+// A denial changes only the key's rank: a denied key is worth keeping longer than others.
 template <typename Probe>
 void CompactTable<Probe>::mark_denied(const Place& place, std::size_t candidate, SlotWord word,
                                       Instant now) const noexcept {

@@ -1,8 +1,8 @@
-// Races of the compact table: chosen ones, all nested ones, and many at random.
+// Races of the compact table: chosen races, all nested ones, and many random ones.
 //
-// The probe stops an operation right before one of its exchanges and runs another
-// operation there, from start to end, in the same thread. That is what a race comes
-// down to, and it happens the same way each time.
+// The probe stops an operation right before one of its exchanges and runs another operation there,
+// from start to end, in the same thread. Every race comes down to that, and it happens the same way
+// each time.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class TableRaceTest : public ::testing::Test {
     EXPECT_EQ(claims(), 0) << "a slot is lost";
   }
 
-  // Slots taken for a key that has no state yet: none while no thread is in spend().
+  // Slots that are claimed for keys without a state: none while no thread is in spend().
   std::int64_t claims() const {
     return std::ranges::count_if(
         slots_, [](const Atomic128& slot) { return SlotWord(slot.load()).claimed(); });
@@ -81,7 +81,7 @@ TEST_F(TableRaceTest, AKeyErasedInBetweenStartsOver) {
   }
 }
 
-// A charge to a key must never end up on the one that took its slot.
+// A charge to a key must never land on the key that took its slot.
 TEST_F(TableRaceTest, AKeyEvictedInBetweenChargesNobodyElse) {
   constexpr std::uint64_t kOthers = 20'000;
   for (const TablePoint point : kPoints) {
@@ -100,8 +100,8 @@ TEST_F(TableRaceTest, AKeyEvictedInBetweenChargesNobodyElse) {
   }
 }
 
-// Four requests for one new key; at each exchange that any of them gets to, a bit of
-// `schedule` says whether the next one runs right there. All schedules of 12 bits.
+// Four requests for one new key; at each exchange of any of them, a bit of `schedule` says whether
+// the next request runs right there. Tries all schedules of 12 bits.
 TEST_F(TableRaceTest, EveryNestedScheduleCountsEveryRequestOnce) {
   constexpr unsigned kBits = 12;
   constexpr int kRequests = 4;
@@ -125,8 +125,8 @@ TEST_F(TableRaceTest, EveryNestedScheduleCountsEveryRequestOnce) {
   }
 }
 
-// A neighbour that comes and goes makes two first requests of a key choose different slots. The one
-// that finds the key already settled must not keep the slot it took.
+// A neighbour that comes and goes makes two first requests of a key choose different slots. The
+// request that finds the key already settled must not keep its slot.
 TEST_F(TableRaceTest, AClaimThatIsNotNeededIsGivenUp) {
   for (const TablePoint point : {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim}) {
     for (std::uint64_t neighbour = 0; neighbour < 64; ++neighbour) {
@@ -146,7 +146,7 @@ TEST_F(TableRaceTest, AClaimThatIsNotNeededIsGivenUp) {
   }
 }
 
-// As above, with each request in a thread of its own, as it comes.
+// As above, with each request in its own thread, in any order.
 TEST_F(TableRaceTest, ThreadsMeetingAtNewKeysAdmitExactlyTheLimit) {
   constexpr int kThreads = 8;
   constexpr std::uint64_t kRounds = 500;

@@ -21,7 +21,7 @@ void FinePlace::take(const Quota& quota, const SlidingWindowState& state, Instan
   spread(state);
 }
 
-// As evenly as they go: the current window's over what there has been of it.
+// Spreads units as evenly as possible: the current window's over the part that has passed.
 void FinePlace::spread(const SlidingWindowState& state) {
   const std::int64_t previous = std::min(state.previous >> shift_, std::int64_t{0xffff} * kCounts);
   const std::int64_t current = std::min(state.current >> shift_, std::int64_t{0xffff} * (at_ + 1));
@@ -61,12 +61,12 @@ void FinePlace::touch(const Quota& quota, const SlidingWindowState& state, Insta
   note(state.current);
 }
 
-// The current window becomes the previous one.
+// Makes the current window the previous one.
 void FinePlace::roll(const SlidingWindowState& state) {
   has_news_ = true;
   std::fill(counts_.begin() + at_ + 1, counts_.end(), std::uint16_t{0});
   at_ = kCounts - 1;
-  note(state.previous);  // late, if it was not seen
+  note(state.previous);  // late, if the place has not seen these units
   start_us_ = state.start_us;
   at_ = 0;
   leaving_ = counts_[0];
@@ -94,7 +94,7 @@ std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState
   const std::int64_t window_us = quota.window().count();
   const bool is_previous = count == Count::kPrevious;
   if (is_previous && least >= state.previous) return 0;
-  // Count after count goes until no more than that are left.
+  // Passes counts until no more than `units` are left.
   std::int64_t left = is_previous ? units(rest_ + leaving_) : state.current;
   const std::int64_t first = is_previous ? at_ : 0;
   const std::int64_t last = is_previous ? kCounts - 1 : at_;
@@ -102,7 +102,7 @@ std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState
   for (std::int64_t at = first; at <= last; ++at) {
     std::int64_t here = units(counts_[static_cast<std::size_t>(at)]);
     if (is_previous && at == at_) here = units(leaving_);
-    if (!is_previous && at == at_) here = left;  // what is not entered yet, and what is rounded
+    if (!is_previous && at == at_) here = left;  // units not entered yet, or rounded
     left -= here;
     if (left > least) continue;
     const std::int64_t begin = begin_us(window_us, at);
@@ -112,7 +112,7 @@ std::int64_t FinePlace::faded_at_us(const Quota& quota, const SlidingWindowState
   return origin_us + window_us;
 }
 
-// The first count from this one on that has units, or the end. Four at a time.
+// The first count from `at` on that has units, or `end`. Looks at four at a time.
 std::int64_t FinePlace::first_from(std::int64_t at, std::int64_t end) const {
   const auto are_empty = [this](std::int64_t first) {
     std::uint64_t four = 0;
@@ -130,7 +130,7 @@ FineFading FinePlace::fading(const Quota& quota) const {
   return fading_of(quota, at, at != at_ ? counts_[static_cast<std::size_t>(at)] : 0);
 }
 
-// As so many units of that count fade, before all that are younger.
+// How `count` units of the count `at` fade, before all younger ones.
 FineFading FinePlace::fading_of(const Quota& quota, std::int64_t at, std::int64_t count) const {
   const std::int64_t window_us = quota.window().count();
   const std::int64_t previous = rest_ + leaving_;

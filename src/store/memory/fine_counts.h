@@ -1,9 +1,9 @@
-// FineCounts: how the units of keys near their limits lie within their windows.
+// FineCounts: finer counts of sliding windows, for keys near their limits.
 //
-// A slot of the compact table has two counts, exactly. The units of the current window all lie in
-// the last W of time. Nobody knows how many of the previous window's still do, so they are taken as
-// evenly spread. A place here knows: 256 counts for the current window, which overwrite those of
-// the previous window as time passes over them.
+// A slot of the compact table counts the units of the current and of the previous window. All units
+// of the current window lie in the last W of time. The slot can't tell how many of the previous
+// window's units do, so it takes them as evenly spread. A place here can: its 256 counts of the
+// current window overwrite those of the previous window as time passes.
 //
 //      previous window, counts after `at`          current window, counts up to `at`
 //   ├──────────────── at ── rest ──────────┤├────────────────────────┤ at
@@ -12,30 +12,30 @@
 //   weight    rest + leaving * (end of the count - now) / its length, in place of
 //             previous * (W - e) / W
 //
-// The slot stays the truth about how much was spent. It may have more than its place has seen: a
-// charge that always counts, a race, a hit while nobody asked. That is entered as of now, and so
-// counts too long rather than too short. What it has less is taken from the newest counts.
+// The slot stays the truth about how much was spent. It may have more units than its place has
+// seen: a charge over the limit, a race, a hit far from the limit. The place enters them as of now,
+// so they count too long rather than too short. Units that the slot lacks leave the newest counts.
 //
-// Units from before a key had a place are spread evenly in it, as two counters take them to lie.
-// So are all of them after a clock has stepped back, or the limit has changed. From a window later
-// on, an exact log of a window that is 1/256 longer or shorter, at most, decides alike. A key that
-// has no place is decided by two counters, and so is one whose place was lost. Keys over their
-// limits are protected by their slots (room.h), whatever happens here.
+// A place spreads units from before it was taken evenly, as the slot's two counters do. It spreads
+// all units so after a clock has stepped back, or the limit has changed. One window later it
+// decides as an exact log of a window that is at most 1/256 longer or shorter. The slot's two
+// counters decide keys without a place, and keys whose place was lost. Slots protect keys over
+// their limits (room.h), whatever happens here.
 //
 // A key asks for a place while its two counts come to over a quarter of its limit. Places are in
 // sets of four. A newcomer takes the place of a key whose windows have passed. Else it takes the
-// place of the key with the smallest part of its limit, if its own part is larger.
+// place of the key that has used the smallest part of its limit, if its own part is larger.
 //
-// Counts have 16 bits. Limits over 32,767 are counted in units of a power of two, whose rounding is
-// carried on: at most 1/16,384 of the limit.
+// Counts have 16 bits. A place counts limits over 32,767 in multiples of a power of two, and
+// carries the rounding on: at most 1/16,384 of the limit.
 //
-// Most hits take no lock. The first one in a count brings the place there, and says on the place's
-// face how the units fade while that count lasts. The others read the face, exchange the slot, and
-// leave on the face what the slot has then. The first one in a later count enters that into the old
-// count, and what else the slot has into its own. A version tells whether the face has changed
-// meanwhile, or what was left there is of another count or key.
+// Most hits take no lock. The first hit in a count locks the set, brings the place up to date, and
+// says on the place's face how units fade while that count lasts. Other hits read the face,
+// exchange the slot, and leave the slot's units on the face. The first hit in a later count enters
+// those units into the old count, and the slot's other units into its own. A version tells whether
+// the face has changed meanwhile, or whether units left there are of another count or key.
 //
-// Thread rule: any thread, concurrently; a set has a lock, and nobody holds two.
+// Thread rule: any thread, concurrently; each set has a lock, and no thread holds two.
 // Tested by fine_counts_test.cc.
 
 #pragma once
@@ -62,16 +62,16 @@
 
 namespace weir {
 
-inline constexpr std::int64_t kFineCounts = 256;  // of a window
+inline constexpr std::int64_t kFineCounts = 256;  // in a window
 
-// How the next of a key's units fade, while one count lasts: a past of algo/sliding_window.h for
+// How a key's next units fade, while one count lasts: a past (algo/sliding_window.h) for
 // Packing::spend().
 struct FineFading {
   std::int64_t until_us = 0;   // when the count ends
-  std::int64_t later = 0;      // units of the previous window that begin to fade after the next
-  std::int64_t fading = 0;     // the next. None: all that the current window has
-  std::int64_t faded_us = 0;   // when they have
-  std::int64_t length_us = 0;  // and how long it takes them
+  std::int64_t later = 0;      // units of the previous window that fade after `fading`
+  std::int64_t fading = 0;     // units that fade next; 0: the current window's
+  std::int64_t faded_us = 0;   // when `fading` has faded
+  std::int64_t length_us = 0;  // how long that takes
 
   bool covers(const Quota& quota, Instant now) const {
     const auto left_us = static_cast<std::uint64_t>(until_us - epoch_us(now) - 1);
@@ -83,7 +83,7 @@ struct FineFading {
   }
   std::int64_t weight(const Quota&, const algo::SlidingWindowState& state, Instant now) const {
     const std::int64_t weight = left(now);
-    return weight <= state.previous ? weight : kLimitMax;  // others decide: the slot has lost some
+    return weight <= state.previous ? weight : kLimitMax;  // not this path: the slot has lost some
   }
   Duration more_after(const Quota&, const algo::SlidingWindowState&, std::int64_t weight,
                       std::int64_t held, Instant now) const {
@@ -96,32 +96,32 @@ struct FineFading {
 class FinePlace {
  public:
   bool is_void(Instant now) const { return void_us_ <= epoch_us(now); }
-  // Of its limit, in 1/128.
+  // The used part of its limit, in 1/128.
   std::int64_t share() const { return share_of(limit_, units(counted_ + rest_ + leaving_)); }
   static std::int64_t share_of(std::int64_t limit, std::int64_t held) {
     return 128 * std::min(limit, held) / std::max<std::int64_t>(1, limit);
   }
 
-  // Makes it a place of another key: its units are spread evenly.
+  // Makes it a place of another key, whose units it spreads evenly.
   // REQUIRES: here and below, `state` is rolled to `now`
   void take(const Quota& quota, const algo::SlidingWindowState& state, Instant now);
-  // The slot had so much at the end of the count that was the last.
+  // Enters the slot's `current` as of the end of the last count.
   void enter(std::int64_t current) {
     add(std::max<std::int64_t>(0, (current >> shift_) - counted_));
   }
-  // Brings it to `now`, and to what the slot has.
+  // Brings the place up to `now`, and to the slot's units.
   void touch(const Quota& quota, const algo::SlidingWindowState& state, Instant now);
-  // The current count is about to be this.
+  // The slot's current count is about to be this.
   void note(std::int64_t current) { add((current >> shift_) - counted_); }
 
-  // Answers as algo::EvenPast does, by the counts of this place. REQUIRES: touched
+  // As algo::EvenPast, but by this place's counts. REQUIRES: touch() was called
   std::int64_t weight(const Quota& quota, const algo::SlidingWindowState& state,
                       Instant now) const {
     return std::min(state.previous, fading_of(quota, at_, leaving_).left(now));
   }
   std::int64_t faded_at_us(const Quota& quota, const algo::SlidingWindowState& state,
                            algo::EvenPast::Count count, std::int64_t units) const;
-  // Says how the next unit fades. This holds until the count ends or there is news.
+  // How the next units fade, until the count ends or there is news.
   FineFading fading(const Quota& quota) const;
   bool take_news() { return std::exchange(has_news_, false); }
 
@@ -139,28 +139,28 @@ class FinePlace {
   void add(std::int64_t count);
 
   std::int64_t start_us_ = 0;  // of the current window
-  std::int64_t limit_ = 0;     // that the counts are made for
+  std::int64_t limit_ = 0;     // that the counts are for
   std::int64_t void_us_ = 0;
-  std::int32_t rest_ = 0;     // of the previous window, after `at_`
-  std::int32_t leaving_ = 0;  // of the previous window, at `at_`
-  std::int32_t counted_ = 0;  // of the current window
+  std::int32_t rest_ = 0;     // units of the previous window after `at_`
+  std::int32_t leaving_ = 0;  // units of the previous window at `at_`
+  std::int32_t counted_ = 0;  // units of the current window
   std::uint16_t at_ = 0;
   std::uint8_t shift_ = 0;
   bool has_news_ = false;
   std::array<std::uint16_t, kCounts> counts_{};
 };
 
-// A place speaks here to threads that take no lock, and they leave their counts here for the place.
+// A place's face: threads without the lock read it, and leave the slot's units there for the place.
 class FineFace {
  public:
-  // Two keys that are taken for one share a place: that costs precision, never a unit.
+  // Two keys with one `low` share a place: that costs precision, never a unit.
   bool is_of(const KeyHash& key) const { return read(key_) == key.low; }
-  // A reader believes what is said only if the version is the same before and after.
+  // A reader uses said() only if the version is the same before and after.
   std::uint64_t version() const { return read(version_); }
   FineFading said() const {
     return {read(until_us_), read(later_), read(fading_), read(faded_us_), read(length_us_)};
   }
-  // Under that version, the slot has come to this.
+  // Leaves the slot's current units, if the version still holds.
   void leave(std::uint64_t version, std::int64_t current) {
     left_.store(version + static_cast<std::uint64_t>(current), std::memory_order_release);
   }
@@ -178,7 +178,7 @@ class FineFace {
     write(length_us_, said.length_us);
     write(until_us_, said.until_us);
   }
-  // The count of the slot, as far as threads left it here.
+  // The slot's latest units that a thread left under this version; 0: no thread did.
   std::int64_t left() const {
     const std::uint64_t current = read(left_) - version();
     return current < kVersion ? static_cast<std::int64_t>(current) : 0;
@@ -200,7 +200,7 @@ class FineFace {
 
 class FineCounts {
  public:
-  // How units lie, by a place: a past of algo/sliding_window.h.
+  // A place as a past of algo/sliding_window.h.
   struct Past {
     FinePlace* place;
 
@@ -214,13 +214,13 @@ class FineCounts {
     }
   };
 
-  // A reader's copy of what a face said of its key; no face if the key has no place.
+  // A reader's copy of a face; no face if the key has no place.
   struct Glance {
     FineFace* face = nullptr;
     std::uint64_t version = 0;
     FineFading said;
 
-    // Once the slot has come to this.
+    // REQUIRES: the slot's current count is now `current`
     void leave(std::int64_t current) const {
       if (face != nullptr) face->leave(version, current);
     }
@@ -234,15 +234,15 @@ class FineCounts {
     return 4 * (state.previous + state.current + cost) > quota.limit();
   }
 
-  // algo::decide() by what is known of the key.
+  // algo::decide(), by the key's place if it has one.
   algo::Step<algo::SlidingWindowState> decide(const Charge& charge,
                                               const algo::SlidingWindowState& state,
                                               Instant now) noexcept;
   // The answer that a store's spend() would give; `remaining` is before the cost.
   Decision look(const Charge& charge, const algo::SlidingWindowState& state, Instant now) noexcept;
 
-  // Packing::spend(), by what is known of the key; `glance` is to be told what the slot has then.
-  // `word` may be of two halves that never were together; places see only whole ones.
+  // Packing::spend(), by the key's place if it has one. The caller tells `glance` the slot's units
+  // after that. `word` may be two halves of different words; places see only whole words.
   Packing::Next spend(const Packing& packing, const Atomic128& slot, const Charge& charge,
                       SlotWord word, const algo::SlidingWindowState& state, Instant now,
                       Decision& decision, Glance& glance) noexcept {
@@ -268,15 +268,15 @@ class FineCounts {
   struct alignas(64) Set {                   // valid as zeros
     std::array<FineFace, kSetPlaces> faces;  // of the places
     std::array<FinePlace, kSetPlaces> places;
-    HoldMutex mutex;  // guards them
+    HoldMutex mutex;  // guards the places, and writes to faces
 
     // The number of the key's place; kSetPlaces if it has none.
     std::size_t find(const KeyHash& key, const Quota& quota, const algo::SlidingWindowState& state,
                      Instant now) noexcept;
   };
 
-  // Calls `decide` with what is known of the key: a Past, or algo::EvenPast. It returns the current
-  // count that the slot is to have, or a negative number if it stays. Returns what is known then.
+  // Calls `decide` with the key's Past, or with algo::EvenPast if it has no place. `decide` returns
+  // the slot's new current count, negative if it stays. Returns a glance at the place after that.
   // REQUIRES: `state` is rolled to `now`
   template <typename Decide>
   Glance with_past(const Charge& charge, const algo::SlidingWindowState& state, Instant now,
@@ -284,7 +284,7 @@ class FineCounts {
 
   Glance glance_at(const KeyHash& key) noexcept {
     for (FineFace& face : set_of(key).faces) {
-      const std::uint64_t version = face.version();  // before all else
+      const std::uint64_t version = face.version();  // read first
       if (!face.is_of(key)) continue;
       const FineFading said = face.said();
       if (face.version() == version) return {&face, version, said};
@@ -300,7 +300,7 @@ class FineCounts {
   HugeArray<Set> sets_;
 };
 
-// Packing::spend(), by what `fine` knows of keys near their limits, if there is one.
+// Packing::spend(), by `fine` if it is there.
 template <bool kFine, typename Plain>
 inline Packing::Next next_of([[maybe_unused]] FineCounts* fine, const Packing& packing,
                              [[maybe_unused]] const Atomic128& slot, const Charge& charge,
@@ -313,11 +313,11 @@ inline Packing::Next next_of([[maybe_unused]] FineCounts* fine, const Packing& p
   }
 }
 
-// Whether there may be places for keys of this state.
+// Whether keys of this state can have places.
 template <typename State>
 inline constexpr bool kMayBeFine = std::is_same_v<State, algo::SlidingWindowState>;
 
-// algo::decide(), by what `fine` knows of keys near their limits. It may be null.
+// algo::decide(), by `fine` unless it is null.
 template <typename State>
 inline algo::Step<State> decide_near(FineCounts* fine, const Charge& charge, const State& state,
                                      Instant now) noexcept {

@@ -23,13 +23,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Units in the last window, each by its time.
+// The units in the last window, each with its time.
 class Log {
  public:
   explicit Log(Duration window) : window_(window) {}
 
   void add(std::int64_t units, Instant now) { entries_.push_back({now, units}); }
-  // In the last window, made longer by this.
+  // Units in the last window, made longer by `longer`.
   std::int64_t held(Instant now, Duration longer = {}) const {
     std::int64_t units = 0;
     for (const Entry& entry : entries_) {
@@ -50,7 +50,7 @@ class Log {
   std::deque<Entry> entries_;
 };
 
-// One key with a place of its own.
+// One key with its own place.
 struct Key {
   algo::SlidingWindowState state;
   FinePlace place;
@@ -70,7 +70,7 @@ struct Key {
   }
 };
 
-// A decision tells the truth about the future.
+// Checks that a decision tells the truth about the future.
 void expect_truth(const Key& key, const Quota& quota, std::int64_t cost, const Decision& decision,
                   Instant now) {
   EXPECT_TRUE(decision.remaining == 0 || key.look(quota, decision.remaining, now).allowed());
@@ -88,7 +88,7 @@ void expect_truth(const Key& key, const Quota& quota, std::int64_t cost, const D
   }
 }
 
-// A decision is that of an exact log whose window is a count longer or shorter, at most.
+// Checks that an exact log, with a window one count longer or shorter at most, decides alike.
 void expect_like_log(const Log& log, const Quota& quota, std::int64_t cost,
                      const Decision& decision, Instant now) {
   const Duration count = quota.window() / 256 + Duration{1};
@@ -136,7 +136,7 @@ TEST(FinePlace, DecidesEveryShortLifeAsAnExactLogOfAWindowOneCountLongerOrShorte
   }
 }
 
-// Of limits at the edges of the packed counts, windows from the shortest to the longest.
+// Tries limits at the edges of the packed counts, and windows from the shortest to the longest.
 TEST(FinePlace, DecidesLongLivesSo) {
   for (const std::int64_t limit : {7, 100, 32'767, 32'768, 400'000}) {
     for (const Duration window : {Duration(1ms), Duration(1min), Duration(24h * 366)}) {
@@ -164,7 +164,7 @@ TEST(FinePlace, DecidesLongLivesSo) {
   }
 }
 
-// A limit that is raised finds counts that its units do not fit in.
+// After the limit is raised, its units do not fit into the counts.
 TEST(FinePlace, CountsAnewWhenTheLimitChanges) {
   const Quota low = quota_of({Algorithm::kSlidingWindow, 100, 1min});
   const Quota high = quota_of({Algorithm::kSlidingWindow, 1'000'000, 1min});
@@ -177,8 +177,8 @@ TEST(FinePlace, CountsAnewWhenTheLimitChanges) {
   EXPECT_TRUE(key.decide(high, 1'000'000, kNow + 61s).allowed());
 }
 
-// Clocks that step back by up to an hour, units given back, charges that always count. No window
-// since the epoch admits more than its limit, and what is said of the future is so.
+// Clocks step back by up to an hour, units are given back, charges exceed the limit. No window
+// since the epoch admits more than its limit, and decisions tell the future truly.
 TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
   const Quota quota = quota_of({Algorithm::kSlidingWindow, 50, 1min});
   for (std::uint64_t seed = 0; seed < 50 && !testing::Test::HasFailure(); ++seed) {
@@ -200,13 +200,13 @@ TEST(FinePlace, SurvivesWhatTheSlotGoesThrough) {
       } else if (cost >= 0) {
         EXPECT_LE(key.state.current, held_before);
       }
-      // Two counters answer where units are given back.
+      // Two counters answer after refunds.
       if (cost > 0) expect_truth(key, quota, cost, decision, now);
     }
   }
 }
 
-// A place says of the next unit the same as it answers itself, as long as its word holds.
+// A place's word on the next unit equals its own answers, as long as the word holds.
 TEST(FinePlace, SaysHowItsNextUnitFades) {
   using Count = algo::EvenPast::Count;
   for (const std::int64_t limit : {7, 100, 400'000}) {
@@ -255,8 +255,8 @@ struct Life {
   }
 };
 
-// How many requests of a key in bursts are decided otherwise than by an exact log of what was
-// admitted.
+// How many decisions about a key with bursts differ from those of an exact log of the admitted
+// requests.
 int misjudged(std::int64_t limit, Duration window, std::size_t precise_keys) {
   const Life life(limit, window, precise_keys);
   Log log(window);
@@ -287,7 +287,7 @@ TEST(PreciseWindows, MisjudgeSeveralTimesLess) {
   }
 }
 
-// A key whose place is told of each hit at once.
+// A key whose place learns of each hit at once.
 struct ToldAtOnce {
   const Quota& quota;
   algo::SlidingWindowState state;
@@ -308,7 +308,7 @@ struct ToldAtOnce {
   }
 };
 
-// Most hits take no lock, and leave for the place what the slot has come to.
+// Most hits take no lock, and leave the slot's units for the place.
 TEST(PreciseWindows, HitsWithoutALockAreThoseWithOne) {
   for (const std::int64_t limit : {5, 100, 5'000, 400'000}) {
     for (const Duration window : {Duration(1s), Duration(1min), Duration(24h * 30)}) {
@@ -341,7 +341,7 @@ TEST(PreciseWindows, LooksSayWhatAHitWouldBeTold) {
   }
 }
 
-// Four places, and a flood of keys that all want one.
+// Four places, and a flood of keys that each want one.
 TEST(PreciseWindows, AFloodOfKeysNearTheirLimitsFreesNobody) {
   const Life life(100, 1h, 4);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(life.ask(1, kNow).allowed());
@@ -350,11 +350,11 @@ TEST(PreciseWindows, AFloodOfKeysNearTheirLimitsFreesNobody) {
     for (int i = 0; i < 30; ++i) life.ask(3, kNow + 1s, Operation::kSpendEach, key);
     ASSERT_FALSE(life.ask(1, kNow + 1s).allowed()) << "after " << key << " keys";
   }
-  // An hour later by the log, give or take a quarter of the limit by two counters.
+  // An hour later, by the log give or take what two counters may miss: a quarter of the limit.
   EXPECT_FALSE(life.ask(80, kNow + 30min).allowed());
 }
 
-// While counts end, and other keys take each other's places.
+// Meanwhile counts end, and other keys take each other's places.
 TEST(PreciseWindows, ThreadsAdmitTheLimitOfOneKey) {
   constexpr int kThreads = 4;
   const Life life(1'000, 1h, 4);
@@ -376,7 +376,7 @@ TEST(PreciseWindows, ThreadsAdmitTheLimitOfOneKey) {
 
 // ---- the promise of a precise key (rules/promise.h) ----------------------------------------
 
-// A store's only key, and the log of what it was admitted.
+// A store with one key, and the log of the key's admissions.
 struct PreciseKey {
   Quota quota;
   std::unique_ptr<MemoryStore> store =
@@ -430,7 +430,7 @@ TEST(FineCounts, NoLifeBreaksThePromiseOfAPreciseKey) {
   }
 }
 
-// A quarter comes before the key is precise: all at the end of a window, or at its beginning.
+// A quarter comes before the key is precise: all of it at the end or at the beginning of a window.
 TEST(FineCounts, ThePromiseOfAPreciseKeyIsReached) {
   PreciseKey late{.quota = *Quota::make({.limit = 100, .window = 1min})};
   const Instant begin = kNow - Duration{epoch_us(kNow) % 60'000'000} + 1min;

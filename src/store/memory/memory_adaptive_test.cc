@@ -1,5 +1,5 @@
-// Adaptive keys in the memory store: as the pure functions have it, in the half that their
-// quota names, whatever is active.
+// Adaptive keys in the memory store decide as the pure functions do. They are in the half that
+// their quota names, whatever is active.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -56,7 +56,7 @@ RC_GTEST_PROP(MemoryAdaptive, TheStoreDecidesAsThePureFunctionsDo, ()) {
   }
 }
 
-// A request of two charges, of which one is denied: under backoff that counts for it.
+// A request of two charges, one of which is denied: backoff counts a denial for that one.
 TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
   for (const Quota& base : {kCompact, kWide}) {
     const auto store = make_memory_store({.max_keys = 1024}, kStart);
@@ -70,7 +70,7 @@ TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
     const auto looked = ask(*store, Operation::kLook, both, kNow);
     EXPECT_EQ(looked[0].backoff_level, 1);
     EXPECT_EQ(looked[1].remaining, 99);
-    // Nobody counts denials under the others.
+    // The other algorithms count no denials.
     const Quota bucket = base.following({Algorithm::kTokenBucket, 2});
     const std::vector<Charge> later = {{key_of(1), &bucket, base.limit()}, {key_of(2), &other, 1}};
     for (int i = 0; i < 10; ++i) ask(*store, Operation::kSpendAll, later, kNow);
@@ -78,8 +78,8 @@ TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
   }
 }
 
-// Threads decide while another one switches to and fro. At one moment they admit never more than
-// the limit, and no more than twice the limit in a window of time that goes on.
+// Threads decide while another thread switches to and fro. At no moment do they admit more than the
+// limit, and in no sliding window more than twice the limit.
 TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
   constexpr int kThreads = 4;
   constexpr std::int64_t kLimit = 1'000;

@@ -1,15 +1,15 @@
-// The embedded store: routes each charge to the table that holds its key's kind, and
-// makes several charges one.
+// The embedded store: routes each charge to the table for its kind of key, and makes several
+// charges one.
 //
 // All or nothing without a lock over several keys: first look at all of them. Only if every one
 // would be allowed, charge them in turn. If one is denied after all, because someone else came in
 // between, undo the others. So a request that is plainly over a limit never disturbs its other
 // keys. In the rare race the others are charged too much for a moment, never too little.
 //
-// Undoing restores the very state from before, if the key has not been touched since.
-// If it has, the windows' counts go down by what was charged, which is exact at any time. A token
-// bucket stays charged: what it was refilled meanwhile may already have been spent, and admitting
-// too much is the one thing that must not happen.
+// Undoing restores the exact state from before, if nothing has touched the key since. If something
+// has, the windows' counts go down by the charge, which is exact at any time. A token bucket stays
+// charged: its refill may already have been spent meanwhile, and admitting too much is the one
+// thing that must not happen.
 
 #include "weir/memory_store.h"
 
@@ -36,15 +36,15 @@ constexpr std::size_t kKeysMax = std::size_t{1} << 32;
 constexpr Duration kSlackBeforeStart = std::chrono::hours(24 * 400);
 constexpr Duration kServiceTime = std::chrono::hours(24 * 366 * 8);
 
-// A thread may be kept from running between reading its clock and asking us. Its time is
-// then older than what others have asked with, which with short windows looks like a
-// clock that has stepped back. So a time up to kLateMax behind the latest counts as the
-// latest; one further behind is a step. The latest is noted every kLatestGrain, well
-// under the shortest window, so that its cache line stays shared.
+// A thread may be kept from running between reading its clock and calling the store. Its time is
+// then older than the times of other callers, which with short windows looks like a clock that has
+// stepped back. So a time up to kLateMax behind the latest counts as the latest; one further behind
+// is a step. The latest is noted every kLatestGrain, well under the shortest window, so that its
+// cache line stays shared.
 constexpr Duration kLateMax = std::chrono::seconds(1);
 constexpr Duration kLatestGrain = std::chrono::microseconds(250);
 
-// How often a charge that takes what is left tries to, while others take of it.
+// How often a drain tries to take what is left, while others take of it.
 constexpr int kDrainTriesMax = 16;
 
 MemoryStoreOptions checked(MemoryStoreOptions options) {
@@ -56,18 +56,18 @@ MemoryStoreOptions checked(MemoryStoreOptions options) {
   return options;
 }
 
-// What one charge did, in whichever half of the store.
+// One charge's effect, in one half of the store.
 struct Change {
   SlotChange slot;
   WideChange wide;
 };
 
-// Since the first one that is served.
+// Since the first time that is served.
 struct alignas(64) LatestTime {
   std::atomic<std::int64_t> us{0};
 };
 
-// Stands in front of a shared table. Valid as zeros.
+// Stands before a shared table. Valid as zeros.
 struct SharedHead {
   std::int64_t start_us = 0;
   LatestTime latest;
@@ -75,10 +75,10 @@ struct SharedHead {
 };
 static_assert(alignof(SharedHead) == kSharedStoreAlignment);
 
-// A share of the memory is for keys that need more than a slot.
+// The part of the memory for keys that need more than a slot.
 constexpr std::size_t kWideShare = 8;
 
-// The places of all parts in the memory that processes share.
+// Where the parts are in the memory that processes share.
 struct SharedParts {
   explicit SharedParts(std::span<std::byte> memory)
       : head(*reinterpret_cast<SharedHead*>(memory.data())) {
@@ -148,12 +148,12 @@ class MemoryStoreImpl final : public MemoryStore {
 
  private:
   Instant served(Instant now) noexcept {
-    // Relaxed: it is a time and tells nothing about other memory.
+    // Relaxed: the time tells nothing about other memory.
     Instant latest = first_ + Duration(latest_->us.load(std::memory_order_relaxed));
     const bool is_soon_after = now >= latest && now - latest < kLatestGrain;
     return is_soon_after ? now : serve_another(now, latest);
   }
-  // Times outside of those that slots can hold are moved to their ends.
+  // Times that slots cannot hold are moved to the ends of their range.
   [[gnu::noinline]] Instant serve_another(Instant now, Instant latest) noexcept {
     now = std::clamp(now, first_, last_);
     if (now < latest && latest - now < kLateMax) return latest;
@@ -217,13 +217,13 @@ class MemoryStoreImpl final : public MemoryStore {
     return decide_rarely(operation, charge, now);
   }
 
-  // Out of the way of those that only hit.
+  // Kept apart from the path of plain hits.
   [[gnu::noinline]] Decision decide_rarely(Operation operation, const Charge& charge,
                                            Instant now) noexcept {
     if (operation == Operation::kCharge) return this->charge(charge, now);
     if (operation == Operation::kDrain) return drain(charge, now);
     if (operation == Operation::kReset) {
-      table_.erase(charge.key);  // in both: its limit may have been another
+      table_.erase(charge.key);  // in both: its limit may have changed
       wide_.erase(charge.key);
     }
     return look(charge, now);
@@ -235,8 +235,8 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  // The rest goes first: then the charge is denied once, and says how long from then on. Others
-  // may take of it between the two steps; each time that they do, there is less left.
+  // First the rest is charged. Then the charge is denied once, and says how long from then on.
+  // Others may take of the rest between the two steps; each time they do, less is left.
   Decision drain(const Charge& charge, Instant now) noexcept {
     Charge rest = charge;
     for (int tries = 0; tries < kDrainTriesMax; ++tries) {
@@ -268,7 +268,7 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  // Nothing is charged, but who is denied is worth keeping, and some algorithms count denials.
+  // Charges nothing, but denied keys are worth keeping, and some algorithms count denials.
   void deny_all(Batch& batch, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
       if (batch.decisions[index].verdict != Verdict::kDenied) continue;
@@ -283,7 +283,7 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  // Of the times that are served.
+  // The first and the last time that the store serves.
   const Instant first_;
   const Instant last_ = first_ + kWindowMax + kServiceTime;
   mutable std::optional<FineCounts> fine_;  // a look may make a place

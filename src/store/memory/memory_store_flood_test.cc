@@ -1,5 +1,5 @@
-// An attacker's floods: ten million keys that nobody has seen before, and floods of
-// keys that are driven over their own limits, against keys that are over theirs.
+// An attacker's floods: ten million new keys, and floods of keys that are driven over their limits,
+// against keys that are over theirs.
 
 #include <array>
 #include <memory>
@@ -42,7 +42,7 @@ TEST(MemoryStoreFlood, FreesNoKeyThatIsBlockedOrOverItsLimit) {
   ASSERT_FALSE(spend(*store, over, kNow).allowed());
   while (spend(*store, blocked, kNow).backoff_level < 5) {
   }
-  // A second of flood, as the clock sees it: none of it has expired at the end.
+  // A second of flood by the clock: none of it has expired at the end.
   for (std::uint64_t key = 0; key < kFloodKeys; ++key) {
     const Instant now = kNow + Duration{static_cast<std::int64_t>(key / 10)};
     ASSERT_TRUE(spend(*store, {key_of(key), &flooded, 1}, now).allowed());
@@ -55,7 +55,7 @@ TEST(MemoryStoreFlood, FreesNoKeyThatIsBlockedOrOverItsLimit) {
   EXPECT_GT(store->stats().evictions, kFloodKeys * 9 / 10);
 }
 
-// A table of 16,384 keys, of which some victims have spent their limits before a flood begins.
+// A table of 16,384 keys, in which some victims have spent their limits before a flood begins.
 class FloodOfDeniedKeys : public ::testing::TestWithParam<Algorithm> {
  protected:
   static constexpr std::uint64_t kMaxKeys = 1 << 14;
@@ -67,7 +67,7 @@ class FloodOfDeniedKeys : public ::testing::TestWithParam<Algorithm> {
     return spend(*store_, {key_of(kFirstOfFlood + key), &flooded_, 1}, now_);
   }
 
-  // Drives so many keys over their limit, each by three requests.
+  // Drives `keys` keys over their limit, each by three requests.
   void flood(std::uint64_t keys) {
     for (std::uint64_t key = 0; key < keys; ++key) {
       for (int request = 0; request < 3; ++request) spend_of_flood(key);
@@ -88,7 +88,7 @@ class FloodOfDeniedKeys : public ::testing::TestWithParam<Algorithm> {
   Instant now_ = kNow;
 };
 
-// A client that stops just before a denial gains nothing by it.
+// A client that stops just before a denial gains nothing.
 TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedOrHadNothingLeft) {
   for (std::uint64_t key = 0; key < kVictims; ++key) {
     for (std::uint64_t request = 0; request < 2 + key % 2; ++request) spend_one(key);
@@ -97,8 +97,8 @@ TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedOrHadNothingLeft) {
   EXPECT_EQ(freed_victims(), 0u);
 }
 
-// All or nothing, and with a cost that leaves something when it is denied: as a rule with two
-// limits does.
+// All or nothing, with a cost that leaves something when it is denied, as in a rule with two
+// limits.
 TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedTogetherWithAnother) {
   const Quota three = quota_of({GetParam(), 3, 1h});
   const Quota many = quota_of({Algorithm::kFixedWindow, 1'000, 24h});
@@ -125,7 +125,7 @@ TEST_P(FloodOfDeniedKeys, LeavesRoomToCountStrangers) {
   }
 }
 
-// With a tenth of max_keys over their limits, among as many others as fit.
+// A tenth of max_keys are over their limits, among as many other keys as fit.
 TEST_P(FloodOfDeniedKeys, FreesNobodyOfATenthOfAllKeys) {
   for (std::uint64_t key = 0; key < kMaxKeys; ++key) {
     for (int request = 0; request < (key % 10 == 0 ? 3 : 1); ++request) spend_one(key);
@@ -137,7 +137,7 @@ TEST_P(FloodOfDeniedKeys, FreesNobodyOfATenthOfAllKeys) {
   EXPECT_EQ(freed, 0u);
 }
 
-// Protected places do not stay with keys that have expired.
+// Expired keys do not keep protected places.
 TEST_P(FloodOfDeniedKeys, FreesNobodyAfterAFormerFlood) {
   flood(2 * kMaxKeys);
   now_ += 48h;
@@ -156,7 +156,7 @@ TEST_P(FloodOfDeniedKeys, IsCountedWhenItFreesKeys) {
   EXPECT_EQ(store_->stats().refused, 0u);
 }
 
-// Where the rule wants it so, strangers are denied rather than anybody forgotten.
+// If the rule says so, new keys are denied and no key is forgotten.
 TEST_P(FloodOfDeniedKeys, FreesNobodyAtAllWhereStrangersAreDenied) {
   std::uint64_t denied_at_once = 0;
   std::vector<std::uint64_t> over;

@@ -1,4 +1,4 @@
-// Eight threads on one store: exactly the limit gets through, whatever they do.
+// Eight threads on one store, in any order: exactly the limit gets through.
 
 #include <gtest/gtest.h>
 
@@ -54,9 +54,9 @@ TEST_P(MemoryStoreRaceTest, AThousandRequestsAdmitTen) {
   }
 }
 
-// Requests with two charges: a shared key that fills up, and one of their own that must
-// then hold exactly what was admitted. While they race, a charge may be denied that
-// would have fitted, but none too many is admitted and no denial leaves a charge.
+// Requests with two charges: a shared key that fills up, and a key of their own that must then hold
+// exactly the admitted units. In a race a charge may be denied that would have fitted, but no unit
+// too many is admitted and no denial leaves a charge.
 TEST_P(MemoryStoreRaceTest, AllOrNothingNeverAdmitsTooMuchNorLeavesACharge) {
   const Quota shared = quota(50);
   const Quota own = quota(1000);

@@ -57,7 +57,7 @@ TEST_F(MemoryStoreTest, CountsLiveKeysOfBothHalves) {
   EXPECT_EQ(store_->count_live(kNow + 10min), 0u);
 }
 
-// A key in cooldown is what a flood must not free, whatever the flood is made of.
+// No flood of any keys may free a key in cooldown.
 TEST_F(MemoryStoreTest, AFloodDoesNotFreeABlockedKey) {
   const Quota backoff = quota_of({Algorithm::kExponentialBackoff, 1, 1h});
   const Quota adaptive = in_backoff(quota_of({Algorithm::kAdaptive, 1, 1h}));
@@ -118,7 +118,7 @@ TEST_F(MemoryStoreTest, TimesFarOutsideItsServiceAreMovedToItsEnds) {
   EXPECT_FALSE(spend(charge, kStart + 200 * kWindowMax).allowed());
 }
 
-// In slots, and where five counts need more than a slot: as the algorithm does, and never over.
+// In slots, and where five counts need more than a slot, a window decides as the algorithm does.
 TEST_F(MemoryStoreTest, AStrictWindowIsNeverOver) {
   for (const std::int64_t limit : {200, 300}) {
     const Quota quota = quota_of({Algorithm::kStrictWindow, limit, 1min});

@@ -1,4 +1,4 @@
-// What the tests of the memory store share: a time, quotas and keys.
+// Shared by the tests of the memory store: a time, quotas and keys.
 
 #pragma once
 
@@ -30,7 +30,7 @@ inline Quota quota_of(const QuotaSpec& spec) {
   return *quota;
 }
 
-// As random as a hash, without one.
+// A key as random as a hash.
 inline KeyHash key_of(std::uint64_t number) { return {Prng(number).next(), Prng(~number).next()}; }
 
 }  // namespace weir

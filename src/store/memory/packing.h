@@ -1,17 +1,17 @@
 // Packing: the states of the compact algorithms as SlotWord payloads, and back.
 //
-// Exact both ways: unpack(pack(state)) == state for every state that the algorithm can
-// reach under a quota that fits(). A quota that does not fit has counts too large for the bits that
-// its window leaves, up to twice the limit; its keys live in the wide store. About: limits over
-// 32,000 per millisecond, 1 million a second, 8 million a minute for sliding_window, or a token
-// bucket whose reduced fraction needs a denominator over 8 million.
+// Exact both ways: unpack(pack(state)) == state for every state that the algorithm can reach under
+// a quota that fits(). Other quotas have counts, up to twice the limit, too large for the bits that
+// their window leaves; their keys live in the wide store. For sliding_window these are limits over
+// about 32,000 a millisecond, 1 million a second, 8 million a minute. A token bucket does not
+// fit if its reduced fraction needs a denominator over 8 million.
 //
-// An adaptive quota fits if it does as a bucket, as a window, and with a penalty next to the
-// counts, which leaves least room. Limits over 500 a millisecond, 16,000 a second, 65,000 a minute
-// or a longer window live in the wide store, whatever is active.
+// An adaptive quota must fit as a bucket, as a window, and with a penalty next to the counts, which
+// leaves least room. Limits over 500 a millisecond, 16,000 a second, 65,000 a minute or a longer
+// window live in the wide store, whatever is active.
 //
-// Whether a quota fits depends on nothing but the quota, so a key never moves between
-// stores while its quota stays.
+// Only the quota decides whether it fits, so a key never moves between stores while its quota
+// stays.
 //
 // Thread rule: immutable values. Tested by packing_test.cc.
 
@@ -37,11 +37,11 @@
 
 namespace weir {
 
-// Bits of each of two counts next to a penalty.
+// Bits of each of the two counts next to a penalty.
 constexpr int penalty_half_bits(int shift) {
   return (SlotWord::kCountBits + shift - PenaltyMark::bits(shift)) / 2;
 }
-// The same by the window's own shift, which is 44 at most.
+// penalty_half_bits() by the window's own shift, which is 44 at most.
 inline constexpr auto kPenaltyHalfBits = [] {
   std::array<std::int8_t, 45> bits{};
   for (int shift = 9; shift < 45; ++shift) {
@@ -59,7 +59,7 @@ class Packing {
   explicit Packing(Instant base) : base_us_(epoch_us(base)) {}
 
   static bool fits(const Quota& quota);
-  // Whether a key of it may be precise (fine_counts.h).
+  // Whether the quota's keys may have fine counts (fine_counts.h).
   static bool may_be_precise(const Quota& quota) {
     return quota.algorithm() == Algorithm::kSlidingWindow && fits(quota);
   }
@@ -77,7 +77,7 @@ class Packing {
                            static_cast<Uint128>(state.current);
     return {shift, time_of(state.start_us, shift), counts};
   }
-  // Up to four sub-windows begin within a unit of the time; which one it is comes first.
+  // Up to four sub-windows begin within a unit of the time; the newest one's number comes first.
   SlotWord::Payload pack(const Quota& quota, const algo::StrictWindowState& state) const {
     const int shift = shift_of(quota);
     const std::int64_t into_us = (state.start_us - base_us_) & ~SlotWord::whole_units(shift);
@@ -136,7 +136,7 @@ class Packing {
     }
   }
 
-  // The same of a word whose window, if it has one, is that of `now`. Says whether it is.
+  // Unpacks a word whose window, if it has one, is that of `now`. False: it is of another window.
   template <typename State>
   bool unpack_now(const Quota& quota, SlotWord word, Instant now, State& state) const {
     if constexpr (std::is_same_v<State, algo::TokenBucketState>) {
@@ -155,16 +155,16 @@ class Packing {
     return true;
   }
 
-  // The code of words of this state, where there is no penalty.
+  // The code of words of this state without a penalty.
   template <typename State>
   static int code_of(const Quota& quota) {
     if (std::is_same_v<State, algo::CalendarWindowState>) return kEndShift;
     return std::is_same_v<State, algo::TokenBucketState> ? 0 : shift_of(quota);
   }
 
-  // Does to a word's state what algo::decide() and pack() would, where something is left and, of a
-  // window, only its last count grows. Most charges are so. The word after it, and the decision;
-  // none if it takes both. REQUIRES: 0 < cost, `decision` is as it is made
+  // The fast path: algo::decide() and pack() in one, for charges that leave something and, in a
+  // window, only add to its last count. Most charges are so. Returns the next word and sets
+  // `decision`; nullopt: the charge needs both. REQUIRES: 0 < cost, `decision` is as made
   using Next = std::optional<SlotWord>;
   Next spend(const Quota& quota, SlotWord word, const algo::FixedWindowState& state,
              std::int64_t cost, Instant now, Decision& decision) const {
@@ -199,7 +199,7 @@ class Packing {
     decision.more_after = past.more_after(quota, state, weight, held, now);
     return word.with_rank(Rank::kPlain).plus(cost);
   }
-  // By the five counts as they lie in the word: a product has their sum in the place of the oldest.
+  // Sums the five counts within the word: the product has the sum in the place of the oldest.
   Next spend(const Quota& quota, SlotWord word, const algo::StrictWindowState& state,
              std::int64_t cost, Instant now, Decision& decision) const {
     const int bits = fifth_bits(shift_of(quota));
@@ -210,7 +210,7 @@ class Packing {
     if (held >= quota.limit()) return std::nullopt;
     const std::uint64_t older = counts >> bits;  // than the newest
     const std::int64_t empty = (older >> 3 * bits == 0) + (older >> 2 * bits == 0) +
-                               (older >> bits == 0) + (older == 0);  // of them, from the oldest on
+                               (older >> bits == 0) + (older == 0);  // empty counts, oldest first
     const std::int64_t width_us = algo::sub_window_us(quota);
     const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
     decision.limit = quota.limit();
@@ -260,7 +260,7 @@ class Packing {
     return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, next));
   }
 
-  // unpack_now() of a word whose counts are in its lower half, as those of windows below 203 days.
+  // unpack_now() for a word with its counts in the lower half: windows below 203 days.
   bool unpack_newest(const Quota& quota, SlotWord word, Instant now,
                      algo::StrictWindowState& state) const {
     const int shift = shift_of(quota);
@@ -282,11 +282,11 @@ class Packing {
     return true;
   }
 
-  // Windows of a calendar end at whole seconds of the wall clock, which leads the time of limits by
-  // whole hundredths of a second (net/loop/wall_clock.h). In a unit of the time there is but one.
+  // Calendar windows end at whole seconds of the wall clock, which leads the time of limits by
+  // whole hundredths of a second (net/loop/wall_clock.h). So a unit of the time has one at most.
   static constexpr Duration kEndGrain = std::chrono::milliseconds(10);
   static constexpr int kEndShift = 13;
-  static constexpr int kEndBits = SlotWord::kCountBits + kEndShift;  // of the count
+  static constexpr int kEndBits = SlotWord::kCountBits + kEndShift;  // bits of the count
 
   static bool is_below_bit(std::int64_t value, int bit) { return value >> bit == 0; }
   // A window is 1 ms at least.
@@ -306,7 +306,7 @@ class Packing {
   }
   // The bits of each of a strict window's five counts. Two more say which sub-window is the newest.
   static constexpr int fifth_bits(int shift) { return (SlotWord::kCountBits + shift - 2) / 5; }
-  // One in each of five places of so many bits, where 64 hold them and two more.
+  // For each width of a count: a 1 in each of five places, where 64 bits hold them and two more.
   static constexpr auto kFifths = [] {
     std::array<std::uint64_t, 13> ones{};
     for (std::size_t bits = 1; bits < ones.size(); ++bits) {
@@ -353,7 +353,7 @@ class Packing {
   std::int64_t window_start(const Quota& quota, SlotWord word, int shift) const {
     return multiple_from(quota.window().count(), word, shift);
   }
-  // The first one not before `time`.
+  // The first multiple not before `time`.
   std::int64_t multiple_from(std::int64_t width_us, SlotWord word, int shift) const {
     const auto width = static_cast<std::uint64_t>(width_us);
     const auto earliest = static_cast<std::uint64_t>(base_us_ + word.time_us(shift));
@@ -363,14 +363,14 @@ class Packing {
   std::int64_t base_us_;
 };
 
-// One bit more than the limit has, as a window's count goes up to twice that.
+// A count has one bit more than the limit, as a window's count goes up to twice the limit.
 inline bool Packing::fits(const Quota& quota) {
   switch (quota.algorithm()) {
     [[likely]] case Algorithm::kSlidingWindow:
       return is_below_bit(quota.limit(), half_bits(shift_of(quota)) - 1);
     case Algorithm::kFixedWindow:
-      // A window is at least 1 ms, so there are 32 bits at least. Of one above 101 days there would
-      // be more than a number has: it is kept as what does not fit.
+      // A window is at least 1 ms, so its count has at least 32 bits. From 50.9 days on it would
+      // have more than 64 bits, so such a window does not fit.
       return SlotWord::kCountBits + shift_of(quota) <= 64 &&
              is_below_bit(quota.limit(), SlotWord::kCountBits + shift_of(quota) - 1);
     case Algorithm::kAdaptive:

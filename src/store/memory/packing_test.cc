@@ -75,7 +75,7 @@ RC_GTEST_PROP(Packing, StrictWindowsComeBackExactlyAndInTime, ()) {
   RC_ASSERT(kPacking.expired(word, instant_from_epoch_us(now_us) + 6 * window));
 }
 
-// Windows of 1 ms, 1 s, 1 min and 1 h: limits that are in slots up to there.
+// The largest limits that fit into slots, for windows of 1 ms, 1 s, 1 min and 1 h.
 TEST(Packing, StrictWindowsFitUpToSomeHundreds) {
   for (const auto& [window, most] : std::initializer_list<std::pair<Duration, std::int64_t>>{
            {1ms, 31}, {1s, 127}, {1min, 255}, {1h, 511}, {24h, 1'023}}) {
@@ -121,7 +121,7 @@ RC_GTEST_PROP(Packing, AdaptiveStatesComeBackExactlyAndInTime, ()) {
   }
 }
 
-// Spends in the words of a life as the algorithm does in its states. Returns how often it did so.
+// Spends in the words of a life and in the algorithm's states. Returns how often it did in words.
 template <typename State>
 int spend_in_words(const Quota& quota, Instant now) {
   State state{};
@@ -174,7 +174,7 @@ RC_GTEST_PROP(Packing, SpendingInAWordIsDecidingOnItsState, ()) {
   RC_CLASSIFY(spent > 10);
 }
 
-// The most of everything, in the shortest window, the longest, and around powers of two.
+// The largest values, in the shortest window, the longest, and around powers of two.
 TEST(Packing, ThePenaltyWithTheLongestCooldownComesBackExactly) {
   for (int shift = 10; shift <= 45; ++shift) {
     for (const std::int64_t window_us : {(1LL << shift) - 1, 1LL << shift}) {
@@ -199,7 +199,7 @@ TEST(Packing, ThePenaltyWithTheLongestCooldownComesBackExactly) {
   }
 }
 
-// Nobody may reuse a slot whose state still counts.
+// No thread may reuse a slot whose state still counts.
 RC_GTEST_PROP(Packing, NothingExpiresBeforeItsStateIsVoid, ()) {
   const Duration window = *windows();
   const Quota quota = quota_of({Algorithm::kSlidingWindow, 100, window});

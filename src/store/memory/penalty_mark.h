@@ -1,11 +1,11 @@
-// PenaltyMark: the penalty of an adaptive key as one number, small enough to be kept next to two
-// counts in sixteen bytes.
+// PenaltyMark: an adaptive key's penalty as one number, small enough to fit next to two counts in
+// sixteen bytes.
 //
 //   number = (x * 6 + level) * 2 + denied in this window      x: the row of denials, 0 to 9;
 //                                                             or 9 + grains of the cooldown
 //
-// In a cooldown nothing is counted, so a key has a row or a cooldown, never both. The cooldown's
-// end is a multiple of a grain, and told from the grain in which the window begins.
+// In a cooldown nothing is counted, so a key has a row or a cooldown, never both. The cooldown ends
+// at a multiple of a grain, and is counted from the grain in which the window begins.
 //
 // Thread rule: values. Tested by packing_test.cc.
 
@@ -36,7 +36,7 @@ class PenaltyMark {
     return PenaltyMark(static_cast<std::uint64_t>(number));
   }
 
-  // Puts the penalty into a state whose window is there.
+  // Puts the penalty into a state whose window is set.
   void put_into(algo::AdaptiveState& state) const {
     const auto row_or_cooldown = static_cast<std::int64_t>(number_ / (2 * kLevels));
     state.denied_in_window = number_ % 2 != 0;
@@ -52,8 +52,8 @@ class PenaltyMark {
 
   constexpr std::uint64_t number() const { return number_; }
 
-  // Bits that every mark fits into, of windows shorter than 2^(shift + 2) microseconds. A
-  // cooldown ends less than a grain after 32 s from somewhere in the window.
+  // Bits for every mark of a window shorter than 2^(shift + 2) microseconds. A cooldown ends less
+  // than a grain after 32 s from somewhere in the window.
   static constexpr int bits(int shift) {
     const std::int64_t longest_us = (std::int64_t{4} << shift) + algo::kCooldown.count();
     const std::int64_t grains = longest_us / algo::kCooldownGrainUs + 3;

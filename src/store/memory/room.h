@@ -1,16 +1,15 @@
-// Room: which of its sixteen places a new key takes, and which keys no flood may push out.
+// Room: which of its sixteen places a new key takes, and which keys no flood can push out.
 //
 // Both halves of the memory store keep a key in one of two sets of eight places that its hash
-// names. A new key takes a free place: of the first set while that has more than four, else of
-// the emptier one. If none is free, somebody has to go: the lowest rank, and of those the
-// nearest to its expiry.
+// names. A new key takes a free place: in the first set while that has more than four, else in the
+// emptier set. If no place is free, a key has to go: the one of the lowest rank, and among equals
+// the one nearest to its expiry.
 //
 // A key that has nothing left of its limit is worth keeping, since a forgotten key starts with its
-// whole limit again. A flood can make such keys, too. So the first ones of each set, up to five,
-// get a protected place, which they keep until they have something left or expire. Further ones are
-// kept before plain keys, but compete with each other. Thus a flood of any size pushes out nobody
-// who was protected before it, three of eight places stay there to count new keys, and it takes no
-// memory.
+// whole limit again. A flood can make such keys, too. So the first of them in each set, up to five,
+// get a protected place, which they keep until they have something left or expire. Later ones rank
+// above plain keys, but compete with each other. So no flood pushes out a key that was protected
+// before it, three of eight places stay there to count new keys, and protection takes no memory.
 //
 //   set   │ P │ P │ P │ P │ P │ over │ plain │ over │     P: protected, five at most
 //                                 └── a new key takes the place of a plain one, else of one
@@ -47,14 +46,14 @@ enum class Rank : std::uint8_t {
   kProtected,  // one of the last two, and among the first of its set
 };
 
-// A decision that leaves its key worth keeping.
+// Whether the decision leaves nothing of the limit, which makes its key worth keeping.
 inline bool leaves_nothing(const Decision& decision) noexcept {
   return !decision.allowed() || decision.remaining == 0;
 }
 
-// What a place holds.
+// The key in a place.
 struct Tenant {
-  bool is_void;  // nothing, or what has expired
+  bool is_void;  // no key, or an expired one
   Rank rank;
   std::int64_t expiry_us;
 };
@@ -68,7 +67,7 @@ struct Room {
   bool frees_somebody() const noexcept { return !is_free && rank != Rank::kPlain; }
 };
 
-// The answer to a new key that gets no room: nobody knows when there will be some.
+// The answer to a new key that gets no room: nobody knows when a place becomes free.
 inline Decision refused_for_room(const Quota& quota) noexcept {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),

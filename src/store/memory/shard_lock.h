@@ -1,8 +1,8 @@
-// Locks of parts of a store: of one process (HoldMutex), or perhaps of several that map its memory.
+// Locks of parts of a store: in one process (HoldMutex), or among processes that map its memory.
 //
-// A process may be killed while it holds a lock that others wait for. Theirs is then the lock, and
-// the knowledge that what it guards may be half changed. Such a lock costs 48 ns; that of one
-// process, which nobody dies with, two exchanges.
+// A process may be killed while it holds a lock that others wait for. The next process gets the
+// lock, and learns that what it guards may be half changed. Such a lock costs 48 ns; a HoldMutex,
+// which dies with its process, costs two exchanges.
 //
 // Thread rule: any thread; share() before others know it. Tested by shared_store_test.cc.
 
@@ -30,7 +30,7 @@ class HoldMutex {
     if (hold_.compare_exchange_strong(free, Hold::kHeld, std::memory_order_acquire)) [[likely]] {
       return;
     }
-    // Who has waited does not know whether others do.
+    // A thread that has waited can't know whether others still wait.
     while (hold_.exchange(Hold::kWaitedFor, std::memory_order_acquire) != Hold::kFree) {
       hold_.wait(Hold::kWaitedFor, std::memory_order_relaxed);
     }
@@ -51,7 +51,7 @@ class ShardMutex {
  public:
   enum class State : std::uint8_t { kWhole, kDamaged };
 
-  // From now on it is a lock among processes. REQUIRES: nobody has used it
+  // From now on it is a lock among processes. REQUIRES: no thread has used it
   void share() noexcept {
     pthread_mutexattr_t attributes;
     ::pthread_mutexattr_init(&attributes);
@@ -62,13 +62,13 @@ class ShardMutex {
     is_shared_ = true;
   }
 
-  // kDamaged: its last holder has died with it.
+  // kDamaged: the last holder died while it held the lock.
   State lock() noexcept {
     if (is_shared_) return take(::pthread_mutex_lock(&mutex_));
     hold_.lock();
     return State::kWhole;
   }
-  // Nothing if somebody who lives holds it. REQUIRES: it is shared
+  // nullopt if a living process holds it. REQUIRES: share() was called
   std::optional<State> try_lock() noexcept {
     const int error = ::pthread_mutex_trylock(&mutex_);
     if (error == EBUSY) return std::nullopt;

@@ -3,8 +3,8 @@
 //
 // The memory has the time at which the store began, which all processes need to read the table
 // alike, and the latest time that any of them has seen. It has the table, and the records of keys
-// that need more than a slot of it (wide_store.h). Sliding logs need memory that grows, which there
-// is none of: who shares a store refuses them.
+// that need more than a slot (wide_store.h). Sliding logs need memory that grows, and shared memory
+// does not: a node that shares a store refuses them.
 //
 // Thread rule: any thread of any process, concurrently. Tested by shared_store_test.cc.
 
@@ -20,14 +20,14 @@
 namespace weir {
 
 inline constexpr std::size_t kSharedStoreAlignment = 64;
-// Too little for the fewest keys that a store may have.
+// Less is too little for the fewest keys that a store may have.
 inline constexpr std::size_t kSharedStoreMin = std::size_t{512} << 10;
 
-// Makes zeros the memory of a store that starts as that of make_memory_store(), before any process
-// takes part in it. REQUIRES: aligned to kSharedStoreAlignment, at least kSharedStoreMin bytes
+// Turns zeros into the memory of a store that starts as make_memory_store()'s does. Called before
+// any process uses it. REQUIRES: aligned to kSharedStoreAlignment, at least kSharedStoreMin bytes
 void format_shared_memory_store(std::span<std::byte> memory, Instant start);
 
-// Takes part in it. `memory` outlives the store.
+// A store in that memory, which outlives the store.
 std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory);
 
 }  // namespace weir

@@ -20,7 +20,7 @@ namespace {
 constexpr Instant kStart = Instant(std::chrono::hours(24 * 365 * 55));
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
-// Memory that a fork shares.
+// Memory that survives a fork as shared.
 class SharedMemory {
  public:
   SharedMemory()
@@ -63,8 +63,8 @@ TEST(SharedStore, CountsForAllWhoMapIt) {
   EXPECT_EQ(other->count_live(kStart), 1u);
 }
 
-// The base of packed times was each process's own start: what an earlier one had counted was
-// then read as hours old.
+// The base of packed times was each process's own start. A later process then read earlier counts
+// as hours old.
 TEST(SharedStore, WhoComesLaterReadsTimesAsTheFirstWroteThem) {
   const SharedMemory memory;
   const Quota quota = per_minute(1);
@@ -119,7 +119,7 @@ TEST(SharedStore, CountsForAllWhatNeedsMoreThanASlot) {
   EXPECT_FALSE(spend(*other, 7, backoff, kStart));
 }
 
-// A lock of one process would never be passed on, and all others would wait for ever.
+// A lock for one process would never pass on, and all others would wait for ever.
 TEST(SharedStore, GoesOnWhenAProcessDiesInTheMiddleOfACharge) {
   const SharedMemory memory;
   const auto survivor = memory.store();

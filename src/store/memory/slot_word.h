@@ -6,13 +6,12 @@
 //   |     48     |   6   |  2   |              payload 72               |
 //   +------------+-------+------+---------------------------------------+
 //
-// `time` is the instant that the state hangs on, in units of 2^shift microseconds since the table's
-// base. It is the start of the window it counts, the end of one of a calendar (whose shift is 13),
-// or the TAT of a token bucket. A window's shift is
-// floor(log2 window). One multiple of the window lies in each unit, so the start is found again
-// exactly. The bits that a coarser time saves are there for larger counts. A token bucket's shift
-// is 0. So the microseconds of `time` are the upper 49 bits of the payload whatever the shift is,
-// but for the lowest of them, which are counts.
+// `time` is in units of 2^shift microseconds since the table's base. It is the start of a window,
+// the end of a calendar window, or the TAT of a token bucket. A window's shift is floor(log2
+// window). One multiple of the window lies in each unit, so the start is found again exactly. The
+// bits that a coarser time saves hold larger counts. A calendar window's shift is 13, a token
+// bucket's 0. Whatever the shift is, the upper 49 bits of the payload are the microseconds of
+// `time`, except for the lowest `shift` of them, which are counts.
 //
 // The code says what the state is, and its shift:
 //
@@ -50,7 +49,7 @@ class SlotWord {
   constexpr SlotWord() = default;
   explicit constexpr SlotWord(Uint128 bits) : bits_(bits) {}
 
-  // What a packed state is made of, before it has a key and a rank.
+  // A packed state, before it has a key and a rank.
   struct Payload {
     int code;
     std::int64_t time_us;  // since the table's base, a multiple of 2^shift; < 2^kTimeBits
@@ -62,7 +61,7 @@ class SlotWord {
   static constexpr int penalty_shift(int code) { return kShiftMin + 2 * (code - kPenaltyCode); }
 
   static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
-    // By halves, as GCC shifts all 128 in memory.
+    // In halves, as GCC shifts 128 bits in memory.
     const auto time_us = static_cast<std::uint64_t>(payload.time_us);
     const std::uint64_t low = time_us << kCountBits | static_cast<std::uint64_t>(payload.counts);
     const std::uint64_t high =
@@ -78,7 +77,7 @@ class SlotWord {
 
   constexpr Uint128 bits() const { return bits_; }
   constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
-  // 64 bits from this one on. REQUIRES: 0 < bit < 64
+  // The 64 bits from this bit on. REQUIRES: 0 < bit < 64
   constexpr std::uint64_t word_from(int bit) const {
     return high_half() << (64 - bit) | static_cast<std::uint64_t>(bits_) >> bit;
   }
@@ -94,8 +93,8 @@ class SlotWord {
     return SlotWord(others | (static_cast<Uint128>(rank) << kPayloadBits));
   }
 
-  // With so much more in the lowest bits.
-  // REQUIRES: units >= 0; the count that is there stays within its bits
+  // The word with so many more units in its last count.
+  // REQUIRES: units >= 0; the count stays within its bits
   constexpr SlotWord plus(std::int64_t units) const {
     const auto low = static_cast<std::uint64_t>(bits_) + static_cast<std::uint64_t>(units);
     return SlotWord(of_halves(high_half(), low));
@@ -107,7 +106,7 @@ class SlotWord {
     constexpr std::uint64_t kMask = (std::uint64_t{1} << kTimeBits) - 1;
     return static_cast<std::int64_t>(word_from(kCountBits) & kMask) & whole_units(shift);
   }
-  // Whether that is what is told of this time.
+  // Whether time_us(shift) is that of this time.
   constexpr bool is_of(std::int64_t time_us, int shift) const {
     const std::uint64_t differs = word_from(kCountBits) ^ static_cast<std::uint64_t>(time_us);
     return differs << (64 - kTimeBits) >> (64 - kTimeBits + shift) == 0;
@@ -117,12 +116,12 @@ class SlotWord {
     return bits_ & ((Uint128{1} << (kCountBits + shift)) - 1);
   }
 
-  // The last of the counts, in so many bits. REQUIRES: 0 < bits < 64
+  // The last count, in so many bits. REQUIRES: 0 < bits < 64
   constexpr std::int64_t last_count(int bits) const {
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_) & mask);
   }
-  // The one before it, in so many bits from this one on. REQUIRES: 16 <= from, from + bits <= 80
+  // The count before the last: `bits` from bit `from` on. REQUIRES: 16 <= from, from + bits <= 80
   constexpr std::int64_t count_before(int from, int bits) const {
     if (from + bits <= 64) [[likely]] {
       const std::uint64_t upmost = static_cast<std::uint64_t>(bits_) << (-(from + bits) & 63);
@@ -132,20 +131,20 @@ class SlotWord {
     return static_cast<std::int64_t>(word_from(16) >> (from - 16) & mask);
   }
 
-  // Microseconds since the table's base from which the state is surely void. For sliding windows
-  // that is at the latest two windows after its start, where window < 2^(shift+1) and start < (time
-  // + 1) << shift; so at most (time + 5) << shift. Fixed windows and TATs (a fraction after `time`)
+  // Microseconds since the table's base from which the state is surely void. A sliding window is
+  // void at the latest two windows after its start, where window < 2^(shift+1) and start < (time +
+  // 1) << shift; so at most (time + 5) << shift. Fixed windows and TATs (a fraction after `time`)
   // are void earlier. A claim never expires.
   constexpr std::int64_t expiry_us() const {
     const int shift = code();
     return shift < kPenaltyCode ? time_us(shift) + (std::int64_t{5} << shift) : late_expiry_us();
   }
 
-  // The part of the upper half that names the key, to compare without the rest.
+  // Whether the upper half of a word names this key.
   static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint) {
     return (high_half ^ fingerprint << 16) < 1 << 16;
   }
-  // And the part that says what its state is.
+  // Whether it names this key and its state has this code.
   static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint, int code) {
     return (high_half ^ (fingerprint << 16 | static_cast<std::uint64_t>(code) << 10)) < 1 << 10;
   }

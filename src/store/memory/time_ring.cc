@@ -28,7 +28,7 @@ void RingView::push_back(algo::LogEntry entry) noexcept {
     } else {
       at(1).units += oldest_units;
     }
-    at(0).units = 0;  // they are in the total once, and stay there
+    at(0).units = 0;  // they are in the total already, and stay there
     pop_front();
   }
   ++ring_.size;

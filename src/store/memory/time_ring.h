@@ -16,13 +16,13 @@
 
 namespace weir {
 
-// How many entries all rings of a store may take together. Thread rule: any thread; what is counted
+// The entries that all rings of a store may have together. Thread rule: any thread; the atomic
 // orders nothing.
 struct RingBudget {
   std::size_t entries_max = 0;
   std::atomic<std::size_t> entries = 0;
 
-  // False if that would be too many. REQUIRES: a ring has `from` of them
+  // A ring of `from` entries changes to `to`. False if all rings would then have too many.
   bool change(std::size_t from, std::size_t to) noexcept {
     const std::size_t after = entries.fetch_add(to - from, std::memory_order_relaxed) + to - from;
     if (to <= from || after <= entries_max) return true;
@@ -50,7 +50,7 @@ class RingView {
   const algo::LogEntry& operator[](std::size_t index) const noexcept { return at(index); }
 
   void pop_front() noexcept;
-  // Makes room if it may; else merges the two oldest entries into the later one.
+  // Makes room if the budget allows; else merges the two oldest entries into the later one.
   void push_back(algo::LogEntry entry) noexcept;
   // Replaces an entry, keeping the order.
   void set(std::size_t index, algo::LogEntry entry) noexcept;

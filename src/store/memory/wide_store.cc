@@ -15,11 +15,10 @@
 namespace weir {
 namespace {
 
-// So many that two threads seldom come to one at the same time, and each has its lock on a line of
-// its own.
+// Enough that two threads seldom come to one at the same time; each lock is on a line of its own.
 constexpr std::size_t kShardsMax = 4096;
 
-// At most twice as many, in a shard of memory that is shared, before there is another shard.
+// In shared memory a shard has at most twice as many, before there is another shard.
 constexpr std::size_t kSharedRecords = 512;
 
 template <typename State>
@@ -83,7 +82,7 @@ void WideStore::format(std::span<std::byte> memory) {
   }
 }
 
-// Holds a shard, whose last holder may have died with it.
+// Holds a shard, whose last holder may have died while it held it.
 class WideStore::Lock {
  public:
   Lock(WideStore& store, Shard& shard) noexcept : shard_(shard) {
@@ -117,7 +116,7 @@ inline WideStore::Place WideStore::place_of(KeyHash key) noexcept {
   const std::size_t shard = key.low & (shard_count_ - 1);  // a power of two
   const std::size_t sets = records_per_shard_ / kSetPlaces;
   Record* const records = &records_[shard * records_per_shard_];
-  // A part of 2^32 of them, without a division.
+  // A part of 2^32 of the sets, without a division.
   const std::size_t first = (key.high >> 32) * sets >> 32;
   std::size_t second = (key.high & 0xffffffff) * sets >> 32;
   if (second == first) second = first + 1 == sets ? 0 : first + 1;
@@ -142,7 +141,7 @@ Tenant WideStore::tenant_of(const Record& record, Instant now) noexcept {
   return {!record.used || record.expiry_us <= epoch_us(now), record.rank, record.expiry_us};
 }
 
-// An unused record among the candidates, made so if need be; null if it may not.
+// An unused record among the candidates, emptied if necessary; null if that is not allowed.
 [[gnu::noinline]] WideStore::Record* WideStore::make_room(const Place& place, OnFull on_full,
                                                           Instant now) noexcept {
   const Room room =
@@ -205,7 +204,7 @@ Decision WideStore::charge(const Charge& charge, Instant now) noexcept {
 Decision WideStore::enter(const Charge& charge, Entry entry, Instant now,
                           WideChange* change) noexcept {
   const Place place = place_of(charge.key);
-  // They come while the lock does: no load passes it.
+  // Fetched before the lock, as no load passes it.
 #pragma GCC unroll 8
   for (std::size_t at = 0; at < kSetPlaces; ++at) __builtin_prefetch(place.first + at);
   const Lock lock(*this, place.shard);

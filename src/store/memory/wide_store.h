@@ -1,18 +1,18 @@
 // WideStore: the keys that need more than a slot of the compact table.
 //
-// These are all keys of sliding_log and exponential_backoff, and those of the rare quotas
-// that Packing::fits refuses. Their records lie in shards, each with its own mutex; a
-// record is in one of two sets of eight that the key's hash names. room.h says which record
-// a new key gets, as in the compact table.
+// It has all keys of sliding_log and exponential_backoff, and those of the rare quotas that
+// Packing::fits refuses. Their records lie in shards, each with its own mutex; a record is in one
+// of two sets of eight that the key's hash names. room.h says which record a new key gets, as in
+// the compact table.
 //
-// A sliding log's times are in a ring that grows by doubling, as long as there are
-// entries left of `log_entries_max`. When it may not grow it merges its two oldest entries into the
-// later one. Their units then count up to one entry longer than they should, so the log may deny
-// too early but never admits too much.
+// A sliding log's times are in a ring that grows by doubling, as long as `log_entries_max` leaves
+// entries. A ring that may not grow merges its two oldest entries into the later one. Their units
+// then count up to one entry longer than they should, so the log may deny too early but never
+// admits too much.
 //
 // Processes may share records and shards, in memory that all of them map. A ring cannot grow there,
-// so each log has one entry: who shares the store refuses sliding logs. If a process dies in the
-// middle of a change, its shard forgets its keys.
+// so each log has one entry: a node that shares the store refuses sliding logs. If a process dies
+// in the middle of a change, its shard forgets its keys.
 //
 // Thread rule: any thread, concurrently. Tested by memory_store_test.cc, shared_store_test.cc,
 // memory_store_race_test.cc and tests/conformance.
@@ -37,25 +37,25 @@ namespace weir {
 // Any algorithm's state, as bytes; zeros are a key never seen.
 using StateBytes = std::array<std::byte, 48>;
 
-// What a charge did, so that it can be undone.
+// A charge's effect, so that it can be undone.
 struct WideChange {
   StateBytes before{};
   StateBytes after{};
-  std::int64_t charged_at_us = 0;  // sliding_log: the time it was entered under
+  std::int64_t charged_at_us = 0;  // sliding_log: the time of its entry
 };
 
 // check:allow(methods): as many as the table next to it has for callers, and steps under one lock
 class WideStore {
  public:
-  // So many that no live key has to make room before there are max_keys.
+  // With so many records no live key has to make room before there are max_keys.
   static constexpr std::size_t kRecordsPerKey = 2;
 
   WideStore(std::size_t max_keys, std::size_t log_entries_max);
 
-  // Makes zeros the memory of a store that processes share, before any of them uses it.
+  // Turns zeros into the memory of a store that processes share, before any of them uses it.
   // REQUIRES: aligned to a cache line, room for 16 KiB
   static void format(std::span<std::byte> memory);
-  // Takes part in it.
+  // A store in that memory.
   explicit WideStore(std::span<std::byte> memory);
   ~WideStore();
   WideStore(const WideStore&) = delete;
@@ -64,16 +64,16 @@ class WideStore {
   // Decides and, if it is allowed, charges. `change`, unless null, gets how to undo it.
   Decision spend(const Charge& charge, Instant now, WideChange* change) noexcept;
 
-  // Counts whatever the limit says.
+  // Charges the cost even if it exceeds the limit.
   Decision charge(const Charge& charge, Instant now) noexcept;
 
-  // What spend() would answer; `remaining` is before the cost.
+  // The answer of spend(); `remaining` is before the cost.
   Decision look(const Charge& charge, Instant now) noexcept;
 
-  // Notes that the charge was denied: for the key's rank, and for algorithms that count it.
+  // Notes that the charge was denied: for the key's rank, and for algorithms that count denials.
   void record_denial(const Charge& charge, Instant now) noexcept;
 
-  // Takes back an allowed charge. `now` is that of the charge.
+  // Takes back an allowed charge. `now` is the time of the charge.
   void undo(const Charge& charge, const WideChange& change, Instant now) noexcept;
 
   void erase(KeyHash key) noexcept;
@@ -96,16 +96,16 @@ class WideStore {
   };
 
   struct alignas(64) Shard {
-    ShardMutex mutex;  // guards the shard's records and what follows
+    ShardMutex mutex;  // guards the shard's records and the fields below
     std::uint64_t evictions = 0;
-    std::uint64_t freed = 0;    // those of them that had nothing left of their limit
+    std::uint64_t freed = 0;    // evicted keys that had nothing left of their limit
     std::uint64_t refused = 0;  // new keys that were denied for want of room
-    bool used = false;          // one of its records has been, once
+    bool used = false;          // one of its records was used at some time
   };
 
   class Lock;
 
-  // Where one key may be.
+  // The two sets in which one key may be.
   struct Place {
     Shard& shard;
     Record* first;
@@ -132,7 +132,7 @@ class WideStore {
   Decision enter_log(const Charge& charge, Entry entry, const Place& place, Instant now,
                      WideChange* change) noexcept;
   Record* keep(const Place& place, Record* record, const Charge& charge, Instant now) noexcept;
-  // Enters what the decision says of the key's worth. REQUIRES: the record is of this place
+  // Sets the record's rank by the decision. REQUIRES: the record is of this place
   static void rank(const Place& place, Record& record, const Decision& decision,
                    Instant now) noexcept;
 
@@ -142,7 +142,7 @@ class WideStore {
   std::size_t shard_count_;
   std::size_t records_per_shard_;
   HugeArray<Record> records_;
-  std::vector<Shard> own_shards_;  // none: they are shared
+  std::vector<Shard> own_shards_;  // empty: they are shared
   std::span<Shard> shards_;
   RingBudget budget_;
 };

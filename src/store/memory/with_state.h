@@ -20,8 +20,8 @@
 
 namespace weir {
 
-// The WebAssembly module has nobody to switch an adaptive quota. It takes none, and saves 8 KB; nor
-// does it take strict windows, or calendars.
+// In the WebAssembly module nobody can switch an adaptive quota. It takes no adaptive quotas, which
+// saves 8 KB, no strict windows and no calendars.
 #ifdef WEIR_WITHOUT_ADAPTIVE
 inline constexpr bool kHasAdaptive = false;
 #else
@@ -54,7 +54,7 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
   report_bug("algorithm has a state value", __FILE__, __LINE__);
 }
 
-// The states of the lock-free table only.
+// with_state() for the states of the lock-free table only.
 template <typename Action>
 decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
   switch (algorithm) {
@@ -77,9 +77,9 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
   report_bug("algorithm is compact", __FILE__, __LINE__);
 }
 
-// Whether giving back what was charged leaves the state as if it had not been charged,
-// whatever else was charged meanwhile. Not so for a token bucket: the refill that the
-// charge delayed may have been spent by others.
+// Whether giving back a charge leaves the state as if it had not been charged, whatever else was
+// charged meanwhile. It does not for a token bucket: others may have spent the refill that the
+// charge delayed.
 inline bool gives_back_exactly(const Quota& quota) {
   return quota.active() != Algorithm::kTokenBucket;
 }
@@ -88,7 +88,7 @@ inline bool gives_back_exactly(const Quota& quota) {
 inline bool counts_denials(const Quota& quota) {
   return quota.active() == Algorithm::kExponentialBackoff;
 }
-// The state that keeps it. REQUIRES: counts_denials(quota)
+// Calls `action` with the type of that state. REQUIRES: counts_denials(quota)
 template <typename Action>
 void with_denial_state(const Quota& quota, Action&& action) {
   if (quota.algorithm() != Algorithm::kAdaptive) {
@@ -98,7 +98,7 @@ void with_denial_state(const Quota& quota, Action&& action) {
   }
 }
 
-// The answer to a look: would `cost` be allowed, and what is left before it. `decide_for`
+// The answer to a look: whether `cost` would be allowed, and what is left before it. `decide_for`
 // decides a cost and changes nothing.
 template <typename DecideFor>
 Decision look_at(std::int64_t cost, DecideFor decide_for) {

@@ -27,7 +27,7 @@ bool AsyncKey::follow(const Quota& quota) {
 
 // ---- checks ----
 
-// Of what does not fit, a drain first takes the rest. A charge may leave a debt.
+// If a drain does not fit, it first takes the rest. A charge may leave a debt.
 Decision AsyncKey::spend(Operation operation, std::int64_t cost, Instant now) {
   const Instant at_redis = now + ahead_;
   std::int64_t rest = 0;
@@ -77,7 +77,7 @@ std::optional<Decision> AsyncKey::take_back(std::int64_t cost, Instant now) {
   return weir::spend(quota_, state_, cost, now + ahead_);
 }
 
-// The copy changes as Redis is about to. A sync under way does not include it.
+// The copy changes as Redis's state is about to. A sync under way lacks this change.
 void AsyncKey::give_back(std::int64_t cost, Instant now) {
   static_cast<void>(weir::spend(quota_, state_, cost, now + ahead_));
   if (trip_ == Trip::kOut) trip_ = Trip::kVoid;
@@ -136,7 +136,7 @@ bool AsyncKey::receive(const SyncedState& state, Duration ahead, Instant now) {
       std::exchange(is_copy_, is_synced(quota_.active()) && !is_in_backoff(state));
   charge(quota_, state_, pending_, now + ahead_);
   if (!was_copy) {
-    synced_before_ = synced_at_;  // what came before this node knew of the key is no growth
+    synced_before_ = synced_at_;  // units from before this node knew the key are no growth
   } else if (is_copy_) {
     grown_ += std::max<std::int64_t>(0, held(quota_, state_, now + ahead_) - known);
   }

@@ -22,7 +22,7 @@ using Trust = AsyncKey::Trust;
 const Quota kQuota =
     *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 100, .window = 1min});
 
-// Redis has counted so much in the window of its time.
+// The state if Redis has counted so many units in the current window.
 SyncedState counted(std::int64_t units) {
   return {epoch_us(kNow + kRedisAhead) / 60'000'000 * 60'000'000, units, 0, 0};
 }
@@ -54,7 +54,7 @@ const std::map<std::string_view, std::function<void(AsyncKey&, Units)>> kSteps =
     {"lose", [](auto& key, Units) { key.lose(AsyncKey::IsThere::kNo, kNow); }},
 };
 
-// Every way of units through a key.
+// All ways of units through a key.
 TEST(AsyncKey, KnowsWhatIsLeftAndWhatItOwes) {
   const std::vector<std::vector<Step>> lives = {
       {{"spend", 10, 90, {10, 0}},
@@ -67,7 +67,7 @@ TEST(AsyncKey, KnowsWhatIsLeftAndWhatItOwes) {
        {"spend", 59, 58, {2, 0}},
        {"drain", 59, 0, {60, 0}},
        {"charge", 7, 0, {67, 0}}},
-      // Nobody knows whether Redis has charged it: it is pushed again.
+      // Nobody knows whether Redis has charged the sync: it is pushed again.
       {{"spend", 10, 90, {10, 0}},
        {"set out", 0, 90, {10, 0}},
        {"enter", 10, 90, {10, 10}},
@@ -77,7 +77,7 @@ TEST(AsyncKey, KnowsWhatIsLeftAndWhatItOwes) {
        {"set out", 0, 85, {15, 10}},
        {"enter", 5, 85, {15, 15}},
        {"leave", 15, 85, {15, 15}}},
-      // Refunds of what Redis has not charged need no trip.
+      // Refunds of units that Redis has not charged need no trip.
       {{"spend", 10, 90, {10, 0}},
        {"take back", 4, 94, {6, 0}},
        {"cannot take back", 7, 94, {6, 0}},
@@ -87,7 +87,7 @@ TEST(AsyncKey, KnowsWhatIsLeftAndWhatItOwes) {
        {"cannot take back", 1, 94, {6, 6}},
        {"give back", 1, 95, {6, 6}},
        {"receive in vain", 6, 95, {0, 0}}},
-      // A reset voids all.
+      // A reset voids everything.
       {{"spend", 10, 90, {10, 0}},
        {"set out", 0, 90, {10, 0}},
        {"enter", 10, 90, {10, 10}},
@@ -96,7 +96,7 @@ TEST(AsyncKey, KnowsWhatIsLeftAndWhatItOwes) {
        {"forget", 0, 100, {0, 0}},
        {"spend", 1, 99, {1, 0}},
        {"receive in vain", 60, 99, {1, 0}}},
-      // This node's counters have what it has admitted alone.
+      // This node's counters have the units that it admitted alone.
       {{"alone", 30, 70, {30, 30}}, {"spend", 1, 69, {31, 30}}, {"enter", 1, 69, {31, 31}}},
   };
   for (std::size_t life = 0; life < lives.size(); ++life) {

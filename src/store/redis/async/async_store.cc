@@ -19,8 +19,8 @@
 //   100 ms    pushes 20                pushes 10                pushes 7                      130
 //   101 ms    copy 113: denies         copy 123: denies         copy 130: denies
 //
-// Over by 30: what arrived within an interval and a trip. Redis charges all of it, so the next
-// decisions are right: a bucket pays the 30 back first.
+// Over by 30: the units that arrived within an interval and a trip. Redis charges all of them, so
+// the next decisions are right: a bucket pays the 30 back first.
 
 namespace weir {
 namespace {
@@ -64,7 +64,7 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
   batch.on_done(batch);
 }
 
-// A look needs no place, unless no answer is worth a trip.
+// A look needs no place, unless Redis is far away.
 bool AsyncStore::find_all(const Batch& batch, Places& places) {
   const bool looks = batch.operation == Operation::kLook && !is_far_;
   const std::uint64_t removed = syncs_.removed();
@@ -84,7 +84,7 @@ bool AsyncStore::find_all(const Batch& batch, Places& places) {
 AsyncKey::Trust AsyncStore::trust(const Batch& batch, const Places& places, Instant now) {
   const auto is_whole = AsyncKey::IsWhole{sender_.is_whole()};
   auto least = AsyncKey::Trust::kYes;
-  // Nothing is too old, nor for a look.
+  // If Redis is far away, no copy is too old, not even for a look.
   const Operation operation = is_far_ ? Operation::kSpendEach : batch.operation;
   const Duration age_max = is_far_ ? Duration::max() : interval_;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
@@ -115,8 +115,8 @@ void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
   }
 }
 
-// A key that comes twice may not fit after all; then the charges before it are undone. Only what
-// does not fit wants to know at once what Redis has.
+// A key that comes twice may not fit after all; then the charges before it are undone. Only a key
+// that does not fit needs Redis's state at once.
 void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
   bool fits = true;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
@@ -155,7 +155,7 @@ Decision AsyncStore::look(std::uint32_t place, const Charge& charge, Instant now
   return copy_at(place).look(*charge.quota, charge.cost, now);
 }
 
-// The strict store decides, after Redis has charged what this core spent.
+// The strict store decides, after Redis has charged this core's units.
 void AsyncStore::pass_on(Batch& batch, Instant now) {
   ++counts_[kAsyncPassedOn];
   for (const Charge& charge : batch.charges) {
@@ -175,8 +175,8 @@ void AsyncStore::pass_on(Batch& batch, Instant now) {
   strict_.decide(batch, now);
 }
 
-// Units that no sync has pushed were never spent in Redis: their refund needs no trip. False if
-// the refund exceeds them.
+// Refunds units that no sync has pushed. They were never spent in Redis, so this needs no trip.
+// False if the refund exceeds them.
 bool AsyncStore::take_back(Batch& batch, Instant now) {
   const Charge& charge = batch.charges.front();
   const bool gives_back =

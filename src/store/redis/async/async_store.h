@@ -18,12 +18,12 @@
 // half of its window, or up to a quarter sooner. It also syncs it when this core has spent 1/768 of
 // its limit, divided by the stores of the fleet. To reach the limit meanwhile, other nodes must
 // admit 1/600 of it in each interval, which is more than all stores together leave unpushed: so the
-// bound is the same. But a store with so little demand may go on admitting that little for as long.
+// bound is the same. But a store with so little demand may admit it until its sync.
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
-// than with the others, if no sync is under way. Where many keys come, they are synced within a
-// sixteenth of the interval. Until then the store takes a new key for untouched, and believes an
-// old copy. rules/promise.h says how far over all of this leads.
+// than with the others, if no sync is under way. If many keys come at once, the store syncs them
+// within a sixteenth of the interval. Until then it takes a new key for untouched, and believes an
+// old copy. rules/promise.h says how far over the limit this leads.
 //
 // The strict store decides
 //   resets, after which the copy is void
@@ -32,13 +32,13 @@
 //   node may have reset the key
 //   keys whose last sync failed longer ago; and keys without a copy, in a cluster that is not
 //   whole
-//   sliding_log and exponential_backoff, whose states the script does not send, and switching keys
-//   in backoff, by what the node or what Redis knows
-//   a batch with any of those, as a whole; and keys for which there is no room
+//   sliding_log and exponential_backoff, whose states the script does not send
+//   adaptive keys that the node or Redis knows to be in backoff
+//   a batch with any of these, as a whole; and keys for which there is no room
 //
-// Of a Redis that is far away no check waits. A look that has no copy creates one and takes it for
-// untouched, as a charge does. An old copy decides until its sync is back. What else the strict
-// store would decide fails, but for resets and refunds; and so does a key whose last sync failed.
+// No check waits for a Redis that is far away. A look without a copy creates one and takes the key
+// for untouched, as a charge does. An old copy decides until its sync is back. Checks of a
+// key whose last sync failed fail, and the rest of the list above, except resets and refunds.
 //
 // A check fails (kUnavailable) while Redis is known to be away. It also fails for kLostFor after a
 // sync of its key has failed: in a cluster one master may be away, and the others not. The store
@@ -71,7 +71,7 @@ class AsyncStore final : public Store {
 
   void decide(Batch& batch, Instant now) noexcept override;
 
-  // This node has admitted the charge by other counters, as the store of some mode failed.
+  // This node admitted the charge by other counters, because the store of some mode failed.
   void note_admitted(const Charge& charge, Instant now);
   // A core that is gone has admitted the charge, and Redis may not have charged it. This
   // node's counters have `entered` of its units.
@@ -79,14 +79,14 @@ class AsyncStore final : public Store {
     syncs_.owe(charge, entered, now);
   }
 
-  // Redis answers again: pushes at once what this node has admitted alone.
+  // Redis answers again: pushes at once the units that this node has admitted alone.
   void catch_up(Instant now) { syncs_.catch_up(now); }
 
   const FleetCounts& counts() const { return counts_; }
   const SyncPeaks& peaks() const { return syncs_.peaks(); }
 
-  // Pushes at once what Redis has not charged. True when nothing is left to push, or Redis is away;
-  // else the caller calls again, as a key has one sync under way at a time.
+  // Pushes at once the units that Redis has not charged. True when none are left, or Redis is away.
+  // Else the caller calls again, as a key has one sync under way at a time.
   bool tell_all(Instant now) { return syncs_.tell_all(now); }
 
  private:

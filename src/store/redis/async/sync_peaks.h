@@ -1,5 +1,5 @@
-// SyncPeaks: the most that one core's syncs have shown of late: units that a key got within a
-// period, by the limit of the key, and trips.
+// SyncPeaks: the peaks of one core's latest syncs: the most units that a key got within a period,
+// by the key's limit, and the longest trip.
 //
 // Thread rule: one thread, or a value. Tested by tests/redis/over_now_test.cc.
 
@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// The most of what was noted in the last `seconds`, or up to as long before.
+// The largest value of the last `seconds`, perhaps of up to twice as long.
 template <typename T, int seconds>
 class RecentMost {
  public:
@@ -55,7 +55,7 @@ class SyncPeaks {
     }
     place->units.note(units, now);
   }
-  // Nothing: no key of such a limit came, or so many others did that nobody knows.
+  // nullopt: no key of this limit came, or keys of too many other limits did.
   std::optional<std::int64_t> units(const Quota& quota, Instant now) const {
     const Peak* const place =
         std::ranges::find_if(peaks_, [&](const Peak& peak) { return peak.is(quota); });

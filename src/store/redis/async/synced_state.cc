@@ -25,7 +25,7 @@ SyncedState numbers_of(const algo::TokenBucketState& state) {
   return {state.tat_us, state.tat_ticks, 0};
 }
 
-// The fourth number of an adaptive state: its switch and what that chose, as adaptive.lua has it.
+// An adaptive state's fourth number: its switch and the chosen algorithm, as in adaptive.lua.
 constexpr std::int64_t kKinds = 4;
 constexpr std::array kAlgorithms{Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
                                  Algorithm::kExponentialBackoff};
@@ -35,7 +35,7 @@ std::int64_t tag_of(const Quota& quota) {
   return std::int64_t{quota.switch_number()} * kKinds + (kind - kAlgorithms.begin());
 }
 
-// What a state follows; the numbers of one in backoff are a sliding window's.
+// The algorithm that a state follows; in backoff its numbers are a sliding window's.
 ActiveAlgorithm followed_by(const SyncedState& numbers) {
   const bool is_bucket = numbers[3] % kKinds == 1;
   return {.algorithm = is_bucket ? Algorithm::kTokenBucket : Algorithm::kSlidingWindow,
@@ -50,8 +50,8 @@ algo::AdaptiveState adaptive_of(const SyncedState& numbers) {
   return algo::AdaptiveState::of(algo::SlidingWindowState{a, b, c});
 }
 
-// The quota as the state and it decide together: by the later switch. A key in backoff stays a
-// sliding window until the next sync brings the whole of it.
+// The quota that decides: the later switch, the state's or the quota's, wins. A key in backoff
+// stays a sliding window until the next sync brings its whole state.
 Quota followed(const Quota& quota, const SyncedState& numbers) {
   const ActiveAlgorithm known = followed_by(numbers);
   const bool is_whole = is_synced(quota.active()) && !is_in_backoff(numbers);

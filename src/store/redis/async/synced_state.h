@@ -1,8 +1,7 @@
-// SyncedState: what a node copies of a key in Redis, and what src/algo makes of it.
+// SyncedState: a node's copy of a key's state in Redis, on which src/algo decides.
 //
-// The script returns the state as numbers; here it is decided on like any other. That of an
-// quota that switches says which switch it follows: the later of it and of the quota decides, as in
-// Redis.
+// The script returns the state as numbers. An adaptive state says which switch it follows. The
+// later switch, the state's or the quota's, decides, as in Redis.
 //
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
 
@@ -17,24 +16,24 @@
 
 namespace weir {
 
-// Whether copies are made of such keys. For those of which none are, what follows keeps a sliding
-// window in place of the state: near enough for what a node has admitted alone.
+// Whether nodes copy such keys. For other keys the functions below keep a sliding window in place
+// of the state: near enough for the units that a node has admitted alone.
 bool is_synced(Algorithm algorithm);
 
-// Whether Redis counts denials of the key: then the state is only a part of what it has, as one of
-// a sliding window.
+// Whether Redis counts denials of the key. Redis then has more of the key than these numbers, which
+// are a sliding window.
 bool is_in_backoff(const SyncedState& state);
 
 // Decides one request on the copy, as src/algo does.
 Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instant now);
 
-// What spending would answer; remaining and reset are those from before.
+// The answer of spend(); remaining and reset are from before the cost.
 Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost, Instant now);
 
-// How many units of the key count, also above the limit.
+// How many units of the key count, even above the limit.
 std::int64_t held(const Quota& quota, const SyncedState& state, Instant now);
 
-// Charges whatever the limit says, as the script does.
+// Charges even over the limit, as the script does.
 Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
 
 }  // namespace weir

@@ -8,9 +8,9 @@ namespace {
 
 // Keys that a new key looks at to make room.
 constexpr int kCandidates = 16;
-// The first syncs that hurry in a period go at once, later ones keep an eighth of it between them:
-// 6 ms, if the interval is 100. Else thousands of keys a second, each after a while, would make a
-// trip for each few requests.
+// The first hurried syncs in a period go at once, later ones keep an eighth of it apart: 6 ms, if
+// the interval is 100. Else thousands of keys a second, each after a while, would make a trip for
+// each few requests.
 constexpr int kHurriedAtOnce = 8;
 constexpr int kHastePart = 8;
 
@@ -42,8 +42,8 @@ std::uint32_t Syncs::place_for(const Charge& charge) {
   return place;
 }
 
-// Removes one of a few keys in turn whose units Redis has all charged; a key over its limit only if
-// all are.
+// Removes one of a few keys in turn whose units Redis has all charged. It removes a key over its
+// limit only if all of them are.
 bool Syncs::make_room() {
   std::uint32_t leaves = kNobody;
   for (int i = 0; i < kCandidates; ++i) {
@@ -111,7 +111,7 @@ void Syncs::spent(std::uint32_t place, const Decision& decision, Instant now) {
   is_calm ? list_calm(place) : touch(place, now);
 }
 
-// Plans a sync for when the calm is over.
+// Plans a sync at the end of the calm.
 void Syncs::list_calm(std::uint32_t place) {
   SyncingKey& key = keys_[place];
   if (key.listed != SyncingKey::Listed::kNo) return;
@@ -203,7 +203,7 @@ void Syncs::wait_since(Instant since) {
   if (told_waiting_ != nullptr) told_waiting_->store(since, std::memory_order_relaxed);
 }
 
-// A sync is back, or lost. What is still out has set out later.
+// A sync is back, or lost. Those still out have set out later.
 void Syncs::ended(Instant rest_since) {
   wait_since(--errands_ == 0 ? Instant::max() : std::max(waiting_since_, rest_since));
 }
@@ -222,8 +222,8 @@ bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
   return true;
 }
 
-// Pushes only as much of what was admitted alone as the algorithm still counts: an outage may have
-// lasted for many windows.
+// Of the units that were admitted alone, pushes only as many as the algorithm still counts: an
+// outage may have lasted for many windows.
 void Syncs::drop_expired(std::uint32_t place, Instant now) {
   const std::int64_t expired = keys_[place].copy.drop_expired(now);
   counts_[kAsyncForgotten] += expired;

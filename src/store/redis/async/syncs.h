@@ -1,9 +1,9 @@
-// Syncs: the copies of keys that one core has, when each is synced, and how.
+// Syncs: one core's copies of keys, and when and how each of them is synced.
 //
 //   touch ─────────────> soon ──a period, or at once──> errand ─> Redis ─> the copy is new
 //   spent, but calm ───> calm ──its time is over──> soon
 //
-// A key that owes units is noted where others find the note if this process dies (owed_units.h).
+// A key that owes units has a note that other processes find if this one dies (owed_units.h).
 //
 // Thread rule: the core of its sender. Tested by tests/redis/async_syncs_test.cc.
 
@@ -33,12 +33,12 @@ struct AsyncStoreOptions {
   Duration interval = std::chrono::milliseconds(100);                     // > 0
   std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
   std::size_t keys = 131'072;                                             // that have copies
-  // Whether checks that no copy can answer wait for Redis. Of one that is far away they fail at
-  // once, and only what gives units back or resets waits.
+  // Whether checks that no copy can answer wait for Redis. kFar: such checks fail at once; only
+  // refunds and resets wait.
   enum class Reach : std::uint8_t { kNear, kFar } reach = Reach::kNear;
   OwedUnits* owed = nullptr;  // outlives the store; null: what is unpushed dies with the process
   // Tells other threads since when the oldest sync waits or is out; Instant::max(): none is.
-  // Outlives the store; null: nobody wants to know.
+  // Outlives the store; null: not wanted.
   std::atomic<Instant>* waiting_since = nullptr;
 };
 
@@ -60,22 +60,22 @@ class Syncs final : private ErrandOwner {
         FleetCounts& counts);
 
   Keys& keys() { return keys_; }
-  // The key's place; a new key makes room for itself. kNone: there is none.
+  // The key's place; a new key makes room for itself. kNone: there is no room.
   std::uint32_t place_for(const Charge& charge);
-  std::uint64_t removed() const { return removed_; }  // keys, for others
+  std::uint64_t removed() const { return removed_; }  // keys, to make room for others
 
   const SyncPeaks& peaks() const { return peaks_; }
 
-  // A check has spent of the key. Plans its sync.
+  // A check has spent units of the key. Plans its sync.
   void spent(std::uint32_t place, const Decision& decision, Instant now);
   // Plans a sync of the key that does not wait for the end of its calm.
   void touch(std::uint32_t place, Instant now);
   // A sync leaves with the next errands. REQUIRES: none is out
   void set_out(std::uint32_t place, Departure::Lane lane, Instant now);
-  // This node's counters are right as of each sync. Charges that came later enter them before they
-  // decide.
+  // Enters the key's pending units into this node's counters. Each sync does so; later charges do
+  // it before these counters decide.
   void enter_pending(std::uint32_t place, Instant now);
-  // The quota decides from now on.
+  // From now on the quota decides.
   void follow(std::uint32_t place, const Quota& quota);
   // To be called when what the key owes has changed.
   void note(std::uint32_t place);
@@ -120,14 +120,14 @@ class Syncs final : private ErrandOwner {
   Duration ahead_{0};                                 // Redis's clock, as of the last sync
   std::uint64_t removed_ = 0;
   std::size_t errands_ = 0;                 // that wait or are out
-  Instant waiting_since_ = Instant::max();  // the oldest of them
+  Instant waiting_since_ = Instant::max();  // since when the oldest of them does
   SyncPeaks peaks_;
   std::vector<Calm> calm_;  // a heap, the earliest first
   std::vector<std::uint32_t> touched_;
-  std::size_t swept_ = 0;               // the place in touched_ that forget_expired() saw last
-  std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up
+  std::size_t swept_ = 0;               // the place in touched_ where forget_expired() stopped
+  std::vector<std::uint32_t> syncing_;  // keys of touched_ that are being taken up
   Instant last_sync_{};
-  Instant counted_from_{};  // syncs_ since then, for a period
+  Instant counted_from_{};  // when `syncs_` began to count
   int syncs_ = 0;
   Instant next_sync_ = Instant::max();
   std::unique_ptr<Alarm> sync_alarm_;

@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-// Errands of one slot stay in the order they came, or charges of one key would overtake each
-// other. By their turns, as std::stable_sort allocates.
+// Errands of one slot stay in the order they came, or charges of one key would overtake each other.
+// It sorts by turns, because std::stable_sort allocates.
 void sort_by_slot(std::vector<Errand>& errands) {
   std::uint32_t turn = 0;
   for (Errand& errand : errands) errand.turn = turn++;
@@ -51,10 +51,10 @@ struct RedisSender::Call final : ScriptCall {
   std::uint16_t slot = 0;
   bool decides = false;     // it has a batch
   bool is_patient = false;  // it has a sync
-  bool is_judged = false;   // those who did not want to wait longer have given it up
+  bool is_judged = false;   // those who would not wait longer have given up
   bool is_out = false;
   Instant asked_at;
-  Instant deadline;        // until when Redis may answer
+  Instant deadline;        // when Redis must have answered
   Instant first_deadline;  // of the errands that still wait and are not patient
   RedisSender& sender;
 };
@@ -74,7 +74,7 @@ void RedisSender::Call::take(const Errand& waiting, Instant now) {
   sender.counts_.charges += errand.charges;
 }
 
-// The call goes on for others. If only syncs still wait, it counts as one that has failed.
+// The call goes on for its other errands. If only syncs still wait, it counts as a failed call.
 void RedisSender::Call::lose_late(Instant now) {
   first_deadline = Instant::max();
   for (Errand& errand : errands) {
@@ -156,7 +156,7 @@ void RedisSender::hurry() {
 
 // ---- calls ----
 
-// A batch that is too late is not sent: Redis would charge it, and it would fail all the same.
+// Does not send a batch that is too late: Redis would charge it, and it would fail all the same.
 void RedisSender::send_queue(Worth worth, Instant now) {
   if (std::exchange(is_sending_, true)) return;
   const Instant due = std::exchange(due_, Instant::max());
@@ -181,7 +181,7 @@ void RedisSender::send_queue(Worth worth, Instant now) {
 RedisSender::Call* RedisSender::send_lane(Lane of, Call* call, Worth worth, Instant now) {
   auto& lane = lanes_[static_cast<std::size_t>(of)];
   if (is_cluster()) sort_by_slot(lane);
-  // In a cluster each slot has its own calls, which cannot gather for each other.
+  // In a cluster each slot has its own calls, which cannot gather errands of other slots.
   const auto is_worth_a_call = [&] {
     return worth == Worth::kYes || idle_.size() == calls_.size() ||
            charges_waiting_ >= kChargesWorthACall || is_cluster();
@@ -205,7 +205,7 @@ RedisSender::Call* RedisSender::send_lane(Lane of, Call* call, Worth worth, Inst
   return call;
 }
 
-// Null: all are out, or there is no memory for another.
+// Null: all calls are out, or there is no memory for another.
 RedisSender::Call* RedisSender::idle_call(Lane lane) {
   const std::size_t out = calls_.size() - idle_.size();
   if (out >= (lane == Lane::kPrompt ? kCallsMax : kCallsMax / 2)) return nullptr;
@@ -254,7 +254,7 @@ void RedisSender::read(Call& call, const resp::Reply& reply, Instant now) {
   land(call);
 }
 
-// One server that does not answer a sync is away; in a cluster others may answer.
+// A single server that does not answer a sync is away; in a cluster others may answer.
 void RedisSender::fail(Call& call, RedisFailure failure, std::string_view detail, Instant now) {
   const bool is_outage = call.is_patient && !is_cluster();
   if (call.errands.empty()) {
@@ -282,7 +282,7 @@ void RedisSender::lose(Errand& errand, RedisFailure failure, std::string_view de
   errand.owner->lost(errand, now);
 }
 
-// Those that are due by then. Errands that come meanwhile stay.
+// Loses errands that are due by then. Errands that come meanwhile stay.
 void RedisSender::lose_waiting(const Failure& failure, Instant due_by, Instant now) {
   for (auto& lane : lanes_) {
     const std::size_t waiting = lane.size();
@@ -309,7 +309,7 @@ void RedisSender::ring_by(Instant deadline) {
   deadlines_->set(deadline);
 }
 
-// Fails what has waited too long; a late reply answers nothing.
+// Fails errands that have waited too long; nobody reads a late reply.
 void RedisSender::lose_late(Instant now) {
   next_deadline_ = Instant::max();
   lose_waiting({RedisFailure::kTimedOut, {}}, now, now);

@@ -1,14 +1,14 @@
-// RedisSender: how one core calls the script, whatever the mode. Errands of all modes wait in one
-// queue and share calls; the reply answers them in the order of the call.
+// RedisSender: calls the script for one core, in all modes. Errands of all modes wait in one queue
+// and share calls; the reply answers them in the order of the call.
 //
 //   add(errand) ─> queue ──end of the round──> calls (one EVALSHA each) ─> Redis ─> its owner
 //
 // Errands gather while a call is out: until it is back, until they are worth a call, or until the
-// first of them waits no longer. An idle sender adds no wait, and a busy one sends large calls,
-// which cost Redis much less. In a cluster a call goes to one slot, and errands do not gather.
+// first of them must leave. An idle sender adds no wait, and a busy one sends large calls, which
+// cost Redis much less. In a cluster a call goes to one slot, and errands do not gather.
 //
-// An errand for which a check waits is lost at its deadline, and what Redis says of it later is
-// nobody's. Syncs wait longer. They go behind the others, and take half of the calls at most: so a
+// An errand for which a check waits is lost at its deadline, and no check hears Redis's later
+// answer. Syncs wait longer. They go behind the others, and take half of the calls at most: so a
 // master that does not answer them holds up no check.
 //
 // Redis is away if there is no connection, or if too many calls in a row have failed
@@ -45,8 +45,8 @@ enum class TimeSource : std::uint8_t { kRedis, kCaller };
 enum class KeySpread : std::uint8_t { kOneServer, kCluster };
 
 struct RedisStoreOptions {
-  std::string prefix = "weir:";                       // of our keys; no {
-  Duration deadline = std::chrono::milliseconds(20);  // of what checks wait for
+  std::string prefix = "weir:";                       // of Weir's keys; no {
+  Duration deadline = std::chrono::milliseconds(20);  // of errands that checks wait for
   KeySpread spread = KeySpread::kOneServer;
   TimeSource time = TimeSource::kRedis;
   std::size_t denied_keys = 4096;              // remembered
@@ -69,21 +69,21 @@ struct Errand {
   ErrandOwner* owner = nullptr;
   Batch* batch = nullptr;  // of RedisStore
   Instant since;           // when the batch came
-  // Until when somebody waits. The owner may set it when the errand leaves.
+  // Until when a check waits. The owner may set it when the errand leaves.
   Instant deadline = Instant::max();
   std::uint32_t place = 0;  // of the key, for its owner
-  std::uint32_t turn = 0;   // RedisSender sets it, as it does what follows
+  std::uint32_t turn = 0;   // set by RedisSender
   std::uint16_t slot = 0;
   bool is_lost = false;
   ScriptOperation operation = ScriptOperation::kSync;
   std::uint8_t charges = 1;  // at most
 
-  // Nobody waits for a sync but as long as its call may take.
+  // No check waits for a sync: it may take as long as its call.
   bool is_patient() const { return operation == ScriptOperation::kSync; }
 };
 
-// When an errand leaves: at the end of the loop's round or of the first from `due` on, if it is
-// worth a call, and at `latest` in any case. It leaves before that with others that leave.
+// When an errand leaves: at the end of a loop's round from `due` on, if the queue is worth a call,
+// and at `latest` in any case. It leaves earlier with others that leave.
 struct Departure {
   enum class Lane : std::uint8_t { kPrompt, kPatient } lane = Lane::kPrompt;
   Instant due{};
@@ -92,13 +92,13 @@ struct Departure {
 
 class ErrandOwner {
  public:
-  // The errand is about to leave: the owner adds its charges to the words, each in the order of
-  // the replies. False: there is nothing to be done any more, and neither of what follows comes.
+  // The errand is about to leave: the owner adds its charges to the words, in the order of the
+  // replies. False if there is nothing to do any more: then neither answered() nor lost() follows.
   virtual bool pack(Errand& errand, ChargeCall& words, Instant now) = 0;
-  // Redis has done it. Reads its part of the replies, also of an errand that is lost.
+  // Redis has done it. The owner reads its part of the replies, even if the errand is lost.
   virtual ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                                  Instant now) = 0;
-  // Redis has not done it, or may not have; after answered(), if that has read a failure.
+  // Redis has not done it, or may not have. Also follows an answered() that has read a failure.
   virtual void lost(const Errand& errand, Instant now) = 0;
 
  protected:
@@ -108,11 +108,11 @@ class ErrandOwner {
 class RedisSender {
  public:
   static constexpr std::size_t kCallsMax = 128;  // that are out at a time
-  // Of prompt errands; a flood is better refused than late.
+  // Prompt errands that wait; a flood is better refused than late.
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr std::size_t kChargesWorthACall = 64;
-  // For which a batch waits for others. A Redis near by answers sooner; for one far away it is a
-  // small part of the trip.
+  // The longest that a batch waits for others. A Redis near by answers sooner; for one far away
+  // this is a small part of the trip.
   static constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
   // All outlive this.
@@ -123,11 +123,11 @@ class RedisSender {
   RedisSender(const RedisSender&) = delete;
   RedisSender& operator=(const RedisSender&) = delete;
 
-  // `first`: a charge of the errand; all its keys are in one slot. False if Redis is away or too
-  // much waits, which is counted; the owner is not called then.
+  // `first`: a charge of the errand; all its keys are in one slot. False, and counted, if Redis is
+  // away or too many errands wait; the sender does not call the owner then.
   [[nodiscard]] bool add(Errand errand, const Charge& first, const Departure& departure,
                          Instant now) noexcept;
-  // The same of an errand with a batch. One that has little time does not spend most of it in the
+  // add() for an errand with a batch. A batch with little time does not spend most of it in the
   // queue.
   [[nodiscard]] bool add_batch(Errand errand, Instant now) noexcept {
     constexpr int kPart = 4;
@@ -142,7 +142,7 @@ class RedisSender {
   // Sends what waits, as far as calls are free. If a call fails at once, its owner learns of it
   // before this returns.
   void flush(Instant now) { send_queue(Worth::kYes, now); }
-  // Loses all that waits or is out. Nothing may use this afterwards, nor may owners.
+  // Loses all errands that wait or are out. Neither users nor owners may use this afterwards.
   void give_up();
 
   bool is_away() const { return is_cut() || !breaker().closed(); }
@@ -186,10 +186,10 @@ class RedisSender {
   std::vector<std::unique_ptr<Call>> calls_;  // all that there are, out or not
   std::vector<Call*> idle_;
   bool is_sending_ = false;
-  // Why some wait on: for others, or for a call to land.
+  // Why errands wait on: for others, or for a call to land.
   enum class Rest : std::uint8_t { kNone, kGathers, kBlocked } rest_ = Rest::kNone;
-  Instant due_ = Instant::max();            // when the first that waits wants to leave,
-  Instant latest_ = Instant::max();         // and when it does
+  Instant due_ = Instant::max();            // when the first errand that waits may leave,
+  Instant latest_ = Instant::max();         // and when it must
   Instant next_deadline_ = Instant::max();  // of any errand or call; maybe of one that has landed
   std::unique_ptr<Alarm> departure_;
   std::unique_ptr<Alarm> deadlines_;

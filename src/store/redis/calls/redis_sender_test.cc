@@ -1,4 +1,4 @@
-// The sender over a client that does as the test says.
+// The sender over a client that the test controls.
 
 #include "store/redis/calls/redis_sender.h"
 
@@ -21,7 +21,7 @@ using Lane = Departure::Lane;
 
 struct Nobody final : RedisListener {};
 
-// Notes what becomes of errands of one charge each.
+// Notes the outcomes of errands of one charge each.
 struct Journal final : ErrandOwner {
   bool pack(Errand& errand, ChargeCall& words, Instant now) override {
     if (errand.place == void_place) return false;
@@ -50,7 +50,7 @@ class RedisSenderTest : public ::testing::Test {
   void start(KeySpread spread) {
     sender_.emplace(RedisStoreOptions{.spread = spread}, client_, reactor_, nobody_);
   }
-  // In a cluster `key` says where it goes.
+  // In a cluster `key` decides its slot.
   bool add(std::uint32_t place, ScriptOperation operation, const Departure& departure = {},
            std::uint64_t key = 1) {
     const Charge first{.key = {key, key}, .quota = &journal_.quota};
@@ -130,7 +130,7 @@ TEST_F(RedisSenderTest, InAClusterErrandsOfOneKeyKeepTheirOrder) {
   EXPECT_EQ(journal_.packed, in_order);
 }
 
-// A master that hangs keeps the calls of syncs for long.
+// A master that hangs keeps the calls of syncs out for long.
 TEST_F(RedisSenderTest, SyncsLeaveHalfOfTheCallsToOthers) {
   start(KeySpread::kCluster);
   for (std::uint32_t key = 1; key <= 2 * RedisSender::kCallsMax; ++key) EXPECT_TRUE(sync(key, key));
@@ -158,7 +158,7 @@ TEST_F(RedisSenderTest, WhoWaitsForALeaseIsNotHeldUpByASync) {
   EXPECT_EQ(journal_.gone, Places{1});
 }
 
-// Else checks would go on waiting for a Redis that hangs, as long as syncs do.
+// Else checks would wait for a Redis that hangs for as long as syncs do.
 TEST_F(RedisSenderTest, CallsThatOnlySyncsStillWaitForHaveFailed) {
   for (int i = 0; i < Breaker::kFailuresMax; ++i) {
     EXPECT_TRUE(is_closed());

@@ -31,8 +31,8 @@ void RedisTroubles::call_failed(RedisFailure failure, int weight, Instant now) {
   tell_change(now);
 }
 
-// Telling a person is not worth the process, nor the batches that wait for an answer. Without
-// memory for it the listener finds out, as it looks now and then.
+// Telling a person is not worth the process, nor the batches that wait for an answer. If there is
+// no memory for it, the listener finds out itself, as it looks now and then.
 void RedisTroubles::tell_change(Instant now) {
   has_memory_for([&] { listener_.breaker_changed(now); });
 }

@@ -1,9 +1,9 @@
-// RedisTroubles: what goes wrong with a core's calls of a Redis: how often, what of it is news, and
-// whether Redis is worth a call.
+// RedisTroubles: counts a core's failed calls of a Redis, reports news of them, and says whether
+// Redis is worth a call.
 //
-// Calls that fail open a breaker. While it is open, the sender sends a probe, a charge of a key of
-// its own, now and then until Redis answers one, and refuses all else as kNotAsked. The sender
-// reports what came of calls and probes; the listener learns what is news.
+// Calls that fail open a breaker. While it is open, the sender refuses all errands as kNotAsked.
+// Now and then it sends a probe, a charge of a key of its own, until Redis answers one. The sender
+// reports the outcome of calls and probes; the listener hears news of it.
 //
 // Thread rule: one core. Tested by redis_troubles_test.cc.
 
@@ -57,7 +57,7 @@ class Breaker {
     wait_ = kWaitMin;
   }
 
-  // One failure, or one that tells as much as several.
+  // One failure, which counts as `weight` of them.
   void failed(int weight, Instant now) {
     failures_ += weight;
     if (open_ || failures_ < kFailuresMax) return;
@@ -103,19 +103,18 @@ class RedisTroubles {
 
   // A call or a probe was answered.
   void answered(Instant now);
-  // A call was not, which tells as much as `weight` failures. The sender note()s one by one what
-  // the call was to bring. Calls that run out of time at one instant were sent together, and count
-  // as one. In a cluster they may be all that one round has sent to one master, while the others
-  // answer.
+  // A call was not answered, which counts as `weight` failures. The sender calls note() for each
+  // errand of the call. Calls that run out of time at one instant were sent together, and count as
+  // one. In a cluster they may be all calls of one round to one master, while the others answer.
   void call_failed(RedisFailure failure, int weight, Instant now);
   // A probe was not answered, or there was no room for it.
   void probe_failed(RedisFailure failure, Instant now);
-  // An item has no answer.
+  // An errand has no answer.
   void note(RedisFailure failure, std::string_view detail, Instant now);
 
-  // The probe to send now: a charge of no other use, each of another key, in a cluster
-  // mostly of another slot. It writes, as a Redis that takes no writes is not back. Valid as
-  // long as this.
+  // The probe to send now: a charge that nobody needs. Each probe is of another key, in a cluster
+  // mostly of another slot. It writes, as a Redis that takes no writes is not back. Valid as long
+  // as this.
   Charge take_probe();
 
  private:

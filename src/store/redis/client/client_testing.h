@@ -1,5 +1,5 @@
-// What the tests of this folder share: a world of one core in which the test moves time,
-// answers for the servers, and sees which calls come.
+// Shared by the tests of this folder: a world of one core in which the test moves time, answers for
+// the servers, and sees which calls come.
 
 #pragma once
 
@@ -32,7 +32,7 @@ class FakeReactor final : public Reactor {
 
   Instant now() const { return now_; }
 
-  // Rings what is due on the way, in the order of its time.
+  // Rings the alarms that are due until then, in the order of their times.
   void advance(Duration step) {
     const Instant end = now_ + step;
     while (alarms_.next() <= end) {
@@ -59,7 +59,7 @@ class FakeDialer final : public Dialer {
     return attempt;
   }
 
-  // Where connections are wanted to, as text: "a:1 b:2".
+  // The destinations of attempts that wait, as text: "a:1 b:2".
   std::string wanted() const {
     std::string text;
     for (const auto* attempt : attempts_) {
@@ -112,7 +112,7 @@ class Server {
   Server(std::unique_ptr<Session> session, FakeReactor& reactor)
       : session_(std::move(session)), reactor_(reactor) {}
 
-  // The words it was sent since it last listened: "PING|SET a b".
+  // The words that it was sent since the last hear(): "PING|SET a b".
   std::string hear() {
     std::string heard;
     const auto bytes = std::string(session_->output());
@@ -136,7 +136,7 @@ class Server {
     return heard;
   }
 
-  // Lines, each of which gets its end.
+  // Sends lines, each with its end.
   void say(const std::vector<std::string>& lines) {
     for (const auto& line : lines) say_bytes(line + "\r\n");
   }
@@ -146,7 +146,7 @@ class Server {
     }
   }
 
-  // As a Redis of some kind answers the handshake.
+  // Answers the handshake as a Redis of this mode and role.
   void welcome(const std::string& mode, const std::string& role) {
     hear();
     say({"%2", "+mode", "+" + mode, "+role", "+" + role});
@@ -167,7 +167,7 @@ class Server {
   FakeReactor& reactor_;
 };
 
-// A call that writes down what became of it.
+// A call that records its outcome.
 class NotedCall final : public RedisCall {
  public:
   void replied(const resp::Reply& reply, Instant now) noexcept override {
@@ -188,7 +188,7 @@ class NotedCall final : public RedisCall {
   }
 };
 
-// The states that were announced.
+// Records the states that were announced.
 class NotedStates final : public RedisListener {
  public:
   void redis_changed(const LinkState& state, Instant) override {

@@ -1,5 +1,5 @@
-// Without memory for what a server says, or to say why a connection was lost, a client goes on:
-// it asks or connects again when there is memory.
+// A client without memory for a server's words, or for the reason of a lost connection, goes on: it
+// asks or connects again when there is memory.
 
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ class ClientsOutOfMemory : public testing::Test {
     server.welcome(mode, "master");
     return server;
   }
-  // Once without memory, and again when the client asks again.
+  // Answers once without memory, and again when the client asks again.
   void say_twice(Server& server, const std::string& answer) {
     const std::string asked = server.hear();
     {

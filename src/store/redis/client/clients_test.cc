@@ -1,4 +1,4 @@
-// Clients of each kind do as their transcripts say (testdata/transcripts.txt).
+// Clients of each kind follow their transcripts (testdata/transcripts.txt).
 
 #include <fstream>
 #include <map>
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// One table.
+// The world of one transcript.
 class World {
  public:
   void play(std::istringstream& words, const std::string& verb) {

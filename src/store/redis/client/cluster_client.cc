@@ -35,7 +35,7 @@ ClusterClient::ClusterClient(const RedisUrl& url, const RedisSurroundings& surro
   teller_.link().move_to(seeds_, now);
 }
 
-// Calls fail while the links go, and may ask for more.
+// Calls fail while the links go, and may ask for another map.
 ClusterClient::~ClusterClient() {
   std::ranges::fill(slots_, nullptr);
   const auto gone = std::exchange(masters_, {});
@@ -84,7 +84,7 @@ bool ClusterClient::redirect(const Destination& from, RedisCall& call, const res
   return true;
 }
 
-// False: no more can wait.
+// False: too many wait.
 bool ClusterClient::wait(RedisCall& call, Instant now) {
   if (waiting_.size() == kWaitingMax) return false;
   if (waiting_.empty()) next_try_->set(now + kTryAgain);
@@ -93,7 +93,7 @@ bool ClusterClient::wait(RedisCall& call, Instant now) {
 }
 
 void ClusterClient::try_again(Instant now) {
-  // By index: those that fail may forget others, or send.
+  // By index: calls that fail may forget others, or send.
   const auto count = waiting_.size();
   for (std::size_t i = 0; i < count; ++i) {
     RedisCall* const call = std::exchange(waiting_[i], nullptr);
@@ -112,7 +112,7 @@ void ClusterClient::resend(Link* link, RedisCall& call, Instant now) {
   if (failure) call.failed(*failure, now);
 }
 
-// Null: there are too many.
+// Null: there are too many masters.
 Link* ClusterClient::link_to(const Destination& destination, Instant now) {
   for (const auto& link : masters_) {
     if (link->destination() == destination) return link.get();
@@ -148,8 +148,7 @@ std::string ClusterClient::use_map(const resp::Reply& slots, Instant now) {
   return {};
 }
 
-// Links to nodes that are no masters any more go last: their calls fail, and may ask for
-// more.
+// Links to nodes that are no longer masters go last: their calls fail, and may ask for another map.
 void ClusterClient::assign_slots(const ClusterMap& map, Instant now) {
   for (const Destination& master : map.masters) link_to(master, now);
   auto tellers = seeds_;
@@ -157,7 +156,7 @@ void ClusterClient::assign_slots(const ClusterMap& map, Instant now) {
   tellers.insert(tellers.end(), map.replicas.begin(), map.replicas.end());
   std::vector<std::unique_ptr<Link>> gone;
   gone.reserve(masters_.size());
-  // From here on nothing takes memory that may be missing.
+  // From here on nothing allocates.
   std::ranges::fill(slots_, nullptr);
   for (const auto& range : map.ranges) {
     Link* const link = link_to(map.masters[range.master], now);

@@ -3,10 +3,10 @@
 //   one link to each master     carries the commands for its slots
 //   one link to any node        asks which master has which slots (the map)
 //
-// The map is fetched when a node says that a slot has moved, when a link has been lost,
-// and every kMapAgain. A command that a node redirects goes on at once: MOVED for good, ASK for
-// this time. TRYAGAIN (its keys are just being moved) is tried again every kTryAgain until the
-// deadline. Each command is redirected kRedirectionsMax times at most.
+// The client fetches the map when a node says that a slot has moved, when a link has been lost, and
+// every kMapAgain. A command that a node redirects goes on at once: MOVED for good, ASK for this
+// time. After TRYAGAIN (its keys are just being moved) the client tries a command again every
+// kTryAgain until its deadline. It redirects each command kRedirectionsMax times at most.
 //
 // Thread rule: one core. Tested by clients_test.cc.
 
@@ -30,7 +30,7 @@ class ClusterClient final : public RedisClient {
   static constexpr Duration kMapAgain = std::chrono::seconds(10);
   // While something is wrong.
   static constexpr Duration kMapAgainSoon = std::chrono::milliseconds(250);
-  // However many commands ask for it.
+  // At least, however many commands ask for it.
   static constexpr Duration kMapsApart = std::chrono::milliseconds(50);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
   static constexpr Duration kTryAgain = std::chrono::milliseconds(5);
@@ -66,7 +66,7 @@ class ClusterClient final : public RedisClient {
   const std::vector<Destination> seeds_;
   LinkState state_;
   std::vector<std::unique_ptr<Link>> masters_;
-  std::vector<Link*> slots_;         // null: no master's
+  std::vector<Link*> slots_;         // null: no master has the slot
   std::vector<RedisCall*> waiting_;  // to be tried again; null: forgotten
   std::unique_ptr<Alarm> next_try_;
   Informant teller_;  // of the map

@@ -27,7 +27,7 @@ std::optional<Destination> node_of(const resp::Reply& reply, const Destination& 
                      .encryption = teller.encryption};
 }
 
-// Where `node` is in `nodes`, added if it is not; nothing if there are too many.
+// The place of `node` in `nodes`, added if it is new; nullopt if there are too many.
 std::optional<std::size_t> place_of(const Destination& node, std::vector<Destination>& nodes) {
   const auto found = std::ranges::find(nodes, node);
   const auto place = static_cast<std::size_t>(found - nodes.begin());

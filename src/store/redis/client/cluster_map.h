@@ -1,5 +1,5 @@
-// What the nodes of a cluster, and sentinels, say of where others are: which master has which
-// slots (ClusterMap), and where a command is to go instead.
+// Reads from replies of cluster nodes and sentinels where other servers are: which master has which
+// slots (ClusterMap), and where a command is to go instead (Redirection).
 //
 // Thread rule: values. Tested by cluster_map_test.cc.
 
@@ -22,12 +22,12 @@ std::optional<std::uint16_t> parse_port(std::string_view text);
 struct Redirection {
   static std::optional<Redirection> parse(std::string_view error);
 
-  std::string_view host;  // empty: that of the node that says so
+  std::string_view host;  // empty: that of the node that redirects
   std::uint16_t port = 0;
 };
 
 struct ClusterMap {
-  // More would not fit into what we read, nor into what Redis recommends.
+  // More ranges would not fit into our buffer; Redis recommends no more nodes.
   static constexpr std::size_t kRangesMax = 16'384;
   static constexpr std::size_t kNodesMax = 1'000;
 
@@ -37,12 +37,12 @@ struct ClusterMap {
     std::size_t master;  // in `masters`
   };
 
-  // Reads a reply to CLUSTER SLOTS by `teller`. Leaves out what makes no sense, and nodes
-  // without an address: a cluster is adding or has removed them.
+  // Reads a reply to CLUSTER SLOTS by `teller`. Leaves out senseless entries, and nodes without an
+  // address: a cluster is adding or has removed them.
   static ClusterMap parse(const resp::Reply& reply, const Destination& teller);
 
   std::vector<Destination> masters;
-  std::vector<Destination> replicas;  // for the map, when the masters are gone
+  std::vector<Destination> replicas;  // asked for the map when the masters are gone
   std::vector<Range> ranges;
 };
 

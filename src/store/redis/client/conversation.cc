@@ -13,8 +13,8 @@ namespace {
 
 using Retry = Ending::Retry;
 
-// Errors after which this connection is of no use, whatever we send next. A script's is
-// wrapped by Redis 6.
+// Errors after which this connection is useless, whatever we send next. Redis 6 wraps a script's
+// errors.
 std::optional<Ending> ending_of(const resp::Reply& error) {
   const std::string_view code = error.error_code();
   if (code == "READONLY" || error.text().find("-READONLY ") != std::string_view::npos) {
@@ -42,7 +42,7 @@ Conversation::Conversation(const Login& login, Reactor& reactor, ConversationLis
 }
 
 Conversation::~Conversation() {
-  waker_ = nullptr;  // on its way out itself
+  waker_ = nullptr;  // it goes away, too
   end(broken_, last_event_);
 }
 
@@ -53,7 +53,7 @@ std::optional<RedisFailure> Conversation::send(std::span<const std::string_view>
   if (next_ - first_ == kFlightsMax || output_.size() > kOutputMax) {
     return RedisFailure::kOverloaded;
   }
-  // The caller may not throw: a store decides without. A command is written whole, or not at all.
+  // The caller may not throw: a store decides without memory. Writes a whole command, or none.
   if (!has_memory_for([&] { resp::write_command(output_, words); })) {
     return RedisFailure::kOverloaded;
   }
@@ -188,7 +188,7 @@ void Conversation::ring(Instant now) {
   set_alarm(silent_since_ + kSilenceMax);
 }
 
-// Those that a callback sends come behind, and set the alarm themselves.
+// Calls that a callback sends come behind these, and set the alarm themselves.
 void Conversation::time_out_calls(Instant now) {
   const std::uint64_t last = next_;
   for (std::uint64_t ticket = first_; ticket != last; ++ticket) {
@@ -215,7 +215,7 @@ void Conversation::end(const Ending& ending, Instant now) {
   output_.consume(output_.size());
   alarm_->set(Instant::max());
   auto* const listener = std::exchange(listener_, nullptr);
-  // Without memory the listener has done all but say so.
+  // Without memory the listener only fails to report it.
   has_memory_for([&] {
     if (listener != nullptr) listener->ended(ending, now);
   });

@@ -1,13 +1,12 @@
 // Conversation: our side of one connection to a Redis.
 //
-// A handshake, then commands and their replies, which come in the order of the commands. A
-// command whose deadline passes is answered failed() then; its place in the line stays,
-// until its late reply has been thrown away. If nothing at all has come for kSilenceMax
-// while a reply is due, the conversation ends.
+// A handshake, then commands and their replies, which come in the order of the commands. A command
+// fails at its deadline. Its place in the line stays until its late reply has been thrown away. If
+// nothing at all has come for kSilenceMax while a reply is due, the conversation ends.
 //
-// How it ends: by the peer, by what the peer says, by silence, or because its listener has
-// left it. The listener learns it first (so that sending again fails at once, and not for
-// ever), then every call that waits fails: kDisconnected.
+// It ends by the peer, by an answer of the peer, by silence, or because its listener leaves. The
+// listener learns it first (so that sending again fails at once, and not for ever), then every call
+// that waits fails: kDisconnected.
 //
 // Thread rule: one core. Tested by conversation_test.cc and fuzz/redis_conversation_fuzz.cc.
 
@@ -48,7 +47,7 @@ class ConversationListener {
 // check:allow(methods): twelve of Session, five of its user
 class Conversation final : public Session {
  public:
-  // Calls in flight and bytes to be sent: what a Redis answers in some 20 ms.
+  // Calls in flight and bytes to be sent: as much as a Redis answers in some 20 ms.
   static constexpr std::size_t kFlightsMax = 4'096;
   static constexpr std::size_t kOutputMax = std::size_t{4} << 20;
   static constexpr Duration kHandshakeMax = std::chrono::seconds(2);
@@ -118,8 +117,8 @@ class Conversation final : public Session {
   std::vector<Flight> flights_{kFlightsMax};
   std::uint64_t first_ = 0;  // the ticket whose reply comes next
   std::uint64_t next_ = 0;   // the ticket of the next command
-  Instant last_event_;       // as of when the connection is lost, if it just breaks
-  Instant silent_since_;     // while something is waited for
+  Instant last_event_;       // the time of the loss, if the connection just breaks
+  Instant silent_since_;     // while a reply is due
   Instant handshake_deadline_;
   Instant alarm_at_ = Instant::max();
   std::unique_ptr<Alarm> alarm_;

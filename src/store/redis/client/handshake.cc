@@ -12,7 +12,7 @@ using Progress = Handshake::Progress;
 using Retry = Ending::Retry;
 
 constexpr std::string_view kClientName = "weir";
-constexpr std::size_t kQuotedMax = 200;  // bytes of what a peer says that we repeat
+constexpr std::size_t kQuotedMax = 200;  // bytes that we repeat of a peer's text
 
 std::string quoted(const resp::Reply& reply) {
   return "it says: " + std::string(reply.text().substr(0, kQuotedMax));
@@ -48,7 +48,7 @@ Progress Handshake::replied(const resp::Reply& reply, OutputBuffer& out) {
   return after_ping(reply);
 }
 
-// Only one of the errors says that there is no HELLO 3.
+// Only these errors say that there is no HELLO 3.
 Progress Handshake::after_hello(const resp::Reply& reply, OutputBuffer& out) {
   if (reply.error_code() == "NOPROTO" || reply.text().starts_with("ERR unknown command")) {
     return log_in(out);
@@ -76,8 +76,7 @@ Progress Handshake::log_in(OutputBuffer& out) {
   return ask(Step::kAuth, {"AUTH", user, password}, out);
 }
 
-// An unknown role (a user without ROLE learns none) passes for a good one: a write will
-// show.
+// An unknown role (a user without ROLE learns none) counts as good: a write will show.
 Progress Handshake::after_role(std::string_view role, OutputBuffer& out) {
   const bool is_sentinel = role == "sentinel";
   if (is_sentinel && login_.server != Login::Server::kSentinel) {
@@ -94,7 +93,7 @@ Progress Handshake::after_role(std::string_view role, OutputBuffer& out) {
   return ask(Step::kSelect, {"SELECT", std::to_string(login_.database)}, out);
 }
 
-// A user without PING may still have the rights that we need.
+// A user without PING may still have all rights that Weir needs.
 Progress Handshake::after_ping(const resp::Reply& reply) {
   if (!reply.is_error() || reply.error_code() == "NOPERM") return Progress::kDone;
   return reply.error_code() == "NOAUTH" ? fail_login(reply) : fail({.why = quoted(reply)});
@@ -112,7 +111,7 @@ Progress Handshake::fail(Ending ending) {
   return Progress::kFailed;
 }
 
-// Codes of today and of before ACLs; the rest ("max number of clients") may pass.
+// Codes of today and of Redis before ACLs; other errors ("max number of clients") may pass.
 Progress Handshake::fail_login(const resp::Reply& error) {
   const std::string_view code = error.error_code();
   if (code == "NOAUTH") {

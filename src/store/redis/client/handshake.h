@@ -1,12 +1,11 @@
-// Handshake: what is said on a new connection to a Redis before the first command.
+// Handshake: the exchange on a new connection to a Redis before the first command.
 //
-//   HELLO 3 AUTH user password SETNAME weir     names and proves us; returns what the server is
+//   HELLO 3 AUTH user password SETNAME weir     logs in, names us; returns what the server is
 //   AUTH, CLIENT SETNAME, ROLE                  instead, where there is no HELLO 3
 //   SELECT database                             unless it is 0
 //   PING                                        refused while data is being loaded
 //
-// One question at a time. It has succeeded when commands can be sent, also those that
-// write.
+// It asks one question at a time. It has succeeded when Redis takes commands, writes included.
 //
 // Thread rule: one connection's. Tested by handshake_test.cc.
 
@@ -27,7 +26,7 @@ namespace weir {
 struct Ending {
   // kLater: an operator has to change something first.
   enum class Retry : std::uint8_t { kSoon, kLater };
-  // kPeer: it has gone, or the connection broke, without a word.
+  // kPeer: the peer has gone, or the connection broke, without a word.
   enum class By : std::uint8_t { kUs, kPeer };
   std::string why;  // a sentence without its stop
   Retry retry = Retry::kSoon;
@@ -35,7 +34,7 @@ struct Ending {
 };
 
 struct Login {
-  // What has to answer: else it is the wrong one.
+  // The server that must answer; any other is the wrong one.
   enum class Server : std::uint8_t { kMaster, kSentinel, kClusterNode };
 
   RedisCredentials credentials;

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 const std::string kMaster = "%2\r\n+mode\r\n+standalone\r\n+role\r\n+master\r\n";
 
-// Goes through a handshake: "HELLO 3 SETNAME weir -> PING -> done".
+// Makes a handshake: "HELLO 3 SETNAME weir -> PING -> done".
 std::string shake(const Login& login, const std::vector<std::string>& replies) {
   OutputBuffer out;
   Handshake handshake(login);
@@ -37,7 +37,7 @@ std::string shake(const Login& login, const std::vector<std::string>& replies) {
 }
 
 std::string words_of(std::string course) {
-  // Lengths and line ends say nothing here.
+  // Lengths and line ends do not matter here.
   std::string words;
   for (std::size_t at = 0; at < course.size();) {
     const auto end = std::min(course.find("\r\n", at), course.size());

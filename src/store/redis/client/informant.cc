@@ -35,7 +35,7 @@ void Informant::failed(RedisFailure why, Instant now) noexcept {
   ask_at(now + kAskAgain);
 }
 
-// Another may know better.
+// Another server may know better.
 void Informant::blame(std::string why, Instant now) {
   complaint_ = link_.destination().to_string() + ": " + why;
   link_.give_up({.why = std::move(why)}, now);

@@ -18,14 +18,14 @@ namespace weir {
 
 class Informant final : RedisCall {
  public:
-  // After an answer for which there was no memory.
+  // The wait after an answer for which there was no memory.
   static constexpr Duration kAskAgain = std::chrono::milliseconds(100);
 
   struct Question {
     std::span<const std::string_view> words;  // outlive the informant
     Duration answer_max;
-    // Uses an answer that is no error. Returns what is wrong with it, one sentence without its
-    // stop; empty: nothing is.
+    // Uses an answer that is no error. Returns the answer's defect, one sentence without its stop;
+    // empty: none.
     std::function<std::string(const resp::Reply& answer, Instant now)> use;
   };
 
@@ -35,10 +35,10 @@ class Informant final : RedisCall {
 
   Link& link() { return link_; }
   const Link& link() const { return link_; }
-  // What was wrong with the last answer; empty: nothing.
+  // The defect of the last answer; empty: none.
   const std::string& complaint() const { return complaint_; }
 
-  // Unless it owes an answer, or there is no connection.
+  // Asks, unless an answer is due or there is no connection.
   void ask(Instant now);
   void ask_at(Instant when) { next_->set(when); }
   Instant asked_at() const { return asked_at_; }

@@ -12,7 +12,7 @@ using Phase = LinkState::Phase;
 
 namespace {
 
-// A hint for a server that goes without a word when it is greeted.
+// A hint for a server that closes the connection without a word when it is greeted.
 std::string_view hint_about(const Destination& destination) {
   if (destination.is_unix()) return "";
   return destination.encryption == Encryption::kNone
@@ -77,7 +77,7 @@ void Link::subscribe(std::string_view channel, Conversation::Hear hear) {
   if (conversation_ != nullptr) conversation_->subscribe(channel, std::move(hear));
 }
 
-// Without memory for it, it comes again.
+// Without memory, it tries again.
 void Link::dial(Instant now) {
   retry_->set(now + kBackoffMin);
   dial_ = surroundings_.dialer.dial(destination(), now + kDialMax, *this);
@@ -104,7 +104,7 @@ void Link::ended(const Ending& ending, Instant now) {
   lose(ending.why, is_silent ? hint_about(destination()) : "", ending.retry, now);
 }
 
-// Without a call of changed_.
+// Does not call changed_.
 void Link::drop() {
   dial_.reset();
   retry_->set(Instant::max());
@@ -118,14 +118,14 @@ void Link::lose(std::string_view why, std::string_view hint, Ending::Retry retry
   if (held_well) failures_ = 0;
   retry_->set(now + next_wait(retry));
   const Destination& lost = destination();
-  if (!held_well) turn_to_next();  // else the same is the first to be tried again
+  if (!held_well) turn_to_next();  // else it tries the same one first
   std::string reason;
   std::string cause;
   has_memory_for([&] {
     cause = std::string(why).append(hint);
     reason = lost.to_string() + ": " + cause;
   });
-  // The same trouble with another destination is no news.
+  // The same failure at another destination is no news.
   const bool is_news = was_connected || state_.phase == Phase::kConnecting ||
                        (retry == Ending::Retry::kLater && announced_ != cause);
   if (!is_news) return state_.reason.swap(reason);
@@ -133,7 +133,7 @@ void Link::lose(std::string_view why, std::string_view hint, Ending::Retry retry
   enter(Phase::kDisconnected, std::move(reason), now);
 }
 
-// The others of a round have not failed yet: they are tried soon.
+// The other destinations of a round have not failed yet: they are tried soon.
 Duration Link::next_wait(Ending::Retry retry) {
   ++failures_;
   const std::size_t rounds = failures_ / destinations_.size();

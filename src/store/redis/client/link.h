@@ -2,9 +2,8 @@
 //
 // It tries its destinations in turn, stays with the one that answers, and waits between attempts.
 // It waits kBackoffMin at first, twice as long after each round of failures, up to kBackoffMax. By
-// chance it waits up to half of that less, so that a fleet does not come back all at once. A
-// failure that trying again does not fix (a wrong password, no Redis) is tried again after
-// kRetryLater.
+// chance it waits up to half of that less, so that a fleet does not come back all at once. If
+// trying again does not help (a wrong password, no Redis), it waits for kRetryLater.
 //
 // Thread rule: one core. Tested by link_test.cc.
 
@@ -32,10 +31,10 @@ class Link final : DialListener, ConversationListener {
   static constexpr Duration kBackoffMax = std::chrono::seconds(2);
   static constexpr Duration kRetryLater = std::chrono::seconds(5);
   static constexpr Duration kDialMax = std::chrono::seconds(2);
-  // A connection that held as long was a good one: after it, waiting begins with kBackoffMin again.
+  // A connection that held so long was good: after it, waits begin with kBackoffMin again.
   static constexpr Duration kHeldWell = std::chrono::seconds(1);
 
-  // Its state has changed; or only its reason, if that is one for an operator to act on.
+  // The state has changed; or only its reason, if an operator must act on it.
   using Changed = std::function<void(const LinkState& state, Instant now)>;
   // As ConversationListener::takes_error().
   using TakesError = std::function<bool(RedisCall&, const resp::Reply& error, Instant now)>;
@@ -50,8 +49,7 @@ class Link final : DialListener, ConversationListener {
   // Connects to one of `destinations`, from now on. A connection to one of them stays.
   void move_to(std::vector<Destination> destinations, Instant now);
 
-  // Drops the connection, which is of no use although it stands, and tries the next
-  // destination.
+  // Drops a connection that stands but is of no use, and tries the next destination.
   void give_up(const Ending& why, Instant now);
 
   [[nodiscard]] std::optional<RedisFailure> send(std::span<const std::string_view> words,
@@ -61,7 +59,7 @@ class Link final : DialListener, ConversationListener {
 
   bool is_connected() const { return state_.phase == LinkState::Phase::kConnected; }
   const LinkState& state() const { return state_; }
-  // The one it is connected to, or tries. REQUIRES: move_to() was called
+  // Where it is connected, or tries to be. REQUIRES: move_to() was called
   const Destination& destination() const { return destinations_[current_]; }
 
  private:
@@ -88,11 +86,11 @@ class Link final : DialListener, ConversationListener {
   std::size_t current_ = 0;
   std::size_t failures_ = 0;  // in a row
   LinkState state_;
-  std::string announced_;  // why it was disconnected, when changed_ was last called
+  std::string announced_;  // the reason of the last state that changed_ was told
   std::minstd_rand chance_;
   std::unique_ptr<Alarm> retry_;
   std::unique_ptr<Dial> dial_;
-  Conversation* conversation_ = nullptr;  // its connection owns it
+  Conversation* conversation_ = nullptr;  // owned by its connection
 };
 
 }  // namespace weir

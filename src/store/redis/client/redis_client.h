@@ -1,11 +1,11 @@
-// RedisClient: one core's connection to a Redis, a set of them behind sentinels, or a
+// RedisClient: one core's connection to a Redis, to a set of them behind sentinels, or to a
 // cluster. Its user does not know which.
 //
 //   class Beat final : public RedisCall { ... };
 //   if (const auto refusal = client.send(words, slot, now + 20ms, beat, now)) ...
 //
-// Commands are pipelined: what is sent within one round of the event loop leaves in one
-// piece, at the end of that round.
+// Commands are pipelined: those of one round of the event loop leave together, at the end of that
+// round.
 //
 // Thread rule: the core that made it. Tested by the tests of each kind in this
 // folder, and with real servers by tests/e2e/redis_login_test.py and tests/e2e/faults_test.py.
@@ -29,8 +29,8 @@ namespace weir {
 
 class Conversation;
 
-// What waits for the reply to one command. Its sender owns it; one flight at a time, and
-// free to be sent again from within its own callback.
+// Waits for the reply to one command. Its sender owns it. It is in one flight at a time, and may be
+// sent again from its own callback.
 class RedisCall {
  public:
   RedisCall() = default;
@@ -51,8 +51,8 @@ class RedisCall {
   friend class Conversation;
   friend class ClusterClient;
 
-  Conversation* conversation_ = nullptr;  // while it waits for a reply there
-  std::uint64_t ticket_ = 0;              // its place in that line
+  Conversation* conversation_ = nullptr;  // while it waits there for a reply
+  std::uint64_t ticket_ = 0;              // its place in the conversation's line
   // For sending it again, to another node of a cluster.
   std::span<const std::string_view> words_;
   Instant deadline_;
@@ -64,33 +64,33 @@ struct LinkState {
   enum class Phase : std::uint8_t {
     kConnecting,    // from the start until the first outcome
     kConnected,     // commands, also those that write, can be sent
-    kDisconnected,  // of a cluster: at least one of the masters is away
+    kDisconnected,  // in a cluster: at least one of the masters is away
   };
   Phase phase = Phase::kConnecting;
   std::string reason;  // why not connected, one sentence without its stop; no secrets
   Instant since;
 };
 
-// What a client lives on. All must outlive it.
+// The surroundings that a client works with. All must outlive it.
 struct RedisSurroundings {
   Reactor& reactor;
   Dialer& dialer;
-  std::uint32_t seed;  // of chance; another one on each core
+  std::uint32_t seed;  // of chance; different on each core
 };
 
-// Hears what changes and goes wrong with a Redis, and not how often, for the log and health.
+// Hears changes and failures of a Redis, seldom enough for the log and health.
 //
-// It may run out of memory: the caller catches std::bad_alloc. News of a failure comes again with
-// the next one, and a change does not.
+// It may run out of memory: the caller catches std::bad_alloc. A failure is then reported again
+// with the next one, a change is not.
 class RedisListener {
  public:
   // The client's state.
   virtual void redis_changed(const LinkState&, Instant /*now*/) {}
-  // The sender calls Redis again, or no more. Calls from here leave before the answers of the call
-  // that was answered are read.
+  // The sender calls Redis again, or stops. A listener's own calls leave before the sender reads
+  // the answers of the call that was answered.
   virtual void breaker_changed(Instant /*now*/) {}
   // The first failure of a kind, or the first for RedisTroubles::kNamedAgain; `detail` is Redis's
-  // own words. It must not use a store.
+  // own text. It must not use a store.
   virtual void redis_failed(RedisFailure, std::string_view /*detail*/, Instant /*now*/) {}
 
  protected:
@@ -101,18 +101,18 @@ class RedisClient {
  public:
   virtual ~RedisClient() = default;
 
-  // Sends a command: its name and arguments. Exactly one of call.replied() and
-  // call.failed() follows, once, and never from within this function; failed(kTimedOut)
-  // soon after `deadline`. If a failure is returned, nothing is sent and neither follows.
+  // Sends a command: its name and arguments. Exactly one of call.replied() and call.failed()
+  // follows, once, and never from within this function; failed(kTimedOut) soon after `deadline`. If
+  // this returns a failure, nothing is sent and neither follows.
   //
-  // `words`, the texts they view and `call` stay as they are until then. `slot` is that of
-  // all keys of the command (cluster_slot.h); only a cluster looks at it.
+  // `words`, the texts they view and `call` stay as they are until then. `slot` is that of all keys
+  // of the command (cluster_slot.h); only a cluster uses it.
   // REQUIRES: `call` is not in flight; `words` is not empty
   [[nodiscard]] virtual std::optional<RedisFailure> send(std::span<const std::string_view> words,
                                                          std::uint16_t slot, Instant deadline,
                                                          RedisCall& call, Instant now) = 0;
 
-  // Its owner goes away: neither callback follows. Nothing happens if it is not in flight.
+  // The call's owner goes away: neither callback follows. Harmless if it is not in flight.
   virtual void forget(RedisCall& call) = 0;
 
   virtual const LinkState& state() const = 0;
@@ -120,8 +120,8 @@ class RedisClient {
 
 struct RedisUrl;
 
-// The client that the URL asks for. Starts connecting at once, and never stops trying. The parts
-// of `surroundings`, and `listener`, must outlive it; calls in flight when it goes fail:
+// Makes the client that the URL asks for. It starts connecting at once, and never stops trying. The
+// parts of `surroundings`, and `listener`, must outlive it. When it goes, calls in flight fail:
 // kDisconnected.
 std::unique_ptr<RedisClient> make_redis_client(const RedisUrl& url,
                                                const RedisSurroundings& surroundings,

@@ -52,7 +52,7 @@ constexpr std::array kKnownErrors = {
     KnownError{"NOREPLICAS", RedisFailure::kNotReady},
 };
 
-// A Redis before 7 wraps what a command in a script says: "ERR Error running script (...):
+// A Redis before 7 wraps the error of a script's command: "ERR Error running script (...):
 // @user_script: 9: -OOM command not allowed".
 bool wraps(std::string_view text, std::string_view code) {
   for (auto at = text.find(code); at != std::string_view::npos; at = text.find(code, at + 1)) {

@@ -1,5 +1,4 @@
-// RedisFailure: the ways in which a Redis does not answer or decide, as they are counted and
-// named.
+// RedisFailure: the ways in which a Redis does not answer or decide, for counters and messages.
 //
 // Thread rule: values. Tested by redis_failure_test.cc.
 
@@ -17,16 +16,16 @@ namespace weir {
 enum class RedisFailure : std::uint8_t {
   kDisconnected,  // there is no connection to ask on, or it ended before the reply
   kTimedOut,      // no reply until the deadline; the command may yet be carried out
-  kOverloaded,    // more waits for replies than we hold
-  kNotAsked,      // it has not answered others; see Breaker
-  kOutOfMemory,   // from here on: what Redis says
+  kOverloaded,    // too many calls wait for replies
+  kNotAsked,      // not sent: Redis has not answered others; see Breaker
+  kOutOfMemory,   // from here on: errors of Redis
   kReadOnly,
   kNoPermission,
   kNoAuth,
   kCrossSlot,
   kBusy,
   kNotReady,     // loading, failing over, a cluster without all its slots or at odds about them
-  kForeignType,  // from here on: of single keys
+  kForeignType,  // from here on: errors of single keys
   kUnreadable,
   kOutsideWindows,
   kOther,

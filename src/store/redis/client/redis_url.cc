@@ -19,7 +19,7 @@ struct Scheme {
   std::string_view name;
   Topology topology;
   Encryption encryption;
-  std::uint16_t port;  // unless written; 0: a Unix socket
+  std::uint16_t port;  // if the URL has none; 0: a Unix socket
 };
 
 constexpr std::array<Scheme, 7> kSchemes = {{
@@ -33,9 +33,9 @@ constexpr std::array<Scheme, 7> kSchemes = {{
 }};
 
 constexpr std::size_t kHostMax = 253;  // bytes of a name in the DNS
-constexpr std::size_t kPathMax = 107;  // bytes of a Unix socket's
+constexpr std::size_t kPathMax = 107;  // bytes of a Unix socket's path
 
-// The parts, still encoded.
+// The parts of a URL, still encoded.
 struct Parts {
   std::string_view login;
   bool has_login = false;
@@ -93,7 +93,7 @@ bool is_host_name(std::string_view text) {
   });
 }
 
-// Nothing of it is repeated: a password with a bare / or @ in it may have ended up here.
+// The fault repeats nothing: a password with a bare / or @ in it may have ended up here.
 Mistake read_host(std::string_view text, const Scheme& scheme, std::vector<Destination>& hosts) {
   Destination host{.port = scheme.port, .encryption = scheme.encryption};
   std::string_view port;
@@ -173,7 +173,7 @@ Mistake read_path(std::string_view path, const Scheme& scheme, RedisUrl& url) {
   return read_database(database, url.database);
 }
 
-// Where a parameter's value goes; null if the scheme has no such parameter.
+// The place of a parameter's value; null if the scheme has no such parameter.
 std::string* place_of(std::string_view name, const Scheme& scheme, RedisUrl& url) {
   if (scheme.encryption == Encryption::kTls) {
     if (name == "ca_file") return &url.tls.authorities;

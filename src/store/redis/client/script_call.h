@@ -1,5 +1,5 @@
-// ScriptCall: a call of a script by its hash. A Redis that does not know the script, after a
-// restart or a failover, has done nothing: the same call goes again, with the text.
+// ScriptCall: a call of a script by its hash. If Redis does not know the script, after a restart or
+// a failover, it has done nothing: the same call goes again, with the text.
 //
 // Thread rule: the core of its client. Tested by src/store/redis/strict/redis_store_test.cc and
 // src/store/redis/fleet/fleet_beat_test.cc.

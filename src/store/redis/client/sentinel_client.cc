@@ -48,7 +48,7 @@ void SentinelClient::master_changed(Instant now) {
   update_state(now);
 }
 
-// The address in the announcement is not looked at: asking is as fast, and one way.
+// Does not use the address in the announcement: asking is as fast, and the one way in use.
 void SentinelClient::announced(const resp::Reply& push, Instant now) {
   const bool is_ours =
       push[1].text() == kSwitches && push[2].text().starts_with(master_name_ + " ");
@@ -69,7 +69,7 @@ std::string SentinelClient::go_to_master(const resp::Reply& address, Instant now
   return {};
 }
 
-// The master's state counts; without one, why it cannot be found.
+// The master's state counts; without a master, why it cannot be found.
 void SentinelClient::update_state(Instant now) {
   const LinkState& sentinel = sentinel_.link().state();
   LinkState next = has_moved_ ? master_.state() : sentinel;

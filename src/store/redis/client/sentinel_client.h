@@ -4,9 +4,9 @@
 //   one link to the master    carries the commands
 //
 // A sentinel's word is a hint. The client uses a server only if the server says itself, in the
-// handshake, that it is a master. So an old master that comes back as a replica is not written
-// to, however late a sentinel is. The client asks a sentinel again whenever the master's link is
-// lost or has failed, when one announces a switch, and every kAskAgain, as announcements get lost.
+// handshake, that it is a master. So the client does not write to an old master that comes back as
+// a replica, however late a sentinel is. The client asks a sentinel again whenever the master's
+// link is lost or has failed, when one announces a switch, and every kAskAgain.
 //
 // Thread rule: one core. Tested by clients_test.cc.
 
@@ -47,7 +47,7 @@ class SentinelClient final : public RedisClient {
   const std::string master_name_;
   const Encryption encryption_;
   const std::array<std::string_view, 3> question_;
-  bool has_moved_ = false;  // master_ has somewhere to go
+  bool has_moved_ = false;  // master_ knows an address
   LinkState state_;
   Informant sentinel_;
   Link master_;

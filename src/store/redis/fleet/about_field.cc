@@ -60,7 +60,7 @@ std::optional<NodeAbout> node_about(std::string_view bytes, Instant now) {
   return about;
 }
 
-// As beat.lua wants it: a hash of words, each of which counts for a while.
+// In beat.lua's form: a hash of words, each of which counts for a while.
 void AboutField::say(std::vector<std::string>& words, Instant now) {
   const std::int64_t nodes = std::max(kNodesMax, state_.live_nodes());
   due_ = now + kEvery * std::min(nodes, kSeldom * kNodesMax) / kNodesMax;

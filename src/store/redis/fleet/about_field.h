@@ -1,8 +1,8 @@
-// AboutField: the field of a node's beat that says what a person wants to know of the node: its
-// name, where its console is, how it is.
+// AboutField: the field of a node's beat that describes the node to people: its name, where its
+// console is, how it is.
 //
-// Each node writes its word into one hash, every few seconds, and reads those of the others.
-// Anybody may have written there: a word that is none counts as nothing.
+// Each node writes its word into one hash, every few seconds, and reads the words of the others.
+// Anybody may have written there: a node ignores what is no word.
 //
 // Thread rule: one core of the node. Tested by about_field_test.cc and tests/e2e/fleet_test.py.
 
@@ -31,16 +31,16 @@ std::optional<NodeAbout> node_about(std::string_view bytes, Instant now);
 
 class AboutField final : public BeatField {
  public:
-  // Of up to kNodesMax nodes. Of more each speaks more seldom, up to kSeldom times.
+  // In a fleet of up to kNodesMax nodes; in a larger one more seldom, up to kSeldom times.
   static constexpr Duration kEvery = std::chrono::seconds(2);
   static constexpr std::int64_t kSeldom = 3;
   static constexpr Duration kKeptMax = std::chrono::seconds(15);
-  // That a node reads at once; in a larger fleet fewer, so that all together read no more than
-  // as many nodes would.
+  // Words that a node reads at once. In a larger fleet it reads fewer, so that all nodes together
+  // read no more than kNodesMax nodes would.
   static constexpr std::int64_t kNodesMax = 128;
   static constexpr std::size_t kBytesMax = 640;  // of a word
 
-  // `own`: what this node says. `state` must outlive the field, and keeps what the others say.
+  // `own`: what this node says of itself. `state` must outlive the field, and has the others'.
   AboutField(std::string node, std::function<NodeAbout()> own, FleetState& state)
       : node_(std::move(node)), own_(std::move(own)), state_(state) {}
 

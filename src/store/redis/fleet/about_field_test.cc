@@ -48,7 +48,7 @@ TEST(NodeAbout, IsReadAsItWasWritten) {
   EXPECT_FALSE(node_about(to_bytes({.title = "n"}, kNow), kNow)->leases) << "unknown is not 0";
 }
 
-// What other versions read; docs/internals/redis.md shows it.
+// Other versions read these bytes; docs/internals/redis.md shows them.
 TEST(NodeAbout, HasTheseBytes) {
   const std::string bytes = to_bytes(web_1(), kNow);
   EXPECT_EQ(bytes,

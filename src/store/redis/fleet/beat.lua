@@ -1,11 +1,11 @@
--- One beat of a node. It carries fields, each by its name: what this node says of it, and what the
--- others have said. A field is a function here, and a BeatField in C++; it has a key of its own,
--- which nodes that do not know it leave alone.
+-- One beat of a node. It carries fields, each by its name: this node's words, and the words of the
+-- others. A field is a function here, and a BeatField in C++; it has a key of its own, which nodes
+-- that do not know it leave alone.
 --
--- Fields behind the field "news" say nothing new: one that nobody has changed since the news that
--- the node knows is passed over. News are the microsecond in which they began, and of each field
--- that was changed since a blank, its name, "=" and the microsecond of its last change. Who knows
--- others that began then, or none, hears all.
+-- Fields behind the field "news" say nothing new. The script passes one over if nobody has changed
+-- it since the news that the node knows. The news are the microsecond in which they began, and then
+-- for each field changed since, after a blank: its name, "=" and the microsecond of its last
+-- change. A node that knows other news, or none, hears all.
 --
 -- KEYS  one for each field, in their order; of one slot.
 -- ARGV  for each field: its name, how many words it says, and its words.
@@ -49,7 +49,7 @@ function fields.nodes(key, first)
     alive = redis.call('ZCARD', key)
     return {alive, -1, 0}
   end
-  -- The first that is alive.
+  -- Finds the first node that is alive.
   local size = redis.call('ZCARD', key)
   local low, high = 0, oldest < alive_since and size or 0
   while low < high do
@@ -60,17 +60,17 @@ function fields.nodes(key, first)
   return {alive, low, math.max(0, math.floor((now - oldest) * 1000000))}
 end
 
--- Seconds are those of Redis's clock. A node's word counts for the last whole second. It is read
--- when the next second is over, too, and nobody writes to it any more. In a large fleet one node
--- reads all words of a second then and writes what they come to, and the others read that.
+-- Seconds are those of Redis's clock. A node's word counts for the last whole second. Nodes read a
+-- second when the next one is over, too, and no node writes to it any more. In a large fleet one
+-- node then reads all words of a second and writes their sum, and the others read the sum.
 --
 -- Says   this node's name, its counts (traffic_field.h; empty: none), the last second it has read,
 --        with how many nodes a fleet is large; and if it adds up a second: which, where to read on,
---        and what the second has come to, if it has read all
+--        and the second's sum, if it has read all
 -- Hears  the time in microseconds; 1 if Redis has taken the counts, 0 if it had some for that
 --        second; of the second that this node is to add up: which, where to read on, and names and
 --        counts of some nodes, or nothing; then for each second since: which, and names and counts
---        of nodes, in a large fleet an empty name and what all come to.
+--        of nodes, in a large fleet an empty name and the sum of all.
 --        In place of the 1, or of names and counts: what is wrong, in words. Texts that others have
 --        written there do not take away the other fields.
 function fields.traffic(key, first, last)
@@ -136,7 +136,7 @@ function fields.traffic(key, first, last)
   return told
 end
 
--- A key of another type, or a user who may not, takes away no field but that one.
+-- A key of another type, or a user without the rights, takes away that field only.
 local NEEDED = {nodes = true, secret = true, blocks = true, traffic = true}
 local function answer_to(name, key, first, last)
   if NEEDED[name] then return fields[name](key, first, last) end
@@ -145,7 +145,7 @@ local function answer_to(name, key, first, last)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
--- Answers one field after the other. False: the next one's function is not made yet.
+-- Answers the fields in turn. False: the next one's function is not made yet.
 local heard, field_at, at = {}, 1, 1
 local news, news_key, known
 local function is_known(name)
@@ -162,7 +162,7 @@ local function answer_all()
     if name == 'news' then
       news, news_key, known = redis.pcall('GET', key), key, ARGV[first]
       if type(news) ~= 'string' or #news > 256 or not digits_of(string.match(news, '^[^ ]+')) then
-        news = nil  -- what somebody else has written is replaced
+        news = nil  -- somebody else has written it: it is replaced
       end
       if news == known and not next(changed) then break end
     elseif not is_known(name) then
@@ -187,6 +187,6 @@ local function answer_all()
   return true
 end
 
--- Most beats need no more. To make a function takes as long as to call one: those of the other
--- fields follow in beat_fields.lua.
+-- Most beats need no more. Making a function takes as long as calling one: the functions of the
+-- other fields follow in beat_fields.lua.
 if answer_all() then return heard end

@@ -18,20 +18,20 @@ constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
 
-// Of those that nobody waits for, for each so many that there are; in a fleet of more nodes than
-// one hears of, seldom.
+// How often a node asks for words that nobody waits for: kNodesEvery for each kNodesAtOnce nodes;
+// in a fleet of more nodes than it hears of, kNodesSeldom.
 constexpr Duration kNodesEvery = std::chrono::seconds(1);
 constexpr std::size_t kNodesAtOnce = 32;
 constexpr std::size_t kNodesHeardMax = 256;  // beat.lua
 constexpr Duration kNodesSeldom = std::chrono::seconds(60);
 
-constexpr std::size_t kNewsMax = 512;  // bytes; the script says fewer
+constexpr std::size_t kNewsMax = 512;  // bytes; the script sends fewer
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }
 
-// Not below 0.
+// nullopt below 0.
 std::optional<std::int64_t> number_in(std::string_view text) {
   const auto number = read_decimal<std::int64_t>(text);
   return number >= 0 ? number : std::nullopt;
@@ -45,7 +45,7 @@ std::string head_of(const SharedRules::Version& version) {
   return std::to_string(version.number) + ' ' + std::to_string(version.digest);
 }
 
-// What is no head is version 0.
+// A broken head is version 0.
 SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
   const auto number = read_decimal<std::uint64_t>(take_until(head, ' '));
   const auto digest = read_decimal<std::uint64_t>(head);
@@ -54,7 +54,7 @@ SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
   return {.number = *number, .digest = *digest, .bytes = std::string(bytes)};
 }
 
-// Empty: of none.
+// Empty: there is none.
 std::string head_text(const SharedTenants::Head& head) {
   return head.number == 0 ? "" : std::to_string(head.number) + ' ' + std::to_string(head.digest);
 }
@@ -100,7 +100,7 @@ void NodesField::say(std::vector<std::string>& words, Instant now) {
 
 std::string NodesField::hear(const resp::Reply& told, Instant) {
   live_ = std::max<std::int64_t>(1, told[0].integer().value_or(1));
-  // Below 0 if nobody knows.
+  // Below 0: unknown.
   const std::int64_t silent = told[1].integer().value_or(-1);
   silent_ = silent < 0 ? 1 : std::min(silent, kSilentNodesMax);
   oldest_ =
@@ -110,7 +110,7 @@ std::string NodesField::hear(const resp::Reply& told, Instant) {
 
 // ---- secret ----
 
-// A Redis that has lost the secret gets it back, even if a node that did not know it came first.
+// A Redis that has lost the secret gets it back, even if a node without it came first.
 void SecretField::say(std::vector<std::string>& words, Instant) {
   has_news_ = is_lost_ = false;
   words.push_back(found_.empty() ? bytes_of(own_) : found_);
@@ -138,8 +138,8 @@ HashSecret SecretField::found() const {
 
 // ---- blocks ----
 
-// Says what no beat has brought again; twice does no harm. Before it has read all, it says nothing:
-// others may have said that, and the stream keeps so many.
+// Says the acts that no beat has brought back; twice does no harm. Before it has read all, it says
+// nothing: others may have said these acts, and the stream keeps only so many.
 void BlocksField::say(std::vector<std::string>& words, Instant now) {
   blocks_.expire(now);
   blocks_.tell_again(audience_, untold_);
@@ -170,16 +170,16 @@ std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// Counts beats, not time: who was cut off first hears what the others tell.
+// Counts beats, not time: a node that was cut off first hears what the others say.
 void BlocksField::tell_late() {
   if (audience_ != BlockAudience::kWorld || has_more() || ++beats_ < kBeatsUntilLate) return;
   beats_ = 0;
   late_ = blocks_.tell_late(late_);
 }
 
-// After the time and the epoch come four texts for each act: id, node, its bytes, and what was left
-// of it. Redis says how long ago that was, whatever the clock of the node that sent
-// it. Skips what it cannot read.
+// After the time and the epoch come four texts for each act: id, node, its bytes, and the time that
+// was left of it. Redis says how long ago that was, whatever the sender's clock. Skips what it
+// cannot read.
 void BlocksField::learn(const resp::Reply& told, Instant now) {
   heard_ = 0;
   const std::int64_t redis_now_ms =
@@ -203,7 +203,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     const auto left =
         std::clamp(std::min(*left_ms, kLeftMaxMs) - passed, std::int64_t{0}, kLeftMaxMs);
     for (Block& act : *acts) {
-      // No clock is so far ahead. The acts that follow on it would run out of instants.
+      // No clock is so far ahead. Acts that follow on this one would run out of instants.
       if (act.since > now + std::chrono::milliseconds(kLeftMaxMs)) continue;
       const Duration length = act.until - act.since;  // by one clock
       const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
@@ -287,7 +287,7 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
   }
 }
 
-// The head, what is behind it, whether the step is done and the buckets are all; and the buckets.
+// The head, the text behind it, whether the step is done and no bucket follows; then the buckets.
 std::string TenantsField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
     tenants_.fail();

@@ -1,7 +1,7 @@
-// The fields that a node's beat carries: each has what this node says and what the others say, all
-// in one trip. Adding one takes a class here, its function in beat.lua or beat_fields.lua, and a
-// place in FleetBeat's list. A node that does not know a field leaves its key alone; a field that a
-// reply lacks reads nothing.
+// The fields that a node's beat carries: each has this node's words and reads the others', all in
+// one trip. Adding one takes a class here, its function in beat.lua or beat_fields.lua, and a place
+// in FleetBeat's list. A node that does not know a field leaves its key alone; a field that a reply
+// lacks reads nothing.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc, fuzz/beat_fields_fuzz.cc
 // and tests/e2e.
@@ -27,10 +27,10 @@
 
 namespace weir {
 
-// Microseconds by Redis's clock. Nothing if no clock shows them: sums of what it returns fit.
+// Microseconds by Redis's clock; nullopt if no clock shows them. Sums of these values fit.
 std::optional<std::int64_t> clock_us(const resp::Reply& told);
 
-// Calls take(name, word) for each two texts of what was told, behind the first so many.
+// Calls take(name, word) for each pair of texts in `told`, after the first `first` of its items.
 template <typename Take>
 void each_pair(const resp::Reply& told, std::size_t first, Take take) {
   std::string_view name;
@@ -47,38 +47,38 @@ class BeatField {
   // The name of its function in beat.lua, and the end of its key's name.
   virtual std::string_view name() const = 0;
 
-  // When it next has something to say: beats before that do without it, and one is sent then, or
-  // when it is the node's turn. Without such a time it is in every beat.
+  // When it next has something to say. Earlier beats leave it out; a beat is sent then, or when it
+  // is the node's turn. Without such a time it is in every beat.
   virtual std::optional<Instant> due() const { return std::nullopt; }
-  // What it has to say counts soon after that only.
+  // Whether its words count only if they arrive soon after that.
   virtual bool is_urgent() const { return false; }
 
-  // Appends its words, as beat.lua wants them.
+  // Appends its words, in beat.lua's order.
   virtual void say(std::vector<std::string>& words, Instant now) = 0;
 
-  // Reads the answer to what it said. Returns what is wrong with the answer, one
-  // sentence without its stop; empty: nothing is.
+  // Reads the answer to its words. Returns the answer's defect, one sentence without its stop;
+  // empty: none.
   [[nodiscard]] virtual std::string hear(const resp::Reply& told, Instant now) = 0;
 
-  // What it has said asks for nothing but news, and tells Redis nothing new: where Redis has no
-  // news, it needs no answer.
+  // Its last words only ask for news, and tell Redis nothing new: if Redis has no news, it needs no
+  // answer.
   virtual bool follows_news() const { return false; }
-  // Such an answer has come: none, as there are no news.
+  // Redis gave no answer, as there are no news.
   virtual void hear_no_news() {}
 
-  // Not all fitted into the beat that was answered last: the next is to follow at once.
+  // Its words did not all fit into the beat that was answered last: the next is to follow at once.
   virtual bool has_more() const { return false; }
 
  protected:
   ~BeatField() = default;
 };
 
-// Up to which change this node knows what the others say: fields behind it wait for another one.
-// A node of an earlier version makes changes without news, and a Redis may evict a key alone: so
-// now and then all fields are asked.
+// The change up to which this node knows the others' words. Fields behind it ask Redis only after a
+// later change. A node of an earlier version makes changes without news, and a Redis may evict a
+// single key: so now and then the beat asks for all fields.
 class NewsField final : public BeatField {
  public:
-  // In a fleet of so many nodes; in a larger one as many ask at once, kSeldom at most.
+  // In a fleet of kNodes nodes; in a larger one more seldom, so that as many ask at once.
   static constexpr Duration kEvery = std::chrono::seconds(1);
   static constexpr std::int64_t kNodes = 250;
   static constexpr std::int64_t kSeldom = 8;  // times kEvery
@@ -95,20 +95,20 @@ class NewsField final : public BeatField {
   Instant all_due_{};
 };
 
-// Which nodes are alive.
+// The nodes that are alive.
 class NodesField final : public BeatField {
  public:
-  // A node that has not beaten for so long is silent, and counts as gone.
+  // A node without a beat for so long is silent, and counts as gone.
   static constexpr Duration kAliveMax = std::chrono::seconds(5);
-  // And after so long nobody speaks of it any more.
+  // After so long other nodes forget it.
   static constexpr Duration kSilentMax = std::chrono::seconds(60);
   static constexpr std::int64_t kSilentNodesMax = 1'000'000;
-  // It makes sure that the key lives on for 2 * kSilentMax.
+  // How often it extends the key's life to 2 * kSilentMax.
   static constexpr Duration kKeepsEvery = std::chrono::seconds(20);
 
   explicit NodesField(std::string node) : node_(std::move(node)) {}
 
-  // As of the last answer to a beat that left then.
+  // As of the last answer, to a beat that left at `asked`.
   NodesHeard heard(Instant asked) const {
     return {.live = live_, .silent = silent_, .since = asked - oldest_};
   }
@@ -128,17 +128,17 @@ class NodesField final : public BeatField {
   Duration oldest_{0};  // since the oldest of the nodes' last words
 };
 
-// The fleet's secret. Of two the one wins that a fleet has had for longer.
+// The fleet's secret. Of two secrets, the one that a fleet has had for longer wins.
 class SecretField final : public BeatField {
  public:
-  // `key`: its whole name. `own`: to bring, if there is none yet.
+  // `key`: its whole name. `own`: the secret to bring, if the fleet has none yet.
   SecretField(std::string key, const HashSecret& own) : key_(std::move(key)), own_(own) {}
 
-  // The last answer has brought the first, or another one.
+  // The last answer has brought the first secret, or another one.
   bool has_news() const { return has_news_; }
   // REQUIRES: one was found
   HashSecret found() const;
-  // As the last answer shows, Redis has lost what it had.
+  // The last answer shows that Redis has lost its data.
   bool is_lost() const { return is_lost_; }
 
   std::string_view name() const override { return "secret"; }
@@ -150,34 +150,34 @@ class SecretField final : public BeatField {
   const std::string key_;
   const HashSecret own_;
   std::string found_;
-  std::optional<std::string> since_{};  // when this Redis took it; empty: nobody has said
-  std::string born_;                    // since when a fleet has it; empty: nobody has said
+  std::optional<std::string> since_{};  // when this Redis took it; empty: unknown
+  std::string born_;                    // since when a fleet has it; empty: unknown
   bool has_news_ = false;
   bool is_lost_ = false;
 };
 
-// Whom this node has blocked or let go, and whom the others have (block_list.h says how all agree).
+// Keys that this node or the others have blocked or lifted (block_list.h says how all agree).
 //
-// Redis names an epoch, and another one when it has lost what it had. Then each node tells all that
-// it knows, but for what it hears from others before it comes to that.
+// Redis names an epoch, and another one after it has lost its data. Then each node tells all that
+// it knows, except what it hears from others before its turn.
 class BlocksField final : public BeatField {
  public:
-  // Each way, in one beat.
+  // In one beat, each way.
   static constexpr std::size_t kBlocksMax = 256;
   static constexpr std::string_view kFromTheStart = "0-0";
-  // What a node of this place does not tell all places in so many beats, the others tell.
+  // If a node of this place does not tell all places in so many beats, other nodes tell them.
   static constexpr int kBeatsUntilLate = 4;
 
-  // `last_read`: where this node has ended to read, and the epoch of that, if it knows one.
+  // `last_read`: where this node stopped to read, and the epoch of that, if it knows one.
   BlocksField(std::string node, BlockList& blocks, BlockAudience audience = BlockAudience::kFleet,
               std::string_view last_read = kFromTheStart)
       : node_(std::move(node)), blocks_(blocks), audience_(audience), last_read_(last_read) {}
 
   const std::string& last_read() const { return last_read_; }
 
-  // The others have been told all that is known here.
+  // The others have been told all that this node knows.
   bool is_idle() const;
-  // The last words were all there was to say.
+  // The last words said all that there was to say.
   bool has_said_all() const { return said_ < kBlocksMax && !has_news(); }
 
   std::string_view name() const override { return "blocks"; }
@@ -200,8 +200,8 @@ class BlocksField final : public BeatField {
   std::size_t said_ = 0;       // by the last beat
   std::size_t heard_ = 0;
   bool is_asked_for_all_ = false;
-  int beats_ = 0;           // since it last told for others
-  std::uint64_t late_ = 0;  // up to which news it will then
+  int beats_ = 0;           // since this node last told for others
+  std::uint64_t late_ = 0;  // it then tells for others up to this news
 };
 
 // Rules that somebody has changed by request, on all nodes of a fleet (engine/shared_rules.h).
@@ -209,14 +209,14 @@ class BlocksField final : public BeatField {
 //   rules        ->  "NUMBER DIGEST BYTES"
 //   rules:nodes  ->  by the name of a node: which version it runs, or why not
 //
-// Who writes in the Redis may write anything there: it is read as what requests send, or ignored.
+// Anybody may write anything into that Redis: a node checks it like a request, or ignores it.
 class RulesField final : public BeatField {
  public:
-  // So that a change is known everywhere within a second, whatever the interval of the beat.
+  // A change is known everywhere within a second, whatever the interval of the beat.
   static constexpr Duration kEvery = std::chrono::milliseconds(200);
 
-  // `key`: its whole name. The others must outlive the field; `listener` hears, once, of what
-  // others have written that this node cannot read.
+  // `key`: its whole name. The others must outlive the field; `listener` hears once of words of
+  // others that this node cannot read.
   RulesField(std::string key, std::string node, SharedRules& rules, FleetListener& listener)
       : key_(std::move(key)), node_(std::move(node)), rules_(rules), listener_(listener) {}
 
@@ -234,9 +234,9 @@ class RulesField final : public BeatField {
   Instant due_{};
   Instant nodes_due_{};
   std::size_t nodes_heard_ = 0;
-  std::string word_;        // that it said last
-  std::string told_word_;   // that Redis has
-  bool is_asking_ = false;  // of the nodes, or to take an offer
+  std::string word_;        // the word that it said last
+  std::string told_word_;   // the word that Redis has
+  bool is_asking_ = false;  // for the other nodes' words, or to take an offer
   bool has_warned_ = false;
 };
 
@@ -245,7 +245,7 @@ class RulesField final : public BeatField {
 //   tenants        ->  "NUMBER DIGEST SECRET", the head
 //   tenants:rows   ->  by the number of a bucket: its rows
 //   tenants:index  ->  the same numbers, by the number of the head that changed the bucket last
-//   tenants:aside  ->  the same two, of a table that comes in parts, and who puts it there
+//   tenants:aside  ->  rows and index of a table that comes in parts, and who puts it there
 class TenantsField final : public BeatField {
  public:
   static constexpr Duration kEvery = std::chrono::milliseconds(200);

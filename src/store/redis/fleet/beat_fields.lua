@@ -1,14 +1,14 @@
 -- The end of the script that begins in beat.lua: the fields that most beats pass over.
 
--- Names in a hash of nodes. With more, somebody else writes there.
+-- Names in a hash of nodes. If there are more, somebody else writes there.
 local NODES_MAX = 4096
 
--- The first node's secret is everybody's. One that a fleet has had for longer takes its place, as
--- a Redis that has lost it may have taken that of a node which has just begun.
+-- All nodes use the first node's secret. A secret that a fleet has had for longer takes its place:
+-- a Redis that lost it may have taken that of a node which has just begun.
 --
--- Says   the one it brings, and since when a fleet has it, if one has.
--- Hears  the fleet's, the second in which this Redis took it, and since when a fleet has it, in
---        microseconds. The second is another one if this Redis has lost what it had.
+-- Says   the secret that it brings, and since when a fleet has it, if one has.
+-- Hears  the fleet's secret, the second in which this Redis took it, and since when a fleet has it,
+--        in microseconds. The second is another one if this Redis has lost its data.
 function fields.secret(key, first)
   local said, since = ARGV[first], tonumber(digits_of(ARGV[first + 1]))
   local there = redis.call('MGET', key, key .. ':born', key .. ':since')
@@ -28,13 +28,13 @@ function fields.secret(key, first)
   return found .. (taken_s or '') .. string.format(' %.0f', born)
 end
 
--- Says   this node's name, the id of the last act it has read and behind it the epoch of that,
---        and then for each new act, a block or a lift: its bytes, milliseconds until it ends,
---        milliseconds until nobody needs to know it
--- Hears  the time in milliseconds, the epoch, and the acts sent since (id, whose first part is when
---        it was sent, node, bytes, and what was left then), at most 256 of them; if the epoch is
---        another one, from its start. The epoch is when a node last found that this Redis has lost
---        what it had read of it, in microseconds; at first, when a node first came.
+-- Says   this node's name, the id of the last act that it has read and that act's epoch, and then
+--        for each new act, a block or a lift: its bytes, milliseconds until it ends, milliseconds
+--        until nobody needs to know it
+-- Hears  the time in milliseconds, the epoch, and up to 256 acts sent since: id (its first part is
+--        when it was sent), node, bytes, and the time that was left then. After another epoch it
+--        hears them from the start. The epoch is when a node last found that this Redis had lost
+--        acts that the node had read, in microseconds; at first, when a node first came.
 function fields.blocks(key, first, last)
   local last_read, known = string.match(ARGV[first + 1], '^(%S+) ?(%d*)$')
   for i = first + 2, last, 3 do
@@ -71,17 +71,17 @@ function fields.blocks(key, first, last)
   return told
 end
 
--- Which algorithm each rule that switches follows (switches_field.h says what is in the hash).
+-- The algorithms that adaptive rules follow (switches_field.h describes the hash).
 --
 -- Says   the epoch and the stamp up to which it has read, and then for each switch: the rule,
 --        the number of the switch that it replaces at most, its own number, since when and why
 -- Hears  the time in microseconds, the epoch, the stamp up to which this is all, and rule and
---        entry of what has a later stamp, at most 256 of them. In place of all that: what is
---        wrong. Texts that others have written there do not take away the other fields.
+--        entry of up to 256 later switches. In place of all that: what is wrong. Texts that others
+--        have written there do not take away the other fields.
 function fields.switches(key, first, last)
   local function whole(number) return string.format('%.0f', number) end
-  -- 0 of what is no entry. Switches are seconds apart, so no number is above the time; a forged
-  -- one leaves room for the next.
+  -- 0 for a broken entry. Switches are seconds apart, so no number is above the time; a forged
+  -- number leaves room for the next.
   local function number_in(entry)
     local number = tonumber(string.match(entry or '', '^%d+ (%d+) '))
     return number and number <= now_s and number or 0
@@ -89,12 +89,12 @@ function fields.switches(key, first, last)
 
   local head = redis.call('HMGET', key, 'epoch', 'stamp')
   local epoch, stamp = digits_of(head[1]) or '', tonumber(digits_of(head[2])) or 0
-  -- No clock has made it: all begins again.
+  -- No clock can have made this stamp: all begins again.
   if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
   local from = ARGV[first] == epoch and tonumber(ARGV[first + 1]) or 0
   if last == first + 1 and stamp <= from then return {now_us, epoch, whole(stamp)} end
 
-  -- Entries of others must not keep Redis busy.
+  -- Entries of somebody else must not keep Redis busy.
   local RULES_MAX = 4096
   if redis.call('HLEN', key) > 2 * RULES_MAX then return 'it has more rules than a fleet has' end
   for i = first + 2, last, 4 do
@@ -107,7 +107,7 @@ function fields.switches(key, first, last)
       local entry = table.concat({whole(stamp), whole(number), ARGV[i + 3]}, ' ')
       redis.call('HSET', key, 'epoch', epoch, 'stamp', whole(stamp), rule, entry)
       changed.switches = true
-      -- Longer than any state of a key, which knows the number of its switch.
+      -- Longer than any state of a key; states know the number of their switch.
       redis.call('EXPIRE', key, 2 * 366 * 86400)
     end
   end
@@ -132,14 +132,14 @@ function fields.switches(key, first, last)
   return told
 end
 
--- Puts a node's word into a hash, and returns how many are there now. With more than NODES_MAX
--- somebody else writes there: all go.
+-- Puts a node's word into a hash, and returns how many words are there now. If there are more than
+-- NODES_MAX, somebody else writes there: the script deletes all.
 local function put_word(key, node, word, kept_s)
   redis.call('HSET', key, node, word)
   redis.call('EXPIRE', key, kept_s)
   local size = redis.call('HLEN', key)
   if size > NODES_MAX then redis.call('DEL', key) end
-  -- A long word makes it a table for good: Redis reads a list of short ones from its start.
+  -- A long word makes it a table for good: Redis reads a list of short words from its start.
   if size == 1 then
     redis.call('HSET', key, '', string.rep(' ', 128))
     redis.call('HDEL', key, '')
@@ -147,10 +147,10 @@ local function put_word(key, node, word, kept_s)
   return size
 end
 
--- What each node says is in a field of one hash, behind the second in which it said so. Anybody may
--- have written there: what no node writes, and what is old, goes. In a fleet of more nodes than a
--- node looks at, each begins at a place of its own, always the same: a larger fleet makes no beat
--- dearer.
+-- Each node's word is in a field of one hash, behind the second in which the node said it. Anybody
+-- may write there: the script removes words that no node writes, and old words. If the fleet has
+-- more nodes than a node reads, each node begins at its own place, always the same: a larger fleet
+-- makes no beat dearer.
 local function hear_of_others(key, node, alive_s, nodes_max, bytes_max, word)
   local size = put_word(key, node, now_s .. ' ' .. word, alive_s)
   if size > NODES_MAX then return {} end
@@ -178,7 +178,7 @@ local function hear_of_others(key, node, alive_s, nodes_max, bytes_max, word)
   return told
 end
 
--- The busiest keys, and what nodes say of themselves.
+-- The busiest keys, and the nodes' words about themselves.
 --
 -- Says   this node's name, seconds that a word counts, how many nodes to read and how many bytes of
 --        each, its own word
@@ -193,9 +193,9 @@ fields.about = fields.busiest
 --
 -- Says   this node's name, its word of the version, the head of the version that it knows, "1" if
 --        it wants to hear of the nodes, and then perhaps a version: number, head, bytes
--- Hears  the head of the version that there is now, empty: of none; its bytes, if it is neither the
---        one that the node knows nor the one that it says; for each node that is alive its name
---        and word. In place of all that: what is wrong.
+-- Hears  the head of the current version, empty: there is none; its bytes, if it is neither the
+--        version that the node knows nor the one that it says; for each living node its name and
+--        word. In place of all that: what is wrong.
 function fields.rules(key, first, last)
   local BYTES_MAX = 131072
   local start = redis.call('GETRANGE', key, 0, 40)
@@ -207,7 +207,7 @@ function fields.rules(key, first, last)
   end
   local said = last > first + 3 and ARGV[first + 5] or ''
   if said ~= '' and number < tonumber(ARGV[first + 4]) then
-    -- It outlives a fleet that stands still for long.
+    -- It outlives a fleet that is down for long.
     redis.call('SET', key, said .. ' ' .. ARGV[first + 6], 'EX', 2 * 366 * 86400)
     head, changed.rules = said, true
   end
@@ -228,7 +228,7 @@ function fields.rules(key, first, last)
   return told
 end
 
--- Which keys have used much of a limit: of the nodes that see the same, the first tells people.
+-- Keys that have used much of a limit: of the nodes that see the same, the first tells people.
 --
 -- Says   this node's name, and then for each: which key, limit and part, milliseconds until the
 --        window ends, and how far the ends of two windows are apart at least
@@ -251,13 +251,13 @@ end
 
 -- The table of tenants (TenantsField says what the keys hold).
 --
--- Says   the place up to which it has read, the head that it knows, and then perhaps a step: which
---        one, the head that it replaces, the new head with what is behind it, this node's name,
+-- Says   the place up to which it has read, the head that it knows, and then perhaps a step: its
+--        name, the head that it replaces, the new head with the text behind it, this node's name,
 --        how many buckets were put aside, and the buckets, each with its bytes
--- Hears  the head that there is now; if it is another one than the node knows: what is behind it;
---        1 if the step was done, and 2 more if the buckets of the head are gone; 1 if no bucket
---        follows these; and of each bucket that has changed since that place, as many as fit, its
---        place, number and bytes. In place of all that: what is wrong.
+-- Hears  the current head; the text behind it, if the node does not know this head; 1 if the step
+--        was done, and 2 more if the buckets of the head are gone; 1 if no bucket follows these;
+--        and place, number and bytes of each bucket that has changed since that place, as many as
+--        fit. In place of all that: what is wrong.
 local TENANT_BUCKETS = 65536
 local function put_buckets(rows, index, number, from, last)
   for i = from, last, 2 do
@@ -265,7 +265,7 @@ local function put_buckets(rows, index, number, from, last)
     redis.call('ZADD', index, string.format('%.0f', number * TENANT_BUCKETS + ARGV[i]), ARGV[i])
   end
 end
--- A Redis that evicts may have let go one of the keys.
+-- A Redis that evicts may have evicted only one of the keys.
 local function is_torn(key, head)
   return head ~= '' and redis.call('EXISTS', key .. ':rows', key .. ':index') < 2
 end
@@ -302,7 +302,7 @@ local function step_of_tenants(key, step, first, last)
     put_buckets(key .. ':rows', key .. ':index', number, first + 3, last)
   end
   redis.call('SET', key, new)
-  -- It outlives a fleet that stands still for long.
+  -- It outlives a fleet that is down for long.
   for _, part in ipairs({'', ':rows', ':index'}) do
     redis.call('EXPIRE', key .. part, 2 * 366 * 86400)
   end
@@ -317,7 +317,7 @@ function fields.tenants(key, first, last)
   local may_change = ARGV[first + 3] == head and not (torn and ARGV[first + 2] == 'change')
   if last > first + 1 and (may_change or ARGV[first + 2] == 'drop') then
     local step = ARGV[first + 2]
-    -- Rows whose head was evicted are nobody's.
+    -- Rows whose head was evicted belong to no table.
     if head == '' and step == 'change' then redis.call('DEL', key .. ':rows', key .. ':index') end
     done = step_of_tenants(key, step, first + 4, last)
     if done and step ~= 'aside' and step ~= 'drop' then changed.tenants = true end

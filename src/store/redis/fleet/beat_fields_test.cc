@@ -1,4 +1,4 @@
-// The fields read answers; redis_fleet_test.cc and tests/e2e have the script answer.
+// The fields read answers; in redis_fleet_test.cc and tests/e2e the script answers.
 
 #include "store/redis/fleet/beat_fields.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
 
-// `told` behind the time, of at most one act.
+// Hears `told`, at most one act, behind a time.
 void hear(BlocksField& field, const std::string& told) {
   const std::string head =
       told.size() < 9 ? "*2\r\n:1700000000000\r\n" : "*6\r\n:1700000000000\r\n";
@@ -26,7 +26,7 @@ void hear(BlocksField& field, const std::string& told) {
   EXPECT_EQ(field.hear(reader.reply(), kNow), "");
 }
 
-// Such numbers ran over, and the block of another node was none.
+// Such numbers overflowed, and the block of another node was lost.
 TEST(BlocksField, ABlockLastsNoLongerThanItMayWhateverItsNumbersSay) {
   const std::string most = std::to_string(std::numeric_limits<std::int64_t>::max());
   const Block block{.rule = "login", .key = "a", .since = kNow, .until = kNow};
@@ -42,7 +42,7 @@ TEST(BlocksField, ABlockLastsNoLongerThanItMayWhateverItsNumbersSay) {
   }
 }
 
-// The page of a node said that a block had begun an hour ago or would begin in an hour.
+// A node's page showed a block that began an hour ago, or would begin in an hour.
 TEST(BlocksField, ABlockBeganBeforeRedisHeardOfItWhateverTheClockOfItsNode) {
   for (const Instant since : {kNow + std::chrono::hours(1), kNow - std::chrono::hours(1)}) {
     const KeyHasher hasher{HashSecret{}};
@@ -67,7 +67,7 @@ TEST(BlocksField, ABlockBeganBeforeRedisHeardOfItWhateverTheClockOfItsNode) {
   }
 }
 
-// An unblock one instant later was in no state file that could be read.
+// An unblock one instant later was in no readable state file.
 TEST(BlocksField, AnActAtTheEndOfTimeIsNone) {
   const KeyHasher hasher{HashSecret{}};
   BlockList blocks(hasher, 64);
@@ -82,7 +82,7 @@ TEST(BlocksField, AnActAtTheEndOfTimeIsNone) {
   EXPECT_FALSE(blocks.until("login", "a", kNow));
 }
 
-// A network is sent again after a loss of Redis, with its own end and not that of a wider one.
+// After a loss of Redis a network is sent again, with its own end and not a wider network's.
 TEST(BlocksField, ANetworkReachesTheOtherNodes) {
   const KeyHasher hasher{HashSecret{}};
   BlockList blocks(hasher, 64);
@@ -114,7 +114,7 @@ TEST(BlocksField, ANetworkReachesTheOtherNodes) {
   }
 }
 
-// What another node has told of a block.
+// Another node's word on a block.
 std::string told(const std::string& key) {
   const Block block{
       .rule = "login", .key = key, .since = kNow, .until = kNow + std::chrono::hours(1)};
@@ -122,7 +122,7 @@ std::string told(const std::string& key) {
          testing::resp_text(to_bytes(block)) + testing::resp_text("3600000");
 }
 
-// A node of a place, which all places hear.
+// A node of a place. All places hear from it.
 class BlocksOfPlaces : public ::testing::Test {
  protected:
   BlocksOfPlaces() {
@@ -136,8 +136,8 @@ class BlocksOfPlaces : public ::testing::Test {
   BlocksField everywhere{"me", blocks, BlockAudience::kWorld};
 };
 
-// Of ten nodes of a place each would tell all places the block of one. What comes from there they
-// tell each other: one of them may not hear it.
+// Else each of a place's ten nodes would tell all places of one block. The nodes tell each other of
+// blocks from other places: one of them may not have heard.
 TEST_F(BlocksOfPlaces, AreToldByTheNodeThatHasMadeThem) {
   const auto has_said = [](BlocksField& field) {
     std::vector<std::string> words;
@@ -160,7 +160,7 @@ TEST_F(BlocksOfPlaces, AreToldByTheNodeThatHasMadeThem) {
   EXPECT_TRUE(blocks.until("login", "b", kNow) && blocks.until("login", "c", kNow));
 }
 
-// The node that made a block may end before it tells all places, or have no way to them.
+// The node that made a block may end before it tells all places, or may not reach them.
 TEST_F(BlocksOfPlaces, AreToldByOthersWhereTheirNodeCannot) {
   hear(here, told("told by nobody"));
   hear(here, told("told meanwhile"));

@@ -1,5 +1,5 @@
-// All nodes agree on whom the newest act blocks, whatever is lost, in whichever order they come
-// back. blocks_agree_redis_test.cc has a real Redis do the same.
+// All nodes agree on the keys that the newest acts block, after any loss, in any order of return.
+// blocks_agree_redis_test.cc does the same with a real Redis.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::BlocksWorld;
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
 
-// What the function fields.blocks of beat.lua does.
+// Answers as the function fields.blocks of beat.lua does.
 class SimulatedRedis {
  public:
   const resp::Reply& beat(const std::vector<std::string>& words, Instant now) {
@@ -100,7 +100,7 @@ void beat(BlocksNode& node, SimulatedRedis& redis, Instant now) {
   } while (node.field.has_more());
 }
 
-// In half of the tries one node had lifted the block, and another brought it back.
+// In half of the tries one node had lifted the block, and another node brought it back.
 TEST(BlocksAgree, ALiftHoldsWhoeverComesBackFirstToARedisThatIsEmpty) {
   for (const bool is_lifter_first : {true, false}) {
     SimulatedRedis redis;
@@ -122,7 +122,7 @@ TEST(BlocksAgree, ALiftHoldsWhoeverComesBackFirstToARedisThatIsEmpty) {
   }
 }
 
-// Only one node had heard of it, and that was not the first to come back.
+// Only one node had heard of the act, and it was not the first to come back.
 TEST(BlocksAgree, AnActThatRedisLostBeforeAllReadItIsToldAgain) {
   SimulatedRedis redis;
   BlocksNode one("one");
@@ -137,7 +137,7 @@ TEST(BlocksAgree, AnActThatRedisLostBeforeAllReadItIsToldAgain) {
   EXPECT_TRUE(other.blocks.until("r", "k", kNow + 3s));
 }
 
-// A node whose clock is behind lifted nothing, as its lift was older than the block.
+// A node with a slow clock lifted nothing, as its lift was older than the block.
 TEST(BlocksAgree, ALiftIsNewerThanTheBlockThatItLiftsWhateverTheClocksSay) {
   SimulatedRedis redis;
   BlocksNode one("one");

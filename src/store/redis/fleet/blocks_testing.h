@@ -1,5 +1,5 @@
-// BlocksWorld: nodes that block and lift at random while their Redis comes and goes, and what they
-// agree on when it is back.
+// BlocksWorld: nodes block and lift at random while their Redis comes and goes. It says whether
+// they agree when Redis is back.
 //
 // Redis is a type with
 //   resp::Reply beat(const std::vector<std::string>& words, Instant now)
@@ -38,7 +38,7 @@ struct BlocksNode {
     blocks.share(kFleet);
   }
 
-  const Duration skew;  // of its clock
+  const Duration skew;  // of the node's clock
   KeyHasher hasher{HashSecret{}};
   BlockList blocks{hasher, 64};
   BlocksField field;
@@ -65,7 +65,7 @@ class BlocksWorld {
     }
   }
 
-  // Something happens.
+  // One random event.
   void step() {
     now_ += Duration(1'000) + any(plan_.step_max);
     BlocksNode& node = *nodes_[random_() % kNodes];
@@ -83,7 +83,7 @@ class BlocksWorld {
     }
   }
 
-  // Everybody comes back, in any order, and beats twice.
+  // All nodes come back, in any order, and beat twice.
   void settle() {
     is_away_ = false;
     for (int round = 0; round < 2; ++round) {
@@ -132,7 +132,7 @@ class BlocksWorld {
     note(node, key);
   }
 
-  // All that was ever done to the key, as far as this node knows.
+  // Records every act on the key that this node knows.
   void note(BlocksNode& node, const std::string& key) {
     const Instant now = now_ + node.skew;
     for (auto known : {node.blocks.list("r", 99, now), node.blocks.lifts(now)}) {
@@ -144,7 +144,7 @@ class BlocksWorld {
     }
   }
 
-  // By the newest act, and nothing else.
+  // By the newest act alone.
   bool is_blocked(const std::string& key) const {
     std::optional<Block> by_hand;
     std::optional<Block> by_rule;
@@ -173,7 +173,7 @@ class BlocksWorld {
     } while (node.field.has_more());
   }
 
-  // With its state file.
+  // The node keeps its state file.
   void restart(std::size_t number) {
     auto& old = nodes_[number];
     auto next = std::make_unique<BlocksNode>(new_name(), old->skew);

@@ -14,7 +14,7 @@ constexpr std::size_t kRuleIdMax = 256;
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 53;
 constexpr std::uint64_t kWeightMax = std::uint64_t{1} << 16;
 
-// While a core counts, a report may say more of a key than of all.
+// While a core counts, a report may have more for a key than in all.
 void write(PackedWriter& out, const KeyReport& report) {
   const std::uint64_t total = std::min(report.total, kCountMax);
   out.number(total).number(std::min(report.rest, total));

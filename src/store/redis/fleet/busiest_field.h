@@ -1,9 +1,8 @@
 // BusiestField: the field of a node's beat that carries its busiest keys, every few seconds.
 //
-// Each node writes its own word into one hash, and reads those of the others: by hashes of keys,
-// which are the same on all nodes, unless it shows keys. The words of other nodes may be
-// anything: a word that is none counts as nothing, and no word says anything about what another
-// node has counted.
+// Each node writes its own word into one hash, and reads the others' words. A word names keys by
+// hashes, which are the same on all nodes, unless the node shows keys. Other nodes may write
+// anything: a node ignores what is no word, and no word can say what another node has counted.
 //
 // Thread rule: one core of the node. Tested by busiest_field_test.cc and
 // tests/e2e/busiest_test.py.
@@ -36,21 +35,21 @@ namespace weir {
 //
 // Tested by busiest_word_test.cc and fuzz/packed_fuzz.cc.
 
-// What a node may say: the first rules that fit.
+// A node's word has at most this: the first rules that fit.
 inline constexpr std::size_t kBusiestWordMax = std::size_t{8} << 10;  // bytes
 inline constexpr std::size_t kBusiestRulesMax = 16;
 inline constexpr std::size_t kBusiestKeysMax = 4;  // of a rule, each of asked and denied
 
 std::string to_bytes(std::span<const RuleKeys> rules);
 
-// Nothing if it is not what to_bytes() writes, as a whole. Its result adds up with others: counts
-// are below 2^53, none is above its total, and keys are in order.
+// nullopt unless the bytes are as to_bytes() writes them, as a whole. Results can be added up:
+// counts are below 2^53, none is above its total, and keys are in order.
 std::optional<std::vector<RuleKeys>> busiest_word(std::string_view bytes);
 
 class BusiestField final : public BeatField {
  public:
   static constexpr Duration kEvery = std::chrono::seconds(5);
-  static constexpr std::size_t kNodesMax = 32;  // that a node reads
+  static constexpr std::size_t kNodesMax = 32;  // whose words a node reads
 
   // Both must outlive the field.
   BusiestField(std::string node, const RuleCounts& counts, FleetKeys& others)

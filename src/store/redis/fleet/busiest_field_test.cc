@@ -17,7 +17,7 @@ class BusiestFieldTest : public ::testing::Test {
     field_.say(words, now_);
     return words;
   }
-  // Texts, as beat.lua answers.
+  // Hears texts, as from beat.lua.
   void hear(const std::vector<std::string>& texts) {
     std::string bytes = "*" + std::to_string(texts.size()) + "\r\n";
     for (const std::string& text : texts) {

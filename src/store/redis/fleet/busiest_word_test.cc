@@ -43,7 +43,7 @@ TEST(BusiestWord, HasTheFirstRulesThatFit) {
   EXPECT_GT(busiest_word(bytes)->size(), 8u);
 }
 
-// A core counts on while its figures are read.
+// A core goes on counting while its figures are read.
 TEST(BusiestWord, WhatDoesNotAddUpIsWrittenSoThatItDoes) {
   const RuleKeys odd{.rule = "r",
                      .asked = {.total = 5, .rest = 6, .weight = 0, .keys = {{1, 9, 8}}},

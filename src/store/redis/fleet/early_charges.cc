@@ -32,7 +32,7 @@ void EarlyCharges::note(const KeyName& name, std::span<const Quota> limits, std:
     forgotten_ += cost * static_cast<std::int64_t>(limits.size());
     return;
   }
-  counted->resize(limits.size());  // a rule that has changed may have others
+  counted->resize(limits.size());  // a changed rule may have other limits
   for (std::size_t index = 0; index < limits.size(); ++index) {
     Counted& one = (*counted)[index];
     const Quota& quota = limits[index];

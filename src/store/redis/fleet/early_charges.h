@@ -1,8 +1,8 @@
-// EarlyCharges: what a core has admitted alone before it knew the fleet's secret.
+// EarlyCharges: units that a core has admitted alone before it knew the fleet's secret.
 //
-// Keys have no names in Redis until then, so their texts are kept: when the secret is known, each
-// key is charged what its limits still count. Bounded: beyond kKeysMax keys, or kTextMax of their
-// texts, charges of further keys are forgotten, and counted as such.
+// Until then keys have no names in Redis, so this keeps their texts. When the core knows the
+// secret, this charges each key what its limits still count. Bounded: beyond kKeysMax keys, or
+// kTextMax of their texts, it forgets charges of further keys, and counts them as forgotten.
 //
 // Thread rule: one core. Tested by early_charges_test.cc.
 
@@ -28,21 +28,21 @@ class EarlyCharges {
   static constexpr std::size_t kKeysMax = 16'384;
   static constexpr std::size_t kTextMax = std::size_t{4} << 20;  // bytes
 
-  // The cost was charged to all of the limits.
+  // The cost was charged to all of `limits`.
   void note(const KeyName& name, std::span<const Quota> limits, std::int64_t cost, Instant now);
 
-  // Whether counters of the quota know when each unit came. What is told of it here is what may
-  // still count at most.
+  // Whether counters of the quota know when each unit came. tell() then passes on the most that may
+  // still count.
   static bool keeps_times(const Quota& quota);
 
-  // Passes on what still counts, under the fleet's names, and forgets it.
+  // Passes on the charges that still count, under the fleet's names, and forgets them.
   using Take = std::function<void(const KeyName& name, const Charge& charge)>;
   void tell(const KeyHasher& hasher, Instant now, const Take& take);
 
   std::int64_t forgotten() const { return forgotten_; }  // units
 
  private:
-  // Looking for keys to which nothing is owed any more takes a while.
+  // A search for keys to which nothing is owed any more takes a while.
   static constexpr Duration kSweepEvery = std::chrono::seconds(1);
 
   struct Counted {

@@ -12,7 +12,7 @@ namespace {
 
 #include "store/redis/fleet/beat_script.inc"
 
-// Of a second, if beats take turns for that long: what is urgent is said before it ends.
+// The part of a second in which urgent words are said, if a round of turns lasts that long.
 constexpr double kUrgentPart = 0.75;
 
 constexpr std::string_view kSomethingElse = "it answers something else";
@@ -61,17 +61,17 @@ FleetBeat::~FleetBeat() {
   world_.client.forget(*this);
 }
 
-// Who waits for Redis to take something waits no longer.
+// Requests that wait for Redis to take something wait no longer.
 void FleetBeat::note_failure() noexcept {
   if (world_.topics.tenants != nullptr) world_.topics.tenants->fail();
 }
 
-// How long it takes until each node has had one.
+// How long it takes until each node has had a turn.
 Duration FleetBeat::turns() const {
   return kTurn * std::min<std::int64_t>(world_.state.live_nodes(), kIntervalMax / kTurn);
 }
 
-// Clocks of all nodes end their seconds together: they do not speak of them all at once.
+// Clocks of all nodes end their seconds together: the nodes spread their words over the next one.
 std::optional<Instant> FleetBeat::due(const BeatField& field) const {
   const auto due = field.due();
   if (!due) return due;
@@ -89,8 +89,8 @@ Instant FleetBeat::next_beat(Instant now) const {
   return next;
 }
 
-// When what could not wait for the answer, or did not fit, is due. A beat before that would be
-// silent about it, and put it off.
+// When words that could not wait for the answer, or did not fit, are due. A beat before that would
+// leave them out, and put them off.
 std::optional<Instant> FleetBeat::more_due(Instant now) const {
   std::optional<Instant> first;
   for (const Speaker& speaker : speakers_) {
@@ -122,8 +122,8 @@ bool FleetBeat::is_connected() const {
   return world_.client.state().phase == LinkState::Phase::kConnected;
 }
 
-// Those that wait for news come last. Who is silent will not have heard what the next news are
-// about.
+// Fields that wait for news come last. A node that stays silent will not have heard of the next
+// news' topics.
 std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
   std::vector<Speaker*> speaking;
   for (Speaker& speaker : speakers_) {
@@ -143,7 +143,7 @@ std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
   return speaking;
 }
 
-// As beat.lua wants it: the fields' keys, and for each its name and its words.
+// In beat.lua's form: the fields' keys, and for each its name and its words.
 void FleetBeat::ask(Instant now) {
   world_.listener.about_to_beat(now);
   const auto speaking = let_speak(now);
@@ -162,7 +162,7 @@ void FleetBeat::ask(Instant now) {
   is_asking_ = !send(words_, cluster_slot(tag_), now + kAnswerMax, now);
 }
 
-// Without memory for what it brings, the next beat brings it.
+// If there is no memory for the answer, the next beat brings it again.
 void FleetBeat::answered(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
   if (phase_ == Phase::kLeaving && blocks_.has_said_all()) phase_ = Phase::kGone;
@@ -173,14 +173,14 @@ void FleetBeat::answered(const resp::Reply& reply, Instant now) noexcept {
   });
 }
 
-// A Redis that is only slow may yet take what was said. One that is silent ends the connection.
+// A Redis that is only slow may yet take the words. A silent Redis ends the connection.
 void FleetBeat::failed(RedisFailure why, Instant) noexcept {
   is_asking_ = false;
   if (why == RedisFailure::kDisconnected) note_failure();
 }
 
-// All fields hear what there is for them, whatever another complains of: what they have said is
-// said. News count only if they come with an answer to each field that did not wait for them.
+// All fields hear their answers, even if another one complains: they have said their words. News
+// count only if they come with an answer to each field that did not wait for them.
 void FleetBeat::take(const resp::Reply& reply, Instant now) {
   std::string complaint;
   resp::Reply news = reply.at(news_.name());

@@ -1,14 +1,14 @@
-// FleetBeat: a node's word to the others, every interval and at least every kIntervalMax. It says
-// that the node is alive, what it has blocked, and which rules somebody has changed there. Once a
-// second it says what the node has counted, and now and then which keys are busiest. In the same
-// trip it learns how many are alive, the fleet's secret, and the same of the others. A beat carries
-// fields (beat_fields.h).
+// FleetBeat: a node's word to the others, every interval and at least every kIntervalMax. The word
+// says that the node is alive, which keys it has blocked, and which rules somebody has changed
+// there. Once a second it says what the node has counted, and now and then which keys are busiest.
+// In the same trip the node learns how many nodes are alive, the fleet's secret, and the others'
+// words. A beat carries fields (beat_fields.h).
 //
-// The first node's secret, under which keys are hashed, is everybody's. So all nodes find a key
-// under the same name, and only those who read that Redis can say which key it is.
+// All nodes hash keys under the first node's secret. So all find a key under the same name, and
+// only those who read that Redis can say which key it is.
 //
-// If a beat cannot take all, the rest follows at once. A Redis that has lost what it had gets the
-// secret from the node that comes first, or an older one later, and the blocks from all.
+// If a beat cannot take all words, the rest follows at once. After a loss of data Redis gets the
+// secret from the first node that comes, or an older secret later, and the blocks from all nodes.
 //
 // Thread rule: one core of the node. Tested by fleet_beat_test.cc, redis_fleet_test.cc and
 // tests/e2e.
@@ -40,26 +40,26 @@
 
 namespace weir {
 
-// What the nodes of a fleet tell each other about: blocks, and what is not null. All outlive the
-// fleet.
+// The topics that the nodes of a fleet tell each other about: blocks, and those that are not null.
+// All outlive the fleet.
 struct FleetTopics {
   BlockList& blocks;
-  BlockAudience audience = BlockAudience::kFleet;  // of the blocks
+  BlockAudience audience = BlockAudience::kFleet;  // that hears of the blocks
   RecentTraffic* traffic = nullptr;
   RuleSwitches* switches = nullptr;
-  FleetKeys* keys = nullptr;           // the others' busiest; REQUIRES: traffic
-  SharedRules* rules = nullptr;        // null: this node takes none of others
-  SharedTenants* tenants = nullptr;    // null: the same
+  FleetKeys* keys = nullptr;           // the others' busiest keys; REQUIRES: traffic
+  SharedRules* rules = nullptr;        // null: this node takes no rules of others
+  SharedTenants* tenants = nullptr;    // null: this node takes no tenants of others
   std::function<NodeAbout()> about{};  // what this node says of itself; empty: nothing
   LimitNotices* notices = nullptr;     // null: this node tells of no keys near their limits
 };
 
 class FleetBeat final : ScriptCall {
  public:
-  // So that a node that is alive beats several times within NodesField::kAliveMax.
+  // A node that is alive beats several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
-  // Of each node in a large fleet: all together beat 2,000 times a second, or each every
+  // For each node of a large fleet: all together beat 2,000 times a second, or each node every
   // kIntervalMax.
   static constexpr Duration kTurn = std::chrono::microseconds(500);
 
@@ -67,12 +67,12 @@ class FleetBeat final : ScriptCall {
     std::string prefix;
     Duration interval;
     std::string node;   // its name, like no other's
-    HashSecret secret;  // to bring, if there is none yet
-    // Where this node has ended to read the blocks of others.
+    HashSecret secret;  // to bring, if the fleet has none yet
+    // Where this node stopped to read the others' blocks.
     std::string blocks_read{BlocksField::kFromTheStart};
   };
 
-  // What a beat changes. All must outlive it.
+  // The objects that a beat uses and changes. All must outlive it.
   struct World {
     RedisClient& client;
     Reactor& reactor;
@@ -85,11 +85,11 @@ class FleetBeat final : ScriptCall {
   FleetBeat(const Options& options, const World& world, Instant now);
   ~FleetBeat();
 
-  // The last beat: takes the node out of the count, and sends its last blocks. True when
-  // Redis has answered it, or is away; else the caller calls again.
+  // The last beat: takes the node out of the count, and sends its last blocks. True when Redis has
+  // answered it, or is away; else the caller calls again.
   bool leave(Instant now);
 
-  // The other nodes have been told of all blocks that are known here.
+  // The other nodes have been told of all blocks that this node knows.
   const std::string& blocks_read() const { return blocks_.last_read(); }
   bool has_told_blocks() const { return blocks_.is_idle(); }
 
@@ -100,9 +100,9 @@ class FleetBeat final : ScriptCall {
   struct Speaker {
     BeatField* field;
     std::vector<std::string> words{};
-    bool is_answered = false;  // the last time that it was answered, nothing was wrong
+    bool is_answered = false;  // the last answer was in order
     bool is_said = false;      // in the last beat
-    bool waits = false;        // for news, in that beat
+    bool waits = false;        // for news, in the last beat
   };
 
   void note_failure() noexcept;
@@ -121,7 +121,7 @@ class FleetBeat final : ScriptCall {
   const Duration interval_;
   const World world_;
   const std::string tag_;  // of all keys: the prefix and {fleet}
-  const double place_;     // of its turn among those of all nodes, from 0 to 1
+  const double place_;     // of its turn among the turns of all nodes, from 0 to 1
   NodesField nodes_;
   NewsField news_;
   SecretField secret_;

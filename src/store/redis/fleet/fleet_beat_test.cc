@@ -1,4 +1,4 @@
-// When a node beats, and with which words.
+// When a node beats, and its words.
 
 #include "store/redis/fleet/fleet_beat.h"
 
@@ -44,15 +44,15 @@ class FleetBeatTest : public ::testing::Test {
     while (client_.sent.empty()) reactor_.advance(1ms);
     return client_.sent.front().words;
   }
-  // That so many nodes are alive.
+  // Answers that so many nodes are alive.
   void answer(std::int64_t nodes) {
     client_.reply(resp_list({resp_text("nodes"),
                              resp_list({resp_integer(nodes), resp_integer(0), resp_integer(0)})}),
                   reactor_.now());
   }
-  // As a Redis that has those news does; but for that field.
+  // Answers as a Redis with those news, except for one field.
   void answer_all(std::string_view news, std::string_view lacking = {});
-  // What the next beat says that it knows, and who waits for other news.
+  // The news that the next beat knows, and the fields that wait for others.
   using Waiting = std::pair<std::string, std::set<std::string>>;
   Waiting waiting();
 
@@ -81,7 +81,7 @@ class FleetBeatTest : public ::testing::Test {
   std::optional<FleetBeat> beat_;
 };
 
-// Each field in turn: its words, as beat.lua takes them.
+// Each field with its words, in beat.lua's order.
 std::vector<std::pair<std::string, Words>> fields_of(const Words& words) {
   const std::size_t count = std::stoul(words[2]);
   std::vector<std::pair<std::string, Words>> fields;
@@ -123,7 +123,7 @@ FleetBeatTest::Waiting FleetBeatTest::waiting() {
 
 bool speaks_of_traffic(const Words& words) { return std::ranges::count(words, "traffic") > 0; }
 
-// Each beat carried 13.8 KB of script, which Redis hashed.
+// Once each beat carried 13.8 KB of script, which Redis hashed.
 TEST_F(FleetBeatTest, SendsItsScriptOnlyToARedisThatDoesNotKnowIt) {
   begin("me");
   const Words by_hash = next();
@@ -152,7 +152,7 @@ TEST_F(FleetBeatTest, IsRarerInALargeFleet) {
   EXPECT_GE(beats_in_10s(3), 90);
 }
 
-// Each beat asked for all, which took Redis three times as long.
+// Once each beat asked for all fields, which took Redis three times as long.
 TEST_F(FleetBeatTest, FieldsWithNothingToSayWaitForNews) {
   begin("me");
   EXPECT_EQ(waiting(), Waiting());
@@ -175,9 +175,8 @@ TEST_F(FleetBeatTest, FieldsWithNothingToSayWaitForNews) {
   EXPECT_TRUE(asked_all);
 }
 
-// The id of the last act is another one then, and the same was asked again.
-// Redis is so near that its answer comes before the field's turn. Beats went on at once, and none
-// spoke of it.
+// The id of the last act then differed, and the same was asked again. Redis is so near that its
+// answer comes before the field's turn. Beats went on at once, and none asked for the field.
 TEST_F(FleetBeatTest, WhatComesInPartsIsAskedForInEachBeat) {
   begin("me");
   const std::string secret(HashSecret{}.bytes.size(), 's');
@@ -207,7 +206,7 @@ TEST_F(FleetBeatTest, WhoHasHeardOfABlockWaitsForTheNext) {
   EXPECT_EQ(waiting().first, "18");
 }
 
-// Nodes missed a change of rules for a second.
+// Once nodes missed a change of rules for a second.
 TEST_F(FleetBeatTest, WhoWasSilentWhenNewsCameDoesNotWaitForOthers) {
   begin("me");
   const auto speak = [&] {
@@ -231,7 +230,7 @@ TEST_F(FleetBeatTest, WhoWasSilentWhenNewsCameDoesNotWaitForOthers) {
   EXPECT_FALSE(waiting().second.contains("rules"));
 }
 
-// Keys got the same names again with each beat, or the log said so often that Redis had lost all.
+// Once keys got the same names again with each beat, or the log often said that Redis had lost all.
 TEST_F(FleetBeatTest, TheSecretIsFoundOnceAndLostOnce) {
   begin("me");
   for (int i = 0; i < 5; ++i) {
@@ -249,7 +248,7 @@ TEST_F(FleetBeatTest, TheSecretIsFoundOnceAndLostOnce) {
   EXPECT_EQ(node_.listener.said.size(), 1u);
 }
 
-// A load of tenants waited a second for a word of Redis.
+// Once a load of tenants waited a second for a word of Redis.
 TEST_F(FleetBeatTest, WhoIsPassedOverKnowsThatRedisHasNothingNew) {
   begin("me");
   for (int i = 0; i < 5; ++i) {
@@ -263,7 +262,7 @@ TEST_F(FleetBeatTest, WhoIsPassedOverKnowsThatRedisHasNothingNew) {
   EXPECT_FALSE(tenants_.await_word(0s));
 }
 
-// What has changed would not be heard until the node asks for all.
+// Else a node would not hear of changes until it asks for all.
 TEST_F(FleetBeatTest, NewsDoNotCountWithoutTheAnswersThatTheyComeWith) {
   begin("me");
   const auto settle = [&] {
@@ -287,7 +286,7 @@ TEST_F(FleetBeatTest, NewsDoNotCountWithoutTheAnswersThatTheyComeWith) {
   EXPECT_EQ(waiting().first, "") << "it has asked for its blocks";
 }
 
-// The clocks of all nodes end their seconds together, and Redis had all their words at once.
+// The clocks of all nodes end their seconds together, and once Redis had all their words at once.
 TEST_F(FleetBeatTest, NodesOfALargeFleetSpeakOfASecondOneAfterTheOther) {
   std::vector<Duration> said;
   for (int i = 0; i < 20; ++i) {

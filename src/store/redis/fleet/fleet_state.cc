@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// A node that reaches Redis within so long of its start tells Redis what it decided before.
+// A node that reaches Redis so soon after its start tells Redis its earlier decisions.
 constexpr Duration kStartMax = std::chrono::seconds(5);
 
 }  // namespace
@@ -61,8 +61,8 @@ void FleetState::note_apart(Instant now) {
   apart_ = now;
 }
 
-// The trips of others are told as averages. A core on which more limits came than it keeps says
-// nothing of the others.
+// The trips of others are told as averages. A core that saw more limits than it keeps says nothing
+// of the others.
 SharingFacts FleetState::sharing(const Quota& quota, Instant now) const {
   const std::scoped_lock lock(mutex_);
   const bool has_heard = heard_.since > Instant{};

@@ -1,5 +1,5 @@
-// FleetState: what a node knows of the nodes that share its Redis, and how its cores get
-// along with it.
+// FleetState: a node's knowledge of the nodes that share its Redis, and of how its cores fare with
+// it.
 //
 // Thread rule: any thread. Tested by fleet_state_test.cc.
 
@@ -25,7 +25,7 @@
 
 namespace weir {
 
-// Whether shared decisions are made.
+// Whether this node makes shared decisions.
 struct FleetHealth {
   bool is_healthy = false;
   std::string reason{};  // why not, one sentence without its stop; no secrets
@@ -41,23 +41,23 @@ struct FleetFigures {
   SyncPeaks peaks{};
 };
 
-// What a beat brings of the nodes.
+// A beat's news of the nodes.
 struct NodesHeard {
   std::int64_t live = 1;    // this one included
-  std::int64_t silent = 0;  // once alive, and not for long: dead, or cut off
-  Instant since{};          // all that are alive have been heard since then
+  std::int64_t silent = 0;  // alive a short while ago, and now dead or cut off
+  Instant since{};          // every node that is alive was heard since then
 };
 
-// Hears what a person should know, once a change, and what all cores must know.
+// Hears what a person should know, once per change, and what all cores must know.
 class FleetListener {
  public:
-  // The node's health, once it has lasted for a moment.
+  // The node's health, after it has lasted for a moment.
   virtual void health_changed(const FleetHealth& health) = 0;
-  // Something is wrong with the Redis beyond its being away; one sentence without its stop.
+  // Something is wrong with the Redis, and it is not away; one sentence without its stop.
   virtual void fleet_warned(const std::string& sentence) = 0;
   // All cores share their decisions now. On any core's thread.
   virtual void fleet_reached() {}
-  // Keys are to be hashed under it, on every core, which then calls use_secret().
+  // Every core is to hash keys under it, and then calls use_secret().
   virtual void secret_found(const HashSecret& secret, Instant now) = 0;
   // The node is about to tell the others what it has blocked.
   virtual void about_to_beat(Instant /*now*/) {}
@@ -78,35 +78,34 @@ class FleetState {
 
   std::size_t cores() const { return cores_.size(); }
 
-  // Nodes that are alive, this one included. As of the last beat, while Redis is away.
+  // Nodes that are alive, this one included. While Redis is away: as of the last beat.
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
   NodesHeard heard() const;
   void set_heard(const NodesHeard& heard, Instant now);
 
   // AsyncStoreOptions::waiting_since of a core.
   std::atomic<Instant>& waiting_since(std::size_t core) { return waiting_since_[core]; }
-  // But for what RedisFleet knows. What nodes decided alone counts for a window after that. The
+  // Lacks the facts that RedisFleet knows. Decisions of nodes alone count for a window more. The
   // silence is Duration::max() as long as nothing was heard.
   SharingFacts sharing(const Quota& quota, Instant now) const;
 
-  // A core's health has changed. A node is healthy if all its cores are. True if it was not, and
-  // is now.
+  // A core's health has changed. A node is healthy if all its cores are. True if the node has just
+  // become healthy.
   bool report(std::size_t core, FleetHealth health);
   FleetHealth health() const;
 
-  // Why the node's word to the others does not get through; empty: it does. False if that
-  // is known already.
+  // Why the node's beats do not get through; empty: they do. False if that is known already.
   bool set_beat_failure(std::string_view why);
   std::string beat_failure() const;
 
-  // How long Redis has taken to answer a beat; the last ones count most.
+  // How long Redis took to answer a beat; the latest trips count most.
   void note_beat(Duration trip);
-  // Redis has lost what it had.
+  // Redis has lost its data.
   void note_loss();
-  // What the other nodes say of themselves.
+  // The other nodes' words on themselves.
   void set_others(std::vector<NodeAbout> others);
 
-  // Whether it is worth a log line: the first of its kind, on all cores, for a minute.
+  // Whether to log it: it is the first of its kind, on all cores, for a minute.
   bool is_news(RedisFailure failure, Instant now);
 
   // A core's figures, now and then.
@@ -114,7 +113,7 @@ class FleetState {
   // The sum over all cores.
   FleetFigures figures() const;
 
-  // As the doors show them. `mode`: of rules that name none.
+  // For pages and metrics of the doors. `mode`: of rules that name none.
   SharedStoreFigures shown(Mode mode, const TrafficSnapshot& traffic) const;
 
  private:
@@ -126,13 +125,13 @@ class FleetState {
   };
 
   std::atomic<std::int64_t> live_nodes_{1};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the fields below
   std::vector<Core> cores_;
   std::vector<std::atomic<Instant>> waiting_since_;  // not guarded
   const Instant started_;
   NodesHeard heard_;
-  Instant apart_{};                  // nodes may have decided alone until then; 0: never
-  std::int64_t apart_nodes_ = 0;     // the most there were when they did
+  Instant apart_{};                  // until then nodes may have decided alone; 0: never
+  std::int64_t apart_nodes_ = 0;     // the most nodes that did
   RecentMost<Duration, 1> silence_;  // when each beat was answered
   FleetHealth overall_;
   std::string beat_failure_;

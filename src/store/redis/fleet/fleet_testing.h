@@ -1,5 +1,5 @@
-// What tests of a fleet share: what a node's beat changes, what it is told, and replies of RESP as
-// they are written.
+// Shared by tests of a fleet: the objects that a node's beat changes, its listener, and RESP
+// replies as text.
 //
 // Thread rule: one thread. Tested by redis_fleet_test.cc and traffic_field_test.cc, which use it.
 
@@ -37,7 +37,7 @@ struct NotedFleet final : FleetListener {
   std::vector<HashSecret> secrets;
 };
 
-// What one node knows. Its switches follow traffic of the test's own (Switching).
+// One node's knowledge. Its switches follow the test's own traffic (Switching).
 struct FleetNode : Switching {
   explicit FleetNode(Instant start) : recent_traffic(traffic, start), state(1, start) {}
 

@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-// By so much may one beat be slower than another.
+// One beat may be slower than another by so much.
 constexpr Duration kLateMax = std::chrono::seconds(1);
 
 std::string milliseconds(Duration length) {
@@ -27,7 +27,7 @@ void LimitsField::say(std::vector<std::string>& words, Instant now) {
   }
 }
 
-// Where a text stands in place of the answers, each node tells for itself.
+// Where a text stands in place of an answer, each node tells people itself.
 std::string LimitsField::hear(const resp::Reply& told, Instant) {
   for (std::size_t i = 0; i < said_.size(); ++i) {
     if (told[i].integer() != 0) notices_.tell(std::move(said_[i]));

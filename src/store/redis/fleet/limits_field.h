@@ -1,12 +1,12 @@
-// LimitsField: of all nodes that see a key of a shared limit reach the same part of it, one tells
-// people (engine/asks/limit_notices.h).
+// LimitsField: when several nodes see a key of a shared limit reach the same part of it, one node
+// alone tells people (engine/asks/limit_notices.h).
 //
 //   limits:HASHPERCENT  ->  "END NODE": when the window ends, by Redis's clock, and who tells
 //
-// Of the same fixed window are those whose ends are less than three quarters of a window apart:
-// windows of calendars differ, and nodes hear late. Other windows last their whole length from when
-// somebody was told, but for a second. What was said and not answered is said again: a node
-// that was named is named again, so an answer that is lost hides nothing.
+// Two notices are of the same fixed window if their ends are less than three quarters of a window
+// apart: windows of calendars differ, and nodes hear late. Other windows last their whole length,
+// less a second, from when somebody was told. A node repeats what was not answered, and Redis names
+// the same node again: so a lost answer hides nothing.
 //
 // Thread rule: one core of the node. Tested by tests/redis/limits_field_test.cc and
 // tests/e2e/notify_test.py.

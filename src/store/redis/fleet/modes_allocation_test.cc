@@ -1,4 +1,4 @@
-// Once warm, no mode allocates for a check; strict neither for a call, its answer or a failure.
+// Once warm, no mode allocates for a check, and strict not for a call, its answer or a failure.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kKeys = 100;
 constexpr const char* kRefusal = "-OOM command not allowed when used memory > 'maxmemory'\r\n";
 
-// Takes calls, and answers them when the test says.
+// Takes calls, and answers when the test says.
 class PatientClient final : public RedisClient {
  public:
   PatientClient() { calls_.reserve(kKeys); }
@@ -34,7 +34,7 @@ class PatientClient final : public RedisClient {
   void forget(RedisCall&) override {}
   const LinkState& state() const override { return state_; }
 
-  // With the time, and so many `numbers` for each key; or with a refusal.
+  // Answers with the time and so many `numbers` for each key, or refuses.
   void answer(const std::string& numbers, Instant now) {
     for (const auto& [call, keys] : calls_) {
       ASSERT_EQ(reader_.read(text_of(numbers, keys)), resp::ReplyReader::Status::kReply);
@@ -62,7 +62,7 @@ class PatientClient final : public RedisClient {
 
 struct Nobody final : RedisListener {};
 
-// Allows everything.
+// Allows every charge.
 class GenerousStore final : public Store {
  public:
   void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
@@ -70,7 +70,7 @@ class GenerousStore final : public Store {
 
 class ModesAllocations : public ::testing::Test {
  protected:
-  // One check of each key, of the first or of those that come next.
+  // Checks each key once, the first ones or later ones.
   void check_each(Store& store, Duration later, std::uint64_t first_key = 0) {
     now_ += later;
     for (std::uint64_t i = 0; i < kKeys; ++i) {

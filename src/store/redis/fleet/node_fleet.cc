@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Of what resets or gives back in another place, which alone waits.
+// For resets and refunds in another place; only these wait.
 constexpr Duration kWorldDeadline = std::chrono::seconds(1);
 
 }  // namespace
@@ -17,7 +17,7 @@ NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, World world, 
 
 void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer& dialer,
                       Instant now) {
-  // Each waits for a random time before it tries again, with a seed of its own.
+  // Each core waits for a random time before it tries again, so its seed differs.
   std::uint32_t seed = 0;
   std::memcpy(&seed, options_.secret.bytes.data(), sizeof(seed));
   seed += world_.salt + static_cast<std::uint32_t>(core);
@@ -57,7 +57,7 @@ SharedStoreFigures NodeFleet::figures() const {
   return shown;
 }
 
-// Runs on the first core. The hashers stay, since each core changes in its own time.
+// Runs on the first core. Old hashers stay, since each core changes in its own time.
 void NodeFleet::use_secret(const HashSecret& secret, Instant now) {
   if (secret_ && secret_->bytes == secret.bytes) return;
   secret_ = secret;
@@ -118,7 +118,7 @@ Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
                  .secret = {}});
 }
 
-// Under a prefix of its own, so that it may be the Redis of one of the places.
+// The prefix is another one, so that this may be the Redis of one of the places.
 Result<std::optional<RedisFleetOptions>, SettingMistake> world_settings(
     const SettingValues& values) {
   using Shared = std::optional<RedisFleetOptions>;

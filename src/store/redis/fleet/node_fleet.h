@@ -1,4 +1,4 @@
-// NodeFleet: the cores of a process as members of a fleet, and what its log and /health say of it.
+// NodeFleet: the cores of a process as members of a fleet, and the fleet's log lines and /health.
 //
 // Thread rule: made and destroyed with the process's part in the fleet; begin(), leave() and end()
 // on each core's thread; figures() from any. Tested by tests/e2e/fleet_test.py and
@@ -29,37 +29,37 @@ class NodeFleet final : FleetListener {
  public:
   enum class Severity : std::uint8_t { kNotice, kWarning };
 
-  // What the cores share with the rest of the process, which outlives this.
+  // Shared by the cores with the rest of the process, which outlives this.
   struct World {
     FleetTopics topics;
     // Runs something on a core's thread, soon.
     std::function<void(std::size_t core, std::function<void()> action)> post;
     // For the log: one sentence without its stop.
     std::function<void(Severity severity, const std::string& sentence)> say;
-    // These may be empty. Every core has shared its decisions for the first time; on any core.
+    // The rest may be empty. Every core has shared its decisions for the first time; on any core.
     std::function<void()> reached{};
     // A secret was found and is in use on this core.
     std::function<void()> secret_found{};
-    // The node is about to tell the others what it has blocked.
+    // The node is about to tell the others its blocks.
     std::function<void(Instant now)> before_beat{};
-    std::uint32_t salt = 0;  // of chance; another one in each process of a node
+    std::uint32_t salt = 0;  // of chance; different in each process of a node
     OwedUnits* owed = nullptr;
   };
   NodeFleet(RedisFleetOptions options, std::size_t cores, World world, Instant now);
 
-  // The core joins, and goes. Its engine must outlive the time between.
+  // The core joins, and leaves. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer& dialer, Instant now);
   void end(std::size_t core);
-  // Before it goes, when it has no requests any more: RedisFleet::leave().
+  // Before end(), when the core has no requests any more: RedisFleet::leave().
   bool leave(std::size_t core, Instant now) { return at(core).leave(now); }
 
   RedisFleet& at(std::size_t core) { return *members_[core].fleet; }
   FleetState& state() { return state_; }
   SharedStoreFigures figures() const;
 
-  // Keys are hashed under it from now on, on every core. Nothing happens if they are already.
+  // From now on every core hashes keys under it. Harmless if they do already.
   void use_secret(const HashSecret& secret, Instant now);
-  // The one in use; none: the fleet's is not known yet.
+  // The secret in use; nullopt: the fleet's is not known yet.
   const std::optional<HashSecret>& secret() const { return secret_; }
 
  private:
@@ -84,14 +84,14 @@ class NodeFleet final : FleetListener {
   std::deque<KeyHasher> hashers_;  // of the secrets that were found
 };
 
-// What `store:` says: whether a node shares a Redis with others, and how.
+// The `store:` settings: whether a node shares a Redis with others, and how.
 //
 // Thread rule: values. Tested by src/cli/node/settings_test.cc and src/nginx/gateway_test.cc.
 
-// Nothing: it is alone. Neither its name nor its secret is among the settings.
+// nullopt: the node is alone. Neither its name nor its secret is among the settings.
 Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
     const SettingValues& values);
-// The same of the Redis that all places reach, with which nodes exchange counts so often.
+// The same for the Redis that all places reach, with which nodes sync at this interval.
 inline constexpr Duration kWorldSyncInterval = std::chrono::seconds(1);
 Result<std::optional<RedisFleetOptions>, SettingMistake> world_settings(
     const SettingValues& values);

@@ -1,5 +1,5 @@
-// Without memory for what they need, the stores answer that they cannot: each batch once, and
-// all is well again when there is memory.
+// Stores without memory answer that they cannot decide, each batch once. All is well again when
+// there is memory.
 
 #include <gtest/gtest.h>
 
@@ -24,10 +24,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// More than the errands for which there is room from the start.
+// More keys than the errands that have room from the start.
 constexpr std::uint64_t kKeys = 4 * ChargeCall::kChargesMax + 1000;
 
-// Takes everything; says nothing until it fails them all.
+// Takes all calls, and is silent until it fails all of them.
 class SilentClient final : public RedisClient {
  public:
   SilentClient() { calls_.reserve(100); }
@@ -60,7 +60,7 @@ struct Talker final : RedisListener {
   std::size_t said = 0;
 };
 
-// Allows everything.
+// Allows every charge.
 class GenerousStore final : public Store {
  public:
   void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
@@ -235,9 +235,9 @@ TEST_F(OutOfMemory, ACommandThatFindsNoRoomIsRefusedAndCanBeSentAgain) {
   EXPECT_EQ(call.failures, 0);
 }
 
-// ---- what the first core does of itself, once a second -----------------------------------
+// ---- the first core's own work, once a second --------------------------------------------
 //
-// Each allocation fails in turn. An exception would end the process: nobody catches it there.
+// Each allocation fails in turn. An exception would end the process, as nobody catches it there.
 
 TEST(OutOfMemoryOnce, ASecondThatLacksMemoryIsCountedWithTheNext) {
   try_each_shortage(1, [](auto lacking) {

@@ -16,7 +16,7 @@ KeyHash hash_of_nothing(const KeyHasher& hasher) { return hasher.hash({}, Quota(
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
 
-// Of each node, if nodes are alike.
+// The cores of each node of the fleet, if nodes are alike.
 std::int64_t cores_of_node(const RedisFleet::Core& core, const RedisFleetOptions& options) {
   return static_cast<std::int64_t>(core.state.cores() * options.processes);
 }
@@ -168,8 +168,7 @@ void RedisFleet::breaker_changed(Instant now) {
   catch_up(now);
 }
 
-// Once Redis answers, it is charged what this node has admitted alone before it decides more for
-// this core.
+// Once Redis answers, this core first charges there the units that this node has admitted alone.
 void RedisFleet::catch_up(Instant now) {
   if (async_ && is_connected() && sender_->breaker().closed()) async_->catch_up(now);
 }
@@ -191,7 +190,7 @@ void RedisFleet::report(Instant now) {
   if (core_.state.report(core_.number, health)) core_.listener.fleet_reached();
 }
 
-// The log names a failure that changes health only once, in that change.
+// The log names a failure that changes health once, in that change.
 void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Instant now) {
   last_failure_ = failure_meaning(failure);
   if (!detail.empty()) last_failure_.append(": ").append(detail);
@@ -205,7 +204,7 @@ void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
   const KeyHasher& own = own_hasher_;
   // If the fleet has taken this node's own secret, its counters know the keys already.
   const bool are_renamed = hash_of_nothing(own) != hash_of_nothing(hasher);
-  // They know, by the name that a key had, how much still counts.
+  // Own counters know, by the key's old name, how much still counts.
   const auto counted = [&](const KeyName& name, Charge charge) {
     const Quota& quota = *charge.quota;
     if (!EarlyCharges::keeps_times(quota)) return charge;
@@ -233,7 +232,7 @@ bool RedisFleet::leave(Instant now) {
 }
 
 void RedisFleet::publish(Instant now) {
-  report(now);  // if there was no memory to when it changed
+  report(now);  // in case there was no memory when it changed
   const CallCounts& calls = sender_->counts();
   FleetFigures figures{
       .counts = async_->counts(), .failures = calls.failures, .peaks = async_->peaks()};
@@ -245,8 +244,8 @@ void RedisFleet::publish(Instant now) {
   figures.counts[kRemembered] = static_cast<std::int64_t>(strict_store_->remembered());
   core_.state.publish(core_.number, figures);
   publisher_->set(now + kPublishEvery);
-  // Skips what has changed and changed back meanwhile: a Redis that comes and goes many times a
-  // second would fill the log.
+  // Skips changes that were undone meanwhile: a Redis that comes and goes many times a second would
+  // fill the log.
   const FleetHealth health = core_.state.health();
   const bool is_told = health.is_healthy == told_.is_healthy && health.reason == told_.reason;
   if (core_.number > 0 || is_told) return;

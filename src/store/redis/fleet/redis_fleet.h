@@ -1,9 +1,9 @@
-// RedisFleet: one core of a node among the nodes that share a Redis: its client, the sender and
-// the stores of the modes, and on the first core the beat.
+// RedisFleet: one core of a node among the nodes that share a Redis: its client, its sender, the
+// stores of the modes, and on the first core the beat.
 //
-// Until the fleet's secret is known (FleetBeat), keys have no common names: what is to be
-// shared fails as if the Redis were away, and rules say what happens then. Units that the node
-// admits meanwhile are charged when the secret is known (EarlyCharges).
+// Until the core knows the fleet's secret (FleetBeat), keys have no common names. Shared limits
+// then fail as if the Redis were away, and rules say what happens. Once it knows the secret, the
+// core charges the units that the node has admitted meanwhile (EarlyCharges).
 //
 // Thread rule: its core, on which it is made and destroyed. Tested by redis_fleet_test.cc
 // and tests/e2e.
@@ -36,7 +36,7 @@ namespace weir {
 
 struct RedisFleetOptions {
   RedisUrl url;
-  Mode mode = Mode::kStrict;  // kWorld: of the fleet of all places, and of all that it counts
+  Mode mode = Mode::kStrict;  // kWorld: this is the fleet of all places, and counts so
   Duration deadline = std::chrono::milliseconds(20);
   Duration sync_interval = std::chrono::milliseconds(100);
   std::string prefix = "weir:";
@@ -44,17 +44,17 @@ struct RedisFleetOptions {
   std::string title;  // what people call it; empty: as its machine
   HashSecret secret;  // to bring, if the fleet has none yet
 
-  std::size_t keys = 131'072;  // of which a core has leases, and of which it has copies
-  // Processes that are this node together, with as many cores each.
+  std::size_t keys = 131'072;  // for which a core has leases, and as many for copies
+  // Processes that are this node together, each with as many cores.
   std::size_t processes = 1;
-  // The first core beats, or whichever process begin_beat() names.
+  // The beat is the first core's, or that of the process that begin_beat() names.
   enum class Beat : std::uint8_t { kFirstCore, kByTurns } beat = Beat::kFirstCore;
 };
 
 // check:allow(methods): what an engine asks of a fleet, and what its node does
 class RedisFleet final : public Fleet, RedisListener {
  public:
-  // Its own place in the node.
+  // The core's place in the node.
   struct Core {
     std::size_t number;
     RedisSurroundings surroundings;
@@ -62,7 +62,7 @@ class RedisFleet final : public Fleet, RedisListener {
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;             // this node's, in memory
-    std::uint32_t process = 0;       // of a node of several
+    std::uint32_t process = 0;       // of a node of several processes
     HoldingStore* tokens = nullptr;  // of slots that the node lends; null: it lends none
     OwedUnits* owed = nullptr;       // AsyncStoreOptions::owed
   };
@@ -75,7 +75,7 @@ class RedisFleet final : public Fleet, RedisListener {
   Store& leases_at_hand() override;
   const KeyHasher* hasher() const override { return hasher_; }
   bool awaits_hasher() const override { return !has_secret_; }
-  // Null until the secret is known: stores fail, too.
+  // Null until the secret is known: stores fail until then, too.
   SharedHolds* holds(Mode mode) override;
   Mode default_mode() const override { return options_.mode; }
   bool is_spread() const override;
@@ -87,36 +87,36 @@ class RedisFleet final : public Fleet, RedisListener {
                       Instant now) override;
   void counted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
                      Instant now) override;
-  // AsyncStore::owe(), of another process of this node.
+  // AsyncStore::owe(), for another process of this node.
   void owe(const Charge& charge, std::int64_t entered, Instant now);
 
-  // From now on this core says the node's word to the others, or no longer; without a goodbye.
+  // From now on this core sends the node's beats, or stops to, without a goodbye.
   struct Known {
     HashSecret secret;        // the fleet's, else the one to bring
     std::string blocks_read;  // FleetBeat::Options::blocks_read
   };
   void begin_beat(const Known& known, Instant now);
   void end_beat() { beat_.reset(); }
-  // Where it has ended to read the blocks of others; empty if it does not beat.
+  // Where it stopped to read the others' blocks; empty if it does not beat.
   std::string blocks_read() const { return beat_ ? beat_->blocks_read() : std::string(); }
-  // The others know of all blocks that are known here.
+  // The other nodes know all blocks that this node knows.
   bool has_told_blocks() const { return beat_ && beat_->has_told_blocks(); }
 
   bool is_connected() const { return client_->state().phase == LinkState::Phase::kConnected; }
   // The first attempt to connect is over.
   bool has_tried() const { return client_->state().phase != LinkState::Phase::kConnecting; }
 
-  // The secret that was found is in use on this core, by this hasher. Units that the core has
-  // admitted before are charged under its names.
+  // This core uses the found secret, by this hasher. It charges the units that it has admitted
+  // before, under the secret's names.
   void use_secret(const KeyHasher& hasher, Instant now);
 
   // This core decides nothing more: it pushes what Redis has not charged, gives back its leases,
-  // and takes the node out of the count. True when that is done, or cannot be; else the caller
+  // and takes the node out of the count. True when that is done, or cannot be done. Else the caller
   // calls again.
   bool leave(Instant now);
 
  private:
-  // Answers that it cannot.
+  // Fails every batch.
   class AwayStore final : public Store {
     void decide(Batch& batch, Instant) noexcept override { batch.fail(); }
   };
@@ -139,17 +139,17 @@ class RedisFleet final : public Fleet, RedisListener {
   OwnCounters own_counters_;
   EarlyCharges early_;
   EarlyCharges early_here_;   // of keys that only this node counts
-  std::string last_failure_;  // of decisions, in words
+  std::string last_failure_;  // of decisions, as a sentence
   std::unique_ptr<RedisClient> client_;
   std::optional<RedisSender> sender_;
   std::unique_ptr<Store> strict_;
-  RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
+  RedisStore* strict_store_ = nullptr;  // the store itself, or in a cluster the one below it
   std::optional<RedisHolds> holds_;
   std::optional<LeasedSlots> slots_;
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
-  FleetHealth told_{};  // by the first core
+  FleetHealth told_{};  // the health that the first core told
   std::unique_ptr<Alarm> publisher_;
 };
 

@@ -35,7 +35,7 @@ class RedisFleetTest : public ::testing::Test {
     return options;
   }
 
-  // Another secret than that of the hasher.
+  // With a secret that is not the hasher's.
   RedisFleetOptions with_other_secret() {
     RedisFleetOptions other = options();
     unsigned next = 0;
@@ -68,7 +68,7 @@ class RedisFleetTest : public ::testing::Test {
     server_->welcome("standalone", "master");
   }
 
-  // As the script answers.
+  // Answers as the script does.
   void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's',
                    const std::string& since = "") {
     std::vector<std::string> lines = {"%3",
@@ -148,7 +148,7 @@ TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kNone);
 }
 
-// The processes of one node take turns: who begins goes on where the last has ended.
+// The processes of one node take turns: the next one goes on where the last one ended.
 TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
   RedisFleetOptions taking_turns = options();
   taking_turns.beat = RedisFleetOptions::Beat::kByTurns;
@@ -170,7 +170,7 @@ TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
   EXPECT_EQ(server_->hear(), "");
 }
 
-// A node that had just started forgot what it had admitted until then, debts included.
+// Once a node that had just started forgot its admissions until then, debts included.
 TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
   make_fleet(with_other_secret());
   const KeyName name{.rule = "r", .bucket = "", .key = "k"};
@@ -195,7 +195,7 @@ TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
   EXPECT_FALSE(decision_.allowed()) << "this node's own counters know it by the new name, too";
 }
 
-// A limit of mode local was admitted twice by a node that had just joined: once under each name.
+// Once a node that had just joined admitted a local limit twice: once under each name.
 TEST_F(RedisFleetTest, CountsLocalKeysUnderTheirNewNames) {
   const KeyName name{.rule = "r", .bucket = "", .key = "k"};
   for (const bool is_own_secret : {false, true}) {
@@ -210,7 +210,7 @@ TEST_F(RedisFleetTest, CountsLocalKeysUnderTheirNewNames) {
   }
 }
 
-// A log that had crossed the start of a window lost some of its units.
+// Once a log that had crossed the start of a window lost some of its units.
 TEST_F(RedisFleetTest, CountsAllUnitsOfALogUnderItsNewName) {
   const Quota log = *Quota::make({Algorithm::kSlidingLog, 10, 1min});
   const KeyName name{.rule = "r", .bucket = "", .key = "k"};
@@ -416,7 +416,7 @@ TEST_F(RedisFleetTest, SaysThatRedisHasLostWhatItHad) {
   EXPECT_EQ(listener_.secrets.size(), 1u);
 }
 
-// The reply of a script that knows other fields, or not all.
+// The reply of a script that knows other fields, or not all of them.
 TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   join();
   reactor_.advance(1ms);

@@ -19,8 +19,8 @@ std::string bytes_of(std::int64_t since_us, const RecentRequests& why) {
   return out.number(why.all).number(why.latest).number(why.denied).take();
 }
 
-// By Redis's clock; nothing if it is no entry. A switch that began later than now began now:
-// another clock has written it.
+// Times are by Redis's clock; nullopt for a broken entry. A switch that began later than now counts
+// as beginning now: another clock has written it.
 std::optional<RuleSwitch> switch_in(std::string_view entry, Instant redis_now) {
   const auto now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
   const auto stamp = read_decimal<std::uint64_t>(take_until(entry, ' '));
@@ -76,8 +76,7 @@ std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// A field that is no entry is the lowest there can be, so that the one that is known here is said
-// again.
+// A broken entry counts as the lowest switch, so that this node says the one it knows again.
 void SwitchesField::take(std::string_view rule, std::string_view entry, Instant redis_now) {
   const auto hash = read_decimal<std::uint64_t>(rule);
   auto there = switch_in(entry, redis_now);

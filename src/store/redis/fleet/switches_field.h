@@ -1,4 +1,4 @@
-// SwitchesField: which algorithm each rule that switches follows, on all nodes of a fleet
+// SwitchesField: which algorithm each adaptive rule follows, on all nodes of a fleet
 // (engine/switching/rule_switches.h).
 //
 // A hash in Redis has an entry for each rule that has ever switched:
@@ -8,12 +8,12 @@
 //   stamp                  ->  the greatest stamp
 //   epoch                  ->  when the hash was made
 //
-// A proposal replaces the switch that it was made upon, so of two nodes that decide at the same
-// time one wins. A node reads what has a later stamp than it has read. Another epoch says that
-// Redis has lost the hash; then every node says again what it knows. The times are microseconds
-// by Redis's clock; `since` is 0 of one that began with its stamp.
+// A proposal replaces the switch on which it is based, so of two nodes that decide at the same time
+// one wins. A node reads switches with later stamps than it has read. Another epoch says that Redis
+// has lost the hash; then every node says again what it knows. The times are microseconds by
+// Redis's clock. `since` is 0 if the switch began with its stamp.
 //
-// A field that is no entry is ignored, and named once; the next switch of the rule replaces it.
+// Nodes ignore a broken entry, and name it once. The next switch of the rule replaces it.
 //
 // Thread rule: one core of the node. Tested by tests/redis/switches_field_test.cc.
 
@@ -33,11 +33,11 @@ namespace weir {
 
 class SwitchesField final : public BeatField {
  public:
-  // Each way, in one beat.
+  // In one beat, each way.
   static constexpr std::size_t kSwitchesMax = 256;
 
-  // `key`: its whole name. The others must outlive the field; `listener` hears, once, of what
-  // others have written that this node cannot read.
+  // `key`: its whole name. The others must outlive the field; `listener` hears once of words of
+  // others that this node cannot read.
   SwitchesField(std::string key, RuleSwitches& switches, FleetListener& listener)
       : key_(std::move(key)), switches_(switches), listener_(listener) {}
 
@@ -55,7 +55,7 @@ class SwitchesField final : public BeatField {
   RuleSwitches& switches_;
   FleetListener& listener_;
   std::string epoch_;
-  std::string stamp_ = "0";       // of what has been read
+  std::string stamp_ = "0";       // up to which it has read
   std::optional<Duration> lead_;  // of Redis's clock
   std::size_t said_ = 0;          // by the last beat
   std::size_t heard_ = 0;

@@ -8,9 +8,9 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
-// Longer than one node may take to add up a second (beat.lua): else this one may.
+// Longer than one node may take to add up a second (beat.lua): then this node may do it.
 constexpr Duration kAddedUpIn = std::chrono::milliseconds(350);
-constexpr Duration kLateMax = std::chrono::seconds(1);        // a later answer comes to nobody
+constexpr Duration kLateMax = std::chrono::seconds(1);        // nobody uses a later answer
 constexpr Duration kLeadFall = std::chrono::milliseconds(1);  // in a second; clocks drift less
 
 bool has(const std::vector<RuleNumber>& sorted, RuleNumber rule) {
@@ -37,7 +37,7 @@ void TrafficField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(adding_->from.empty() ? to_bytes(adding_->adder.sum()) : "");
 }
 
-// Those of the last second, once. What no answer has come for, Redis may have or not.
+// The counts of the last second, once. Redis may have them or not, if no answer has come.
 std::string TrafficField::counts() {
   if (std::exchange(said_, recent_.seconds()) == recent_.seconds()) return {};
   const auto known = recent_.snapshot();
@@ -49,7 +49,7 @@ std::string TrafficField::counts() {
   return to_bytes(word);
 }
 
-// By ten seconds, so that a rule which is one of the busiest now and then is not there by turns.
+// By ten seconds, so that a rule that is busy now and then does not come and go.
 std::vector<RuleTraffic> TrafficField::sent_rules(const TrafficSnapshot& known,
                                                   const TrafficSecond& counted) const {
   if (counted.rules.size() <= kBusiestMax) return counted.rules;
@@ -76,15 +76,15 @@ std::string TrafficField::hear(const resp::Reply& told, Instant now) {
     const bool has_been = second >= 0 && second <= *redis_us / kSecondUs;
     if (second && has_been) learn(*second, told[i + 1], now);
   }
-  // Not all fitted into the answer.
+  // The answer had no room for all.
   const bool lacks = last_read_ < *redis_us / kSecondUs - 2;
   again_ = lacks ? now + kAddedUpIn : Instant::max();
   if ((lacks && last_read_ > read_before) || adding_) due_from_ = 0;
   return {};
 }
 
-// An answer that took long makes Redis's clock look late: the lead falls slowly, unless the clock
-// has been set.
+// A slow answer makes Redis's clock look late: so the lead falls slowly, unless the clock has been
+// set.
 void TrafficField::follow_clock(std::int64_t redis_us, Instant now) {
   const Duration seen = instant_from_epoch_us(redis_us) - now;
   const bool is_late = lead_ && seen < *lead_ && seen > *lead_ - kLateMax;
@@ -95,7 +95,7 @@ void TrafficField::follow_clock(std::int64_t redis_us, Instant now) {
   recent_.forget_fleet(now);
 }
 
-// Without a piece there is nothing to add up any more: all is said, or it took too long.
+// Without a piece there is nothing left to add up: all is said, or it took too long.
 void TrafficField::add_piece(const resp::Reply& told) {
   const auto second = told[0].integer();
   if (!second || told.size() < 2) return adding_.reset();
@@ -143,7 +143,7 @@ void TrafficField::learn_sum(std::string_view bytes, RecentTraffic::FleetSecond&
   heard.large = LargeFleet{.nodes = sum->nodes, .first = sum->first};
 }
 
-// Rules that this node does not know count in all of the node, and not as rules.
+// Rules that this node does not know count in the node's totals, and not as rules.
 RecentTraffic::NodeSecond TrafficField::node_second(std::string_view name,
                                                     const TrafficWord& word) const {
   RecentTraffic::NodeSecond node{

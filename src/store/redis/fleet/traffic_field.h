@@ -1,7 +1,7 @@
 // TrafficField: the field of a beat with which nodes add up their traffic, second by second.
 //
 // Redis's clock alone says what a second is. A node's word counts for the second before the one in
-// which it reaches Redis. Everybody reads a second when nobody can write to it any more:
+// which it reaches Redis. Nodes read a second when no node can write to it any more:
 //
 //   Redis's clock    |        7        |        8        |        9        |
 //   counted          | ~~~~~~~~~~~~~~~ |                 |                 |
@@ -9,20 +9,20 @@
 //   read by all      |                 |                 | x  x    x       |
 //
 // So nodes whose clocks differ add up the same seconds, each request counts once, and all nodes
-// have the same sums. A node that is late by less than a second loses nothing. Counts that come
-// later, that no answer has come for, or that were made while Redis was away are in no sum. In the
-// sum of a later second they would look like a burst.
+// have the same sums. A node that is late by less than a second loses nothing. No sum includes
+// counts that come later, that Redis has not answered, or that were made while Redis was away. In
+// the sum of a later second they would look like a burst.
 //
-// In a fleet of more than RecentTraffic::kNodesMax nodes one node adds up a second for all, when
-// nobody can write to it any more. The first that asks for it does, or another if that takes too
-// long. A node that asks before the sum is there asks again, or hears it with the next.
+// In a fleet of more than RecentTraffic::kNodesMax nodes one node adds up a second for all, when no
+// node can write to it any more. The first node that asks for the sum does, or another one if that
+// takes too long. A node that asks before the sum is there asks again, or hears it with the next.
 //
 //   Redis's clock    |        7        |        8        |        9        |       10        |
 //   written to 7     |                 | x  x    x       |                 |                 |
 //   added up         |                 |                 | xx              |                 |
 //   read by all      |                 |                 |     x   x     x | x  x            |
 //
-// A node sends its busiest kBusiestMax rules and those of the fleet's busiest that it knows.
+// A node sends its busiest kBusiestMax rules, and the fleet's busiest rules that it knows.
 //
 // Thread rule: one core of the node. Tested by traffic_field_test.cc and tests/e2e.
 
@@ -48,8 +48,8 @@ class TrafficField final : public BeatField {
  public:
   static constexpr std::size_t kBusiestMax = 100;
 
-  // `node`: its name. The others must outlive the field; `listener` hears, once for each kind,
-  // of what others have written that this node cannot read.
+  // `node`: its name. The others must outlive the field; `listener` hears once for each kind of
+  // word of others that this node cannot read.
   TrafficField(std::string node, RecentTraffic& recent, FleetListener& listener)
       : node_(std::move(node)), recent_(recent), listener_(listener) {}
 
@@ -57,16 +57,16 @@ class TrafficField final : public BeatField {
   std::optional<Instant> due() const override;
   bool is_urgent() const override { return true; }
   void say(std::vector<std::string>& words, Instant now) override;
-  // Never complains: a beat does its other work all the same.
+  // Never complains: the beat's other work goes on all the same.
   std::string hear(const resp::Reply& told, Instant now) override;
 
  private:
   enum class Trouble : std::uint8_t { kRefused, kUnreadable };
 
-  // A second that this node adds up.
+  // A second that this node is adding up.
   struct Adding {
     std::int64_t second = 0;  // by Redis's clock
-    std::string from;         // where to read on; empty: all is read
+    std::string from;         // where to read on; empty: it has read all
     TrafficAdder adder{};
   };
 
@@ -85,9 +85,9 @@ class TrafficField final : public BeatField {
   RecentTraffic& recent_;
   FleetListener& listener_;
   // This node's own seconds, counted from its start.
-  std::int64_t said_ = 0;           // or dropped
-  std::int64_t due_from_ = 0;       // says nothing before so many have ended
-  Instant again_ = Instant::max();  // or looks then whether a second has been added up
+  std::int64_t said_ = 0;           // said or dropped up to this one
+  std::int64_t due_from_ = 0;       // nothing to say before so many have ended
+  Instant again_ = Instant::max();  // when it says, or looks whether a sum is there
   std::int64_t last_read_ = 0;      // of the fleet's, by Redis's clock
   std::int64_t taken_ = 0;          // the last for which Redis has taken this node's word
   std::optional<Adding> adding_;

@@ -1,4 +1,4 @@
-// The field speaks and reads answers; tests/e2e/traffic_test.py has the script answer.
+// The field speaks and reads answers; in tests/e2e/traffic_test.py the script answers.
 
 #include "store/redis/fleet/traffic_field.h"
 
@@ -39,7 +39,7 @@ class TrafficFieldTest : public ::testing::Test {
   void advance(Duration by) { now_ += by; }
   std::int64_t redis_us() const { return kRedisSecond * 1'000'000 + (now_ - kStart) / Duration(1); }
 
-  // What the field says now: its counts.
+  // The field's words now: its counts.
   std::string say() {
     words_.clear();
     field_.say(words_, now_);
@@ -303,7 +303,7 @@ TEST_F(TrafficFieldTest, SumsWithoutThisNodesWordDoNotStandForTheFleet) {
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
 }
 
-// Those of the fleet's busiest that are not of ours.
+// Rules that are busy in the fleet and not here.
 TEST_F(TrafficFieldTest, SaysTheBusiestRulesOfItsOwnAndOfTheFleet) {
   const auto rule = [](int i) { return "rule" + std::to_string(i); };
   for (int i = 0; i < 300; ++i) requests(i < 150 ? 1 : 2 + i % 3, rule(i));

@@ -17,7 +17,7 @@ void write(PackedWriter& out, const TrafficCounts& counts) {
   out.number(std::min(counts.shadow, TrafficWord::kSecondMax));
 }
 
-// What a word can say of sums.
+// Caps counts at a word's maxima.
 TrafficCounts capped(const TrafficCounts& counts) {
   TrafficCounts most{.requests = std::min(counts.requests, TrafficWord::kSecondMax)};
   most.denied = std::min(counts.denied, most.requests);
@@ -110,7 +110,7 @@ TrafficSum TrafficAdder::sum() const {
     for (const auto& [hash, counts] : group.rules) {
       word.rules.push_back({.hash = hash, .counts = capped(counts)});
     }
-    // By hash where they are equally busy, so that it does not matter in which order they came.
+    // By hash where they are equally busy, so that the order of arrival does not matter.
     std::ranges::sort(word.rules, [](const auto& one, const auto& other) {
       return std::pair(other.counts.requests, one.hash) <
              std::pair(one.counts.requests, other.hash);

@@ -22,7 +22,7 @@ TEST(TrafficWord, IsReadAsItWasWritten) {
   EXPECT_EQ(read->rules, some_word().rules);
 }
 
-// What other versions read; docs/internals/redis.md shows it.
+// Other versions read these bytes; docs/internals/redis.md shows them.
 TEST(TrafficWord, HasTheseBytes) {
   TrafficWord word{.all = {300, 2}};
   word.totals.denied = 5;

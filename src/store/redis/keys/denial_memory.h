@@ -1,16 +1,16 @@
-// DenialMemory: keys that Redis has denied, so that no call asks Redis again before that
-// can change.
+// DenialMemory: keys that Redis has denied, so that no call asks Redis again before the answer can
+// change.
 //
-// A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
-// or give back, and this one does not learn it. It holds for the same cost under the same quota:
-// a larger cost would be denied, too, but come back at another time. It does not outlive a
-// switch of the quota, which may have another time, or count denials.
+// A denial holds for its retry_after, but kWorthMax at most: another node may reset the key or give
+// back, and this one does not learn it. It holds for the same cost under the same quota: a larger
+// cost would be denied, too, but come back at another time. It does not outlive a switch of the
+// quota, which may have another time, or count denials.
 //
-// A cost that counts whether or not it fits (Operation::kCharge) has to reach Redis. It is owed
-// even if another node gives back what took the key over its limit. There is one exception: single
-// hits on a fixed window that is over its limit, as Envoy counts them. They are worth no trip each,
-// until Redis allows anything of the key. A charge that takes what is left (Operation::kDrain) has
-// to reach Redis while there may be some.
+// A cost that counts whether or not it fits (Operation::kCharge) has to reach Redis. The key owes
+// it even if another node gives back the units that took the key over its limit. There is one
+// exception: single hits on a fixed window that is over its limit, as Envoy counts them. They are
+// worth no trip each, until Redis allows anything of the key. A charge that takes what is left
+// (Operation::kDrain) has to reach Redis while units may be left.
 //
 // Bounded: a key has one place, and takes it from the key that has it.
 //
@@ -36,7 +36,7 @@ class DenialMemory {
   // REQUIRES: keys > 0
   explicit DenialMemory(std::size_t keys) : places_(keys) {}
 
-  // `now`: when the call left, or earlier. Ignores anything but a denial.
+  // `now`: when the call left, or earlier. Ignores decisions that are no denial.
   void note(const Charge& charge, const Decision& decision, Instant now,
             Operation operation = Operation::kSpendEach) {
     const bool counts_denials = charge.quota->active() == Algorithm::kExponentialBackoff;
@@ -72,13 +72,13 @@ class DenialMemory {
     if (operation == Operation::kDrain && may_have_some) return {};
     decision.retry_after -= age;
     decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
-    // The key may have more since; it has when the denial's wait ends, at the latest.
+    // The key may have more units since; it has when the denial's wait ends, at the latest.
     const bool is_past = decision.more_after <= age;
     decision.more_after = is_past ? decision.retry_after : decision.more_after - age;
     return decision;
   }
 
-  // From when until when it holds. REQUIRES: find() has just found it
+  // The time for which the denial holds. REQUIRES: find() has just found it
   struct Span {
     Instant begin;
     Instant end;
@@ -92,7 +92,7 @@ class DenialMemory {
     Place& place = place_of(key);
     if (place.key == key) place = {};
   }
-  // Redis has allowed something of the key: it is over its limit no more.
+  // Redis has allowed something of the key: the key is no longer over its limit.
   void forget_debt(const KeyHash& key) {
     Place& place = place_of(key);
     if (place.key == key && place.is_debt) place = {};

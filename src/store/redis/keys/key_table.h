@@ -1,9 +1,9 @@
-// KeyTable: what one core remembers of keys, so many of them at most.
+// KeyTable: one core's values for keys, of so many keys at most.
 //
-// A key is found by its hash and its tag, as in Redis. Its place, a number, is its own until
-// it is removed; references are good as long. Memory is reserved at once and used as it is
-// needed: nothing is allocated later. The key and the first 96 bytes of its value come from
-// memory together; huge_array.h says why it is an array of that kind.
+// A key is found by its hash and its tag, as in Redis. Its place, a number, and references to its
+// value stay valid until the key is removed. Memory is reserved at once and used as needed: nothing
+// is allocated later. The key and the first 96 bytes of its value come from memory together;
+// huge_array.h says why it is an array of that kind.
 //
 // Thread rule: one core. Tested by key_table_test.cc.
 
@@ -85,7 +85,7 @@ class KeyTable {
     --size_;
   }
 
-  // The next key in turn, over and over: whom to ask for room. REQUIRES: size() > 0
+  // The next key in turn, over and over: the one to make room. REQUIRES: size() > 0
   Place next_in_turn() {
     do {
       hand_ = hand_ + 1 < places_ ? hand_ + 1 : 0;
@@ -104,7 +104,7 @@ class KeyTable {
   struct alignas(2 * kLine) Slot {
     KeyHash key;
     std::uint64_t tag = 0;
-    Place next = kNone;  // of its chain, or of those that are free
+    Place next = kNone;  // of its chain, or of the free places
     bool is_used = false;
     Value value{};
   };
@@ -113,7 +113,7 @@ class KeyTable {
 
   HugeArray<Place> heads_;  // of chains
   HugeArray<Slot> slots_;
-  Place places_ = 0;  // that a key has ever had
+  Place places_ = 0;  // that keys have ever had
   std::size_t size_ = 0;
   Place free_ = kNone;
   Place hand_ = 0;

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// As which it is entered: of what may be a bucket a share.
+// Whether the counter is entered by a share: buckets, and quotas that may become buckets.
 bool is_entered_by_share(const Quota& quota) {
   return quota.switches() || quota.algorithm() == Algorithm::kTokenBucket;
 }
@@ -17,8 +17,8 @@ bool is_entered_whatever(Operation operation) {
   return operation == Operation::kCharge || operation == Operation::kDrain;
 }
 
-// Whether Redis forgets what it has said of long before this node would. It was in the window
-// before ours, which ended while the answer was on its way, or its clock is behind.
+// Whether Redis forgets the window of its answer long before this node would. The answer was for
+// the window before ours, which ended while the answer was on its way, or Redis's clock is behind.
 bool ends_before(const Decision& said, const Quota& quota, Instant now) {
   if (quota.active() == Algorithm::kTokenBucket) return false;  // it fills at one speed everywhere
   const std::int64_t window_us = quota.window().count();
@@ -67,7 +67,7 @@ void OwnCounters::enter_as(Operation operation, const Charge& charge, Instant no
   decide(operation, entered, now);
 }
 
-// If the counter has less left than was admitted, that.
+// Enters fewer units if the counter has fewer left.
 OwnCounters::Left OwnCounters::enter_units(const Charge& charge, Instant now) {
   if (memory_ == nullptr || charge.cost == 0) return std::nullopt;
   const std::int64_t shares = nodes();

@@ -1,5 +1,5 @@
-// OwnCounters: this node's counters in memory, in which what is decided with others is entered
-// as well, so that they are right when the node has to decide alone.
+// OwnCounters: enters shared decisions into this node's counters in memory, so that these are right
+// when the node has to decide alone.
 //
 // Thread rule: one core. Tested by own_counters_test.cc.
 
@@ -20,30 +20,30 @@ class OwnCounters {
  public:
   using LiveNodes = std::function<std::int64_t()>;
 
-  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket is entered by
-  // this node's share among `live_nodes`, as which it is read when the node decides alone. So is a
-  // key that may become a bucket, as a quota may switch.
+  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket counts by this
+  // node's share among `live_nodes`, as the node reads it when it decides alone. So does a key that
+  // may become a bucket when its quota switches.
   explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
       : memory_(memory), live_nodes_(std::move(live_nodes)) {}
 
-  // What an answered batch has changed, and what Redis said is left.
+  // Enters the changes of an answered batch, and what Redis said is left.
   void enter(const Batch& answered, Instant now);
-  // Units admitted or refunded: all of them, or as many as the counter has left.
+  // Enters units admitted or refunded: all of them, or as many as the counter has left.
   void enter(const Charge& charge, Instant now) { enter_units(charge, now); }
-  // The same, and then lower().
+  // Does the same, and then lower().
   void enter(const Charge& charge, const Decision& said, Instant now) {
     lower_from(enter_units(charge, now), charge, said, now);
   }
 
-  // Redis has said how much is left of the key: this node's share has no more left than its part
-  // of that, rounded up. A share is never raised: what lowered it fades as this node's own units
-  // do. Nothing is lowered for a window that Redis is about to forget.
+  // Redis has said how much is left of the key: this node's share has at most its part of that
+  // left, rounded up. A share is never raised: what lowered it fades as this node's own units do.
+  // Nothing is lowered for a window that Redis is about to forget.
   void lower(const Charge& charge, const Decision& said, Instant now) {
     lower_from(std::nullopt, charge, said, now);
   }
 
  private:
-  // What is left of this node's share of a key; nothing if it has to be asked.
+  // Units left of this node's share of a key; nullopt if the counter has to be asked.
   using Left = std::optional<std::int64_t>;
 
   std::int64_t nodes() const { return live_nodes_ ? live_nodes_() : 1; }

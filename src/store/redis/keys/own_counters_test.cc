@@ -18,7 +18,7 @@ constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
 class OwnCountersTest : public ::testing::Test {
  protected:
-  // As another store has answered it.
+  // Enters an answer of another store.
   void enter(Operation operation, const std::vector<Charge>& charges,
              const std::vector<Verdict>& verdicts) {
     std::vector<Decision> decisions(charges.size());
@@ -59,7 +59,7 @@ TEST_F(OwnCountersTest, TakesWhatIsLeftWhereThatWasTaken) {
   EXPECT_EQ(remaining(other_.key), 6);
 }
 
-// Three nodes have used all of it together.
+// Three nodes have used up the limit together.
 TEST(OwnCountersShares, IsUsedUpWhenTheLimitIs) {
   constexpr std::int64_t kNodes = 3;
   for (int i = 0; i < kAlgorithmCount; ++i) {
@@ -94,7 +94,7 @@ TEST(OwnCountersShares, AreAsFullAfterASwitch) {
   }
 }
 
-// A node decides by these counters while Redis is away, and by what Redis has said before.
+// A node decides by these counters while Redis is away, and by Redis's earlier answers.
 class OwnCountersShare : public ::testing::TestWithParam<Algorithm> {
  protected:
   static constexpr std::int64_t kNodes = 3;

@@ -9,19 +9,19 @@
 namespace weir {
 namespace {
 
-// Short leases are for keys that spend so much within one: those of logs and buckets cost a
-// little more than is spent.
+// Short leases are for keys that spend so much within one. Of logs and buckets they cost a little
+// more than is spent.
 constexpr std::int64_t kBusyDemand = 4;
-// Demand may be so many times what it was.
+// Demand may grow by this factor.
 constexpr std::int64_t kGrowth = 8;
 // A long lease with a smaller part of what remains than this is left to expire.
 constexpr std::int64_t kTriflePart = 64;
 
 }  // namespace
 
-// An adaptive quota may become a bucket at any time, and then owes what is left of a lease.
+// An adaptive quota may become a bucket at any time, and then owes the rest of a lease.
 Duration lease_length(const Quota& quota) {
-  constexpr int kWindowPart = 8;  // so that what is left over finds others within its window
+  constexpr int kWindowPart = 8;  // so that returned units find others within their window
   constexpr int kPart = 16;
   const Duration window = quota.window();
   if (quota.limit() == 0) return Duration{0};
@@ -38,14 +38,14 @@ Duration lease_length(const Quota& quota) {
       if (quota.active() == Algorithm::kExponentialBackoff) break;
       return std::min(LeasedKey::kLengthMax, window / kPart);
     case Algorithm::kExponentialBackoff:
-    case Algorithm::kStrictWindow: break;  // which no store shares
+    case Algorithm::kStrictWindow: break;  // no store shares it
   }
   return Duration{0};
 }
 
-// A bucket that may become two counts has none: those do not remember what is held.
+// An adaptive bucket has none: if it becomes counts, those do not remember held units.
 Duration long_lease_length(const Quota& quota) {
-  constexpr int kLogPart = 8;  // as what was leased counts for longer than what was spent
+  constexpr int kLogPart = 8;  // leased units count for longer than spent ones
   const Duration window = quota.window();
   if (quota.switches() && quota.active() != Algorithm::kSlidingWindow) return Duration{0};
   const bool is_log = quota.algorithm() == Algorithm::kSlidingLog;
@@ -83,7 +83,7 @@ std::int64_t LeasedKey::drop_expired(Instant now) {
   return expired;
 }
 
-// Nobody wanted the rest of it.
+// Nobody wanted the rest of the lease.
 void LeasedKey::drop(std::size_t lease) {
   held_then_ -= std::exchange(leases_[lease].units, 0);
   origins_[lease].units_told = 0;
@@ -138,8 +138,8 @@ Instant LeasedKey::receive(const Grant& grant, Instant now) {
   return origin.return_at;
 }
 
-// In the lease's place, or with what is there as one, which ends when the first of both does.
-// Redis holds nothing for a short one, so that of both only two long ones are long.
+// Puts the lease into its place, or merges it with the one there; the two then end when the first
+// of them does. Redis holds nothing for a short lease, so the result is long if both are.
 void LeasedKey::put(std::size_t at, const Held& lease, const Origin& origin) {
   Held& held = leases_[at];
   Origin& from = origins_[at];
@@ -167,7 +167,7 @@ LeasedKey::Returned LeasedKey::give_back(std::size_t lease, Instant now) {
   return returned;
 }
 
-// A key in use may still need the units, and a few are no loss to other nodes.
+// A key in use may still need the units, and other nodes hardly miss a few.
 bool LeasedKey::is_to_go_back(std::size_t lease, Instant now) const {
   const Held& held = leases_[lease];
   const Origin& origin = origins_[lease];
@@ -204,7 +204,7 @@ void LeasedKey::settle(std::size_t lease) {
 
 // ---- demand ----
 
-// From now on.
+// Demand is measured from now on.
 void LeasedKey::measure_demand(Instant now) {
   earlier_since_ = demand_since_;
   earlier_demand_ = demand();
@@ -234,7 +234,7 @@ std::int64_t LeasedKey::earlier_demand(Instant now) const {
   return now - demand_since_ < kLengthMax ? earlier_demand_ : 0;
 }
 
-// A burst is not taken for more than it was: others would find nothing.
+// At most the demand so far: after a burst, others would find nothing.
 std::int64_t LeasedKey::demand_soon(Instant now) const {
   const std::int64_t known = std::max<std::int64_t>(0, demand() + earlier_demand(now));
   return std::min(known, demand_within(kAheadMin, now));

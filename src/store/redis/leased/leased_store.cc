@@ -26,8 +26,8 @@
 //   30 s                                                         a check waits,                 0
 //                                                                and is denied
 //
-// All that time spent + held + left is 1,000 at most. While B holds 2, the others deny although 2
-// are unspent: that is the price of the mode.
+// At any time spent + held + left is 1,000 at most. While B holds 2, the others deny although 2 are
+// unspent: that is the price of the mode.
 
 namespace weir {
 namespace {
@@ -70,7 +70,7 @@ void LeasedStore::decide(Batch& batch, Instant now) noexcept {
     return;
   }
   if (answer_at_once(batch, now)) return;
-  // To take what is left is Redis's business.
+  // Only Redis can take what is left.
   const bool helps = spends(batch.operation) && batch.operation != Operation::kDrain;
   if (!helps) return pass_on(batch, now, now);
   wait_for_leases(batch, now);
@@ -108,14 +108,14 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
     leases_.drop_expired(key, now);
     if (key.leased.held() >= needed && key.leased.follow(*charge.quota)) return Known::kUnits;
   }
-  const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
+  const bool counts_always = batch.operation == Operation::kCharge;  // so Redis has to count it
   const bool takes_units = batch.operation == Operation::kDrain && places[index] != kNobody &&
                            leases_.keys()[places[index]].leased.held() > 0;
   if (counts_always || takes_units) return Known::kNothing;
   return denials_.find(charge, now, batch.operation) ? Known::kDenial : Known::kNothing;
 }
 
-// False, without spending, if memory cannot answer all charges.
+// False, and nothing is spent, if memory cannot answer all charges.
 bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant now) {
   std::array<Known, Batch::kChargesMax> known;
   bool denied = false;
@@ -139,7 +139,7 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
   return true;
 }
 
-// REQUIRES: the core holds so much
+// REQUIRES: the core holds so many units
 Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
   LeasedKey& key = leases_.keys()[place].leased;
   const Decision decision = key.spend(cost, now);
@@ -147,7 +147,7 @@ Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now)
   return decision;
 }
 
-// A look needs no lease, no lease covers a large cost, and an empty key has none to grant.
+// A look needs no lease, no lease covers a large cost, and an empty key grants none.
 bool LeasedStore::is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now) {
   Charge one_unit = charge;
   one_unit.cost = 1;
@@ -197,7 +197,7 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
   }
 }
 
-// The strict store decides, after what this core holds has gone back.
+// The strict store decides, after this core's units have gone back.
 void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
   ++counts_[kLeasedPassedOn];
   for (const Charge& charge : batch.charges) {

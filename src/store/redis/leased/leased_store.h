@@ -7,12 +7,12 @@
 //                 ├──> the store asks for a lease; checks that come meanwhile wait for it, too
 //                 └──> a lease does not help: Redis decides, as in mode strict
 //
-// Demand sizes a lease: what the key spends within the lease's length, at the rate since the last
-// two leases came. Redis grants a share of what remains at most, or what the key spends until the
-// next lease can arrive. So leases shrink to single units as the quota runs out. A key in use asks
-// for its next lease before it needs it.
-// When a core dies, its leases expire. When Redis denies a key, this core denies it for 1/64 of
-// its window, 250 ms at most: units that come back meanwhile are not lost. A busy key asks shortly
+// Demand sizes a lease: the units that the key spends within the lease's length, at the rate since
+// the last two leases came. Redis grants at most a share of what remains, or the units that the key
+// spends until the next lease can arrive. So leases shrink to single units as the quota runs out. A
+// key in use asks for its next lease before it needs it.
+// When a core dies, its leases expire. When Redis denies a key, this core denies it for 1/64 of its
+// window, 250 ms at most: units that come back meanwhile are not lost. A busy key asks shortly
 // before that ends, so that no check waits.
 //
 // Most keys are seldom used, and their trips would be most trips. So a lease has one of two
@@ -28,20 +28,19 @@
 // A lease starts when the store asks for it, on this node's clock. So it ends here before it ends
 // in Redis, whatever the two clocks say.
 //
-// The strict store decides the following, after this store has given back what it holds of the
-// keys:
-//   resets (which void what is held; nothing goes back)
+// The strict store decides the following, after this store has given back its leases of the keys:
+//   resets (which void leases; nothing goes back)
 //   charges that count whether or not they fit, where this core holds too few units
-//   refunds of units that are in no lease. A refund never exceeds what was spent; but what
-//   other nodes hold counts as spent
+//   refunds of units that are in no lease. A refund never exceeds the spent units; units that
+//   other nodes hold count as spent
 //   looks that memory cannot answer
 //   keys that have little left and little demand; costs over capacity / share, which no
 //   lease covers
 //   exponential_backoff, and quotas too short for leases
-//   a batch with any of those, as a whole
+//   a batch with any of these, as a whole
 //
 // A check that needs Redis fails (kUnavailable) if Redis is away or does not answer in time. The
-// core may spend what it holds to its end all the same.
+// core may still spend its leases until their ends.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/leased_fleet_test.cc.
 
@@ -72,7 +71,7 @@ class LeasedStore final : public Store {
 
   void decide(Batch& batch, Instant now) noexcept override;
 
-  // Answers at once what memory knows of every charge, else fails and changes nothing.
+  // Answers at once if memory can answer every charge; else fails and changes nothing.
   Store& at_hand() { return at_hand_; }
 
   const FleetCounts& counts() const { return counts_; }
@@ -86,7 +85,7 @@ class LeasedStore final : public Store {
     std::uint8_t leases_awaited = 0;
     StoreError error = StoreError::kNone;
   };
-  // What memory knows of a charge.
+  // How memory can answer a charge.
   enum class Known : std::uint8_t { kNothing, kUnits, kDenial };
   using Places = std::array<std::uint32_t, Batch::kChargesMax>;
   static constexpr std::uint32_t kNobody = Leases::Keys::kNone;

@@ -8,18 +8,18 @@ namespace {
 
 // The units of a new key's first lease.
 constexpr std::int64_t kUnitsAtFirst = 8;
-// The part of any lease's units that a long lease may have, as decide.lua has it.
+// A long lease has at most this part of any lease's units, as in decide.lua.
 constexpr std::int64_t kLongPart = 4;
 // A lease that the core asks for ahead shares its trip with errands that come soon; this much
 // time is left for the trip.
 constexpr Duration kTrip = std::chrono::milliseconds(10);
 constexpr Duration kGather = LeasedKey::kAheadMin - kTrip;
-// Returns are in no haste either, but the shortest leases have not much time left. Those that are
-// planned gather before they are due.
+// Returns are in no hurry either, but the shortest leases have little time left. Planned returns
+// gather before they are due.
 constexpr Duration kGatherReturns = std::chrono::milliseconds(5);
 // Keys that a new key looks at to make room.
 constexpr int kCandidates = 16;
-// Returns that are planned, some for keys that have made room. Leases beyond that expire.
+// Planned returns; some are for keys that have made room. Leases beyond that expire.
 constexpr std::size_t kDuePerKey = 8;
 
 }  // namespace
@@ -57,8 +57,8 @@ std::uint32_t Leases::place_for(const Charge& charge, Instant now) {
   return place;
 }
 
-// Removes the first of a few keys in turn that holds nothing. If all hold units, the last gives
-// them back, which makes room for a later key.
+// Removes the first of a few keys in turn that holds no units. If all hold units, the last key
+// gives them back, which makes room for a later key.
 bool Leases::make_room(Instant now) {
   std::uint32_t leaves = kNobody;
   for (int i = 0; i < kCandidates; ++i) {
@@ -119,8 +119,8 @@ void Leases::ask_ahead(std::uint32_t place, Instant now) {
   ask(place, hurries ? Instant{} : now + kGather, now);
 }
 
-// A busy key finds what came back while it was denied when the denial ends. It asks in the denial's
-// last quarter, so that a short denial, too, saves most of the trips.
+// When its denial ends, a busy key finds the units that came back meanwhile. It asks in the
+// denial's last quarter, so that a short denial, too, saves most of the trips.
 void Leases::ask_before_end(std::uint32_t place, const Charge& charge, Instant now) {
   if (place == kNobody) return;
   const auto [begin, end] = denials_.span_of(charge.key);
@@ -203,7 +203,7 @@ void Leases::receive(std::uint32_t place, const LeasedKey::Grant& grant, Instant
   if (grant.lease.units == 0 || asked == LeasingKey::Asked::kInVain) return;
   drop_expired(key, now);
   const Instant return_at = key.leased.receive(grant, now);
-  if (due_.size() == due_.capacity()) return;  // it expires
+  if (due_.size() == due_.capacity()) return;  // the lease expires
   due_.push_back({return_at - kGatherReturns, place});
   std::ranges::push_heap(due_, std::ranges::greater{}, &Due::at);
   return_alarm_->set(due_.front().at);
@@ -231,8 +231,8 @@ void Leases::give_back(std::uint32_t place, Instant now) {
   if (is_added) key.returns = LeasingKey::Returns::kAll;
 }
 
-// Of a key that another has replaced meanwhile nothing goes back: it held nothing. A planned errand
-// may leave with others before it is due, and is for all leases that are due while it gathers.
+// A key that has replaced another returns nothing of it: that one held nothing. A planned errand
+// may leave early with others, and is for all leases that are due while it gathers.
 std::uint8_t Leases::pack_returns(std::uint32_t place, ChargeCall& words, Instant now) {
   LeasingKey& key = keys_[place];
   const auto returns = std::exchange(key.returns, LeasingKey::Returns::kNothing);
@@ -276,7 +276,7 @@ void Leases::ring(Instant now) {
 bool Leases::give_back_all(Instant now) {
   constexpr int kKeysAtOnce = 8 * static_cast<int>(ChargeCall::kChargesMax);
   if (sender_.is_away()) return true;
-  due_.clear();  // errands that are planned one by one would never end
+  due_.clear();  // or planned errands, one by one, would never end
   if (errands_ > 0) return false;
   for (std::size_t asked = keys_.size(); asked > 0 && errands_ < kKeysAtOnce; --asked) {
     const std::uint32_t place = keys_.next_in_turn();

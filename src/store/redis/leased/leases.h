@@ -1,10 +1,10 @@
-// Leases: what one core holds of keys by leases from Redis, and how leases come and go.
+// Leases: one core's leases of keys from Redis, and how they come and go.
 //
-//   ask ─> errand ─> Redis ─> what is held ─> spent, given back in time, or lost at its end
+//   ask ─> errand ─> Redis ─> held units ─> spent, given back in time, or lost at their end
 //
-// An errand's request or return is settled when it leaves (LeasedKey). Until then checks may still
-// spend, and more may wait. A key whose terms have changed keeps what it holds under the old ones
-// until that has gone back.
+// An errand's request or return is settled when the errand leaves (LeasedKey). Until then checks
+// may still spend, and more may wait. A key whose terms have changed keeps its units under the old
+// terms until they have gone back.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/leased_fleet_test.cc.
 
@@ -29,8 +29,8 @@ namespace weir {
 
 struct LeasedStoreOptions {
   RedisStoreOptions redis;
-  // A lease is 1 / share() of what remains of its key at most: twice the number of stores that
-  // lease, so that all of them find something.
+  // A lease is at most 1 / share() of what remains of its key. share() is twice the number of
+  // stores that lease, so that all of them find some.
   std::function<std::int64_t()> share;
   std::size_t keys = 131'072;  // that have leases; the strict store decides others
 };
@@ -41,16 +41,16 @@ struct LeasingKey {
   std::int64_t units_awaited = 0;  // by checks, from the next lease
   std::uint32_t first_waiter = UINT32_MAX;
   std::uint32_t last_waiter = UINT32_MAX;
-  std::uint32_t asked_under = 0;  // which switch
+  std::uint32_t asked_under = 0;  // the number of the switch that the last request was under
   enum class Asked : std::uint8_t { kNo, kYes, kInVain } asked = Asked::kNo;
-  // An errand gives back all, or what is due.
+  // An errand gives back all units, or those that are due.
   enum class Returns : std::uint8_t { kNothing, kWhatIsDue, kAll } returns = Returns::kNothing;
 };
 
 class Leases final : private ErrandOwner {
  public:
   using Keys = KeyTable<LeasingKey>;
-  // The lease for which checks wait has come, or there is none.
+  // The lease for which checks wait has come, or does not come.
   using Wake = std::function<void(std::uint32_t place, StoreError error, Instant now)>;
 
   // All outlive this.
@@ -60,24 +60,24 @@ class Leases final : private ErrandOwner {
   Keys& keys() { return keys_; }
   std::int64_t share() const;
 
-  // The key's place, whose leases are under the charge's quota. kNone: there is no room, or what
-  // the key holds or asks for is under another.
+  // The key's place, with leases under the charge's quota. kNone: there is no room, or the key
+  // holds or asks for units under another quota.
   std::uint32_t place_for(const Charge& charge, Instant now);
   void drop_expired(LeasingKey& key, Instant now);
-  // The key spends so many units soon, or will.
+  // The key spends so many units soon.
   bool wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const;
 
   // Checks wait for a lease. False if the core cannot ask.
   bool ask_at_once(std::uint32_t place, Instant now);
-  // The key runs low.
+  // The key runs low: asks for its next lease.
   void ask_ahead(std::uint32_t place, Instant now);
-  // The key is denied, and somebody wants it.
+  // The key is denied, and somebody wants it: asks before the denial ends.
   void ask_before_end(std::uint32_t place, const Charge& charge, Instant now);
 
-  // All that the key holds goes back, before whatever is sent from now on.
+  // All units of the key go back, before any errand that is sent from now on.
   void give_back(std::uint32_t place, Instant now);
-  // The same for as many keys as Redis answers in time. True when the core holds nothing any more,
-  // or Redis is away; else the caller calls again.
+  // Does the same for as many keys as Redis answers in time. True when the core holds no units, or
+  // Redis is away; else the caller calls again.
   bool give_back_all(Instant now);
   // Redis forgets the key, and its leases.
   void forget(const Charge& charge);

@@ -1,16 +1,16 @@
 -- adaptive.h, for Redis; see common.lua.
 --
--- A state is that of the algorithm which is active, and two numbers more: the switch that chose
--- it, and when the latest lease of counts ends. The greatest switch decides: who comes with an
--- older one is decided by the state's algorithm, and who comes with a newer one carries the
--- state over first.
+-- A state is that of the active algorithm, and two more numbers: the switch that chose the
+-- algorithm, and when the latest lease of counts ends. The greatest switch decides: the state's
+-- algorithm decides a caller that comes with an older switch, and a newer switch carries the state
+-- over first.
 --
--- A lease that is out was charged, and counts as spent until it ends. Counts keep it in the
--- current window, which it does not outlive; a bucket charges it as of its end. So a bucket
--- that counts become owes what is left of the latest lease as well. A long lease would make
--- that much: such counts become a bucket only when little of it is left.
+-- A lease that is out was charged, and counts as spent until it ends. Counts keep it in the current
+-- window, which it does not outlive; a bucket charges it as of its end. So counts that become a
+-- bucket also owe the rest of the latest lease. For a long lease that is much: such counts become a
+-- bucket only when little of the lease is left.
 local function make_adaptive(makers)
-  local SLIDING, BUCKET, IN_BACKOFF = 5, 6, 7  -- as a charge says which the caller follows
+  local SLIDING, BUCKET, IN_BACKOFF = 5, 6, 7  -- the algorithm that a charge names
   local FORMATS = {[SLIDING] = '<I1I4i8i8i8i8', [BUCKET] = '<I1I4i8i8i8',
                    [IN_BACKOFF] = '<I1I4i8i8i8i8i8'}
   local TAGS = {[SLIDING] = 115, [BUCKET] = 116, [IN_BACKOFF] = 98}
@@ -33,25 +33,25 @@ local function make_adaptive(makers)
       write = function(a, b, c, d, k)
         return pack(format, tag, numbers[k], lease_ends[k], a, b, c, d)
       end,
-      -- Redis wants to see each request.
+      -- Redis must see each request.
       is_unleased = kind == IN_BACKOFF,
-      -- Long leases are for callers that want no bucket either, of counts. A bucket that
-      -- becomes counts would have to remember what is held.
+      -- Long leases of counts are for callers that want no bucket either. A bucket that becomes
+      -- counts would have to remember what long leases hold.
       long_for = kind == SLIDING and SLIDING or 0,
       note_lease = note_lease,
-      -- For a copy: the switch, and which algorithm it chose.
+      -- For a node's copy: the switch, and the algorithm that it chose.
       tag_of = function(k) return numbers[k] * 4 + kind - SLIDING end,
     }
     return made[kind]
   end
   local function algorithm_for(kind) return made[kind] or make_algorithm(kind) end
 
-  -- What a charge does that brings a newer switch.
+  -- Makes the function for a charge with a newer switch.
   local function make_follow()
     local DENIED = 1
 
-    -- Two counts that hold u units at `at`: `current` and more, if need be, in the window's, and
-    -- as much as may be in the one that fades.
+    -- Two counts that hold u units at `at`: in the current window at least `current`, and in the
+    -- fading one as many as fit.
     local function counts_of(u, current, at, limit, window)
       local start = at - at % window
       local left = start + window - at
@@ -110,7 +110,7 @@ local function make_adaptive(makers)
       return lease_ends[k] > now + min(1000000, floor(window / 16))
     end
 
-    -- As the algorithm; but its state was carried over just now, which a denial stores.
+    -- The algorithm, but a denial stores the state, which was carried over just now.
     local function storing(algorithm)
       local copy = {}
       for name, part in pairs(algorithm) do copy[name] = part end
@@ -125,7 +125,7 @@ local function make_adaptive(makers)
       return copy
     end
 
-    -- The algorithm that decides then, and its state.
+    -- Returns the algorithm that decides then, and its state.
     return function(k, algorithm, a, b, c, d, number, position)
       local kind, _, _, limit, window, per_unit, per_us = unpack_from(CHARGE, charges, position)
       local from = algorithm.kind
@@ -138,7 +138,7 @@ local function make_adaptive(makers)
   end
   local follow
 
-  -- The algorithm and its state; nothing if that is not what the bytes are.
+  -- The algorithm and its state; nil if the bytes are no such state.
   local function read(k, bytes)
     local kind = KINDS[#bytes]
     if not kind then return end
@@ -155,12 +155,12 @@ local function make_adaptive(makers)
   end
 
   return {
-    -- The algorithm of a key that is new, and follows every caller.
+    -- The algorithm of a new key, which follows every caller.
     begin = function(k, position)
       numbers[k], lease_ends[k] = unpack_from('<I4', charges, position + SWITCH_AT), 0
       return algorithm_for(string.byte(charges, position))
     end,
-    -- The algorithm and state that decide the charge; nothing if the key has none of ours.
+    -- The algorithm and state that decide the charge; nil if the key has no state of ours.
     load = function(k, position, bytes, algorithm, a, b, c, d)
       if not a then algorithm, a, b, c, d = read(k, bytes) end
       if not a or not algorithm.kind then return end

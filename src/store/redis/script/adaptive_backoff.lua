@@ -91,7 +91,7 @@ local function make_adaptive_backoff(makers)
     return told(DENIED, a, b, c, penalty, cooldown, cost, limit, window, true)
   end
 
-  -- Whether rolling corrected what a mistaken clock wrote.
+  -- Whether rolling corrected times that a wrong clock wrote.
   local function was_moved(a, d, start, cooldown)
     local _, before = parts_of(d)
     return start < a or (cooldown > 0 and cooldown < before)
@@ -154,7 +154,7 @@ local function make_adaptive_backoff(makers)
       current = current + min(cost, max(0, 2 * limit - used))
       return start, previous, current, packed(penalty, cooldown)
     end,
-    -- The units that are not left, those that the counts hold, and the windows that they are in.
+    -- The units that are not left, the units that the counts hold, and the windows of these.
     not_left = function(a, b, c, d, limit, window)
       local start, previous, current, penalty, cooldown = rolled(a, b, c, d, window, now)
       local used = held(start, previous, current, window, now)

@@ -1,5 +1,5 @@
--- calendar_window.h, for Redis; see common.lua. Of a charge `window` is where its current window
--- begins, per_unit where that ends, and per_us where the next one does.
+-- calendar_window.h, for Redis; see common.lua. In a charge, `window` is where its current window
+-- begins, per_unit where that ends, and per_us where the next window ends.
 --
 -- a: the window's end; b: its count.
 local function make_calendar_window()

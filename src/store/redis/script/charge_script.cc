@@ -15,22 +15,22 @@
 namespace weir {
 namespace {
 
-// The script is longer than compilers have to take a literal; ours take it.
+// The script is longer than a literal that every compiler has to take; ours take it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 #include "store/redis/script/charge_script.inc"
 #pragma GCC diagnostic pop
 
-// Verdicts are 0 to 2; in their place 3 stands for a failure.
+// Verdicts are 0 to 2; in place of one, 3 stands for a failure.
 constexpr std::int64_t kFailed = 3;
-// The script says when more comes: not where the rest of the reply says so.
+// The script says when more comes; sent only where the rest of the reply does not say it.
 constexpr std::int64_t kHasMore = 32;
 constexpr std::size_t kChargeSize = 47;     // bytes of a packed charge
-constexpr std::size_t kHeaderSizeMax = 74;  // of who lends slots
+constexpr std::size_t kHeaderSizeMax = 74;  // of a core that lends slots
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
 
-// What stands between the braces of a key's name.
+// The text between the braces of a key's name.
 char* put_tag(char* at, const Charge& charge) {
   if (charge.tag != 0) return put_base64url(at, charge.tag);
   return put_base64url(put_base64url(at, charge.key.high), charge.key.low);
@@ -44,7 +44,7 @@ char* put_name(char* at, const Charge& charge) {
   return put_base64url(put_base64url(at, charge.key.high), charge.key.low);
 }
 
-// Little-endian, one after the other.
+// Appends the numbers in little-endian order.
 template <typename... Numbers>
 void append(std::string& out, Numbers... numbers) {
   static_assert(std::endian::native == std::endian::little);
@@ -58,7 +58,7 @@ void append(std::string& out, Numbers... numbers) {
   out.append(bytes.data(), bytes.size());
 }
 
-// The mistake that the number in a decision's place stands for.
+// The failure that a decision's code stands for.
 ChargeFailure failure_of(std::int64_t code) {
   const std::int64_t kind = code >> 2;
   const bool known = code >= 0 && (code & 3) == kFailed && kind >= 1 && kind <= 4;
@@ -70,7 +70,7 @@ std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
   return algo::halved_limit(quota, level);
 }
 
-// Zero where the script says it, if anything more comes.
+// Zero where the script sends the time, if anything more comes.
 Duration more_after_of(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
@@ -81,7 +81,7 @@ Duration more_after_of(const Quota& quota, const Decision& decision) {
   }
 }
 
-// A quota that switches says which algorithm it follows: decide.lua has the same order.
+// An adaptive quota names its algorithm, in the same order as in decide.lua.
 std::uint8_t kind_of(const Quota& quota) {
   constexpr std::uint8_t kByCalendar = 8;
   if (quota.is_by_calendar()) return kByCalendar;
@@ -141,8 +141,8 @@ void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
   append(batches_, operation, static_cast<std::uint8_t>(charges));
 }
 
-// The algorithm, the number of its key, the cost, the quota and its switch. By a calendar, it is
-// where windows begin and end instead, and how many seconds they last.
+// The algorithm, the number of its key, the cost, the quota and its switch. A calendar quota
+// instead gives where windows begin and end, and how many seconds they last.
 void ChargeCall::add_charge(const Charge& charge) {
   const Quota& quota = *charge.quota;
   ++charges_;

@@ -1,5 +1,5 @@
-// The script that decides charges within Redis, seen from outside: what it is called with,
-// and what it answers. docs/internals/redis.md says what it leaves in Redis.
+// The script that decides charges within Redis, from outside: its arguments and its answers.
+// docs/internals/redis.md says what it leaves in Redis.
 //
 //   ChargeCall call("weir:");
 //   call.add(ScriptOperation::kSpendAll, batch.charges);          // as many as fit
@@ -27,10 +27,10 @@
 
 namespace weir {
 
-// The slot of a cluster that the charge's key is in; whatever the prefix.
+// The cluster slot of the charge's key, whatever the prefix.
 std::uint16_t slot_of(const Charge& charge);
 
-// What a batch may ask of the script: the operations of a Store, and more.
+// The operations that a batch may ask of the script: those of a Store, and more.
 enum class ScriptOperation : std::uint8_t {
   kSpendEach,
   kSpendAll,
@@ -41,48 +41,48 @@ enum class ScriptOperation : std::uint8_t {
   kLease,    // grants units to be spent until the lease ends
   kSync,     // charges as kCharge does, and returns the state
   kReturn,   // gives units of a lease back, if it has not ended
-  kReserve,  // holds.lua, as what follows
+  kReserve,  // holds.lua, as the two below
   kCommit,
   kLookAtHolds,
-  kLend,  // slots.lua, as what follows: grants slots for a while
+  kLend,  // slots.lua, as the two below: grants slots for a while
   kEndSlot,
   kLookAtSlots,
-  kNextToHolds = 16,  // added to an operation of a Store: what is held of the keys counts
+  kNextToHolds = 16,  // added to an operation of a Store: held units of the keys count
 };
 
-// A lease grants up to each charge's cost: at most `remaining / share`, but what is
-// needed at once, and one unit, if so many are left. Redis may shorten the length.
-// A long lease, if `long_length` is set, holds a smaller part of what remains, so that it may
-// be out for longer. If that is less than is needed, the lease is short.
+// A lease grants up to each charge's cost. It grants at most `remaining / share`, but at least what
+// is needed at once, and one unit, if so many are left. Redis may shorten the length. A long lease,
+// if `long_length` is set, holds a smaller part of what remains, so that it may be out for longer.
+// If that is less than is needed, the lease is short.
 struct LeaseTerms {
   std::int64_t share = 1;   // >= 1
   std::int64_t needed = 0;  // >= 0
   Duration length{0};       // > 0
   Duration long_length{0};  // 0: short
-  // What of earlier long leases is held no more, and, on Redis's clock, when the first of
-  // those ends. After that it is not believed.
+  // Units of earlier long leases that are held no more, and, on Redis's clock, when the first of
+  // these leases ends. Redis does not believe them after that.
   std::int64_t settled = 0;
   Instant settled_until{};
 };
 
 struct Lease {
-  Decision decision;       // of the key after that; if less was granted than needed, a denial
+  Decision decision;       // of the key after the grant; a denial if less was granted than needed
   std::int64_t units = 0;  // 0: denied
-  Duration length{0};      // they may be spent until so long after Redis's time
+  Duration length{0};      // the units may be spent until so long after Redis's time
   bool is_long = false;
 };
 
-// SlotShare::Wish, and who wishes.
+// SlotShare::Wish, and which core wishes.
 struct LendTerms {
-  std::uint64_t core = 0;  // of a node: no other core of the fleet has the number
-  // Of the errand; each has a higher one than those of the core that left before.
+  std::uint64_t core = 0;  // no other core of the fleet has this number
+  // The errand's number, higher than those of the core's earlier errands.
   std::int64_t number = 0;
   std::int64_t kept = 0;
   Instant since{};
   std::int64_t needed = 0;
   std::int64_t wanted = 0;
   Duration length{0};
-  HoldToken heard{};  // the last of those that the core was told
+  HoldToken heard{};  // the last of those that Redis told the core
 };
 
 struct Lent {
@@ -99,21 +99,21 @@ struct Lent {
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
-// microseconds and its ticks. The fourth is of quotas that switch alone: which of them it is
+// microseconds and its ticks. An adaptive quota's state has a fourth number: which of them it is
 // (synced_state.h).
 using SyncedState = std::array<std::int64_t, 4>;
 
-// Why a batch has no decisions. Nothing of it was charged.
+// Why a batch has no decisions. None of its charges was made.
 enum class ChargeFailure : std::uint8_t {
   kNone,
-  kForeignType,     // under a key's name is something else, such as a list
-  kUnreadable,      // a string, but no state of ours, or of another algorithm
+  kForeignType,     // another type, such as a list, is under the key's name
+  kUnreadable,      // a string, but no state of Weir's, or another algorithm's
   kUnsupported,     // exponential_backoff has no leases
-  kOutsideWindows,  // by Redis's clock none of a calendar's windows that were named is now
+  kOutsideWindows,  // by Redis's clock no calendar window that the call named is now
   kMalformed,       // the reply is not what the script answers
 };
 
-// The words of one call. Several batches share it; a key that comes twice is sent once.
+// The words of one call. Several batches share it; it sends a key once, even if it comes twice.
 class ChargeCall {
  public:
   static constexpr std::size_t kChargesMax = 256;
@@ -126,25 +126,24 @@ class ChargeCall {
   void clear();
 
   // A batch. REQUIRES: neither kLease nor kReturn; has_room(charges.size()); 1 to
-  // Batch::kChargesMax charges, whose keys are in the slot of those already there, if the
-  // Redis is a cluster
+  // Batch::kChargesMax charges; in a cluster, their keys are in the slot of the call's other keys
   void add(ScriptOperation operation, std::span<const Charge> charges);
   // Batches of one charge. REQUIRES: as above, and a positive cost
   void add_lease(const Charge& charge, const LeaseTerms& terms);
-  // After `end`, on Redis's clock, nothing goes back: what was charged has gone by then,
-  // and others have been charged in its place. `settled`: of long leases, what comes back and
-  // what was spent. REQUIRES: as above, and a negative cost
+  // After `end`, on Redis's clock, nothing goes back: the charge has gone by then, and others were
+  // charged in its place. `settled`: of long leases, the units that come back and the spent ones.
+  // REQUIRES: as above, and a negative cost
   void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
-  // Batches of which all charges are of one tag. REQUIRES: as above, and positive costs
+  // Batches whose charges all have one tag. REQUIRES: as above, and positive costs
   void add_reserve(std::span<const Charge> charges, const HoldOrder& order);
-  // Only the names of the charges matter. Of a slot that was lent it ends that, and there is one.
+  // Uses only the names of the charges. It also ends a slot that was lent, of one charge.
   void add_commit(std::span<const Charge> charges, const CommitOrder& order);
-  // A batch of one charge, whose quota has the limit.
+  // A batch of one charge, whose quota is the limit of slots.
   void add_lend(const Charge& charge, const LendTerms& terms);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<std::string_view> words();
-  // Of the script. With it in place of its hash, the command is EVAL.
+  // The script. With it in place of its hash, the command is EVAL.
   static std::string_view text();
 
   // A test's time in place of Redis's own.
@@ -177,33 +176,33 @@ class ChargeCall {
   std::array<std::string_view, kWordsBefore + kChargesMax + 2> words_;  // time and batches last
 };
 
-// What the batches of a call were answered, one after the other.
+// The answers to a call's batches, one after the other.
 class ChargeReplies {
  public:
   // `reply` must outlive this.
   explicit ChargeReplies(const resp::Reply& reply);
 
-  // Redis's, when it decided. Instant{}: the reply is malformed.
+  // Redis's time when it decided. Instant{}: the reply is malformed.
   Instant time() const { return time_; }
 
-  // The next batch: `charges` as they were added, in the order they were added. After
-  // kMalformed all that follow are, too.
+  // Reads the next batch: `charges` as they were added, in that order. After kMalformed all later
+  // batches are malformed, too.
   ChargeFailure read(std::span<const Charge> charges, std::span<Decision> decisions);
-  // A batch whose caller waits no more.
+  // Skips a batch whose caller waits no more.
   ChargeFailure skip(std::size_t charges);
   ChargeFailure read_lease(const Charge& charge, Lease& lease);
   ChargeFailure read_state(const Quota& quota, SyncedState& state);
-  // After the decisions of a batch that reserves: the outcome and the end.
+  // Reads the outcome and the end, after the decisions of a batch that reserves.
   ChargeFailure read_reserved(HoldOrder& order);
   ChargeFailure read_committed(CommitOrder& order);
   ChargeFailure read_lent(Lent& lent);
-  // After the decisions of a batch that looks at holds or slots: what is held of each key.
+  // Reads the held units of each key, after the decisions of a batch that looks at holds or slots.
   ChargeFailure read_held(std::span<HoldingStore::Held> held);
 
  private:
   // The next number, at least 0; -1 if there is none.
   std::int64_t next();
-  // A number from 0 to 2, where a decision's code may stand for a failure.
+  // Reads a number from 0 to 2, unless a failure's code is in its place.
   ChargeFailure read_status(std::int64_t& status);
   ChargeFailure read_decision(const Charge& charge, Decision& decision);
 

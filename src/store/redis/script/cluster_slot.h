@@ -1,5 +1,5 @@
-// Which of a cluster's 16,384 slots a key is in: CRC16 (XMODEM) of the key, or of its hash tag. The
-// hash tag is the text between its first { and the next }, if that is not empty.
+// A key's slot among a cluster's 16,384: CRC16 (XMODEM) of the key, or of its hash tag. The hash
+// tag is the text between its first { and the next }, if that is not empty.
 //
 // Thread rule: pure. Tested by cluster_slot_test.cc.
 

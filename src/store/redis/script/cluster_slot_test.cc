@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-// As CLUSTER KEYSLOT answers.
+// As CLUSTER KEYSLOT says.
 TEST(ClusterSlot, IsWhatRedisSays) {
   EXPECT_EQ(crc16("123456789"), 0x31C3);
   EXPECT_EQ(cluster_slot("foo"), 12182);

@@ -1,30 +1,29 @@
--- What the algorithms share. Each of them is src/algo's once more, for Redis, and follows it
--- line by line; the reasons are there.
+-- Shared by the algorithms. Each file follows src/algo's algorithm line by line, for Redis; the
+-- reasons are there.
 --
--- Numbers are doubles: whole ones are exact up to 2^53, products of two need not be.
--- mul_div() divides those without losing a bit; a token bucket's amounts are pairs of
--- microseconds and ticks, so that they need none. Times are below 2^52 (the year 2112).
+-- Numbers are doubles: whole numbers are exact up to 2^53, their products may not be. mul_div()
+-- divides products without losing a bit. A token bucket's amounts are pairs of microseconds and
+-- ticks, so they need no products. Times are below 2^52 (the year 2112).
 --
--- The files of this folder make one script, decide.lua its end. A call pays for whatever the
--- script defines; to define all of it takes about as long as to decide a charge. So what not
--- every call needs is within functions that make it, make_...().
--- They take floor and so on from their tables: when a function is made, a call also pays for
--- each local of the script that it uses.
--- What those of the algorithms return:
+-- The files of this folder make one script, which decide.lua ends. A call pays for each function
+-- that the script defines; to define all takes about as long as to decide a charge. So functions
+-- that not every call needs are made within others, make_...(). These take floor and so on from
+-- their tables: making a function also costs a call for each local of the script that it uses.
+-- The functions of the algorithms and their results:
 --   step    state, cost, limit, window, per_unit, per_us, late -> verdict, remaining, reset,
 --           retry, level, changed, and the next state if it did
 --   more    state, remaining, reset, limit, window, per_unit, per_us -> until more than remains is
---           left; 0 if that is never. Where the node cannot tell by the rest
+--           left; 0 if never. Only where the node cannot tell it from the rest of the reply
 --   expiry  state, window -> when it will be as if nothing had been charged
 --   write   state, the key's number -> bytes: a tag, then little-endian integers
---   read    bytes -> state; nothing if that is not what they are
+--   read    bytes -> state; nil if the bytes are none
 -- A state is four numbers a, b, c, d; but a log's first is a string. Some have more:
---   deny    state, limit, window -> whether that changed anything, and the next state. Where
+--   deny    state, limit, window -> whether that changed anything, and the next state. Only where
 --           denials count
---   charge  state, cost, limit, window, per_unit, per_us -> the next state, whatever the limit
---           says. Where the step cannot do that with a limit that nobody reaches
---   hold, settle, room_to_hold, copied  of what long leases hold. Where it has to be remembered
---   long_for, is_unleased, note_lease, tag_of  of a key that switches: see there
+--   charge  state, cost, limit, window, per_unit, per_us -> the next state, even over the limit.
+--           Only where the step cannot do that with a limit that nobody reaches
+--   hold, settle, room_to_hold, copied  for long leases, where the state has to remember them
+--   long_for, is_unleased, note_lease, tag_of  for an adaptive key: see adaptive.lua
 --
 -- Tested by tests/redis/decide_script_test.cc.
 
@@ -40,7 +39,7 @@ local function mul_div(a, b, c, d)
   local product = a * b + c
   local q = floor(product / d)
   if product < 9007199254740992 then return q, product - q * d end
-  -- q is near; the rest says how near. In halves of 26 bits no product needs over 53.
+  -- q is near; the rest says how near. In halves of 26 bits no product needs over 53 bits.
   local ah, bh = floor(a / 67108864), floor(b / 67108864)
   local qh, dh = floor(q / 67108864), floor(d / 67108864)
   local al, bl = a - ah * 67108864, b - bh * 67108864
@@ -52,7 +51,7 @@ local function mul_div(a, b, c, d)
   return q, rest
 end
 
--- The state that was read, if it is one: with others steps could count for ever.
+-- Returns the state if it is valid: with others, steps could count for ever.
 local function checked(is_ours, a, b, c, d)
   local most = 9007199254740992
   if is_ours and a >= 0 and a <= most and b >= 0 and b <= most and c >= 0 and c <= most

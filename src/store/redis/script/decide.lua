@@ -12,7 +12,7 @@
 local FAILED = 3  -- in addition to the verdicts
 local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED, OUTSIDE_WINDOWS = 1, 2, 3, 4
 
--- What `makers` make, each at its first use; they get the others.
+-- The results of `makers`, each made at its first use; they get the others.
 local function lazily(makers)
   local made = {}
   return function(number)
@@ -37,9 +37,9 @@ local algorithm_of = lazily({
 })
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
-local A, B, C, D = {}, {}, {}, {}          -- states; nil until somebody asks
+local A, B, C, D = {}, {}, {}, {}          -- states; nil until first used
 local algorithms = {}
-local windows = {}                         -- of those that are to be written
+local windows = {}                         -- of the keys that are to be written
 
 local function read_all()
   raw = redis.call('MGET', unpack(KEYS))
@@ -50,7 +50,7 @@ local function read_all()
       numbers[#missing] = k
     end
   end
-  -- MGET does not distinguish a list from nothing.
+  -- MGET does not tell a list from a missing key.
   if #missing == 0 or redis.call('EXISTS', unpack(missing)) == 0 then return end
   for index = 1, #missing do
     foreign[numbers[index]] = redis.call('EXISTS', missing[index]) == 1
@@ -63,8 +63,8 @@ local function start_afresh(k, kind, position)
   A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
 
--- Loads the state of the key; returns what is wrong with it, if anything. The charge at
--- `position` may bring a switch of an adaptive key.
+-- Loads the key's state; returns what is wrong with it, or nil. The charge at `position` may bring
+-- a switch of an adaptive key.
 local function load_key(k, kind, position)
   if foreign[k] then return FOREIGN_TYPE end
   if not A[k] and not raw[k] then return start_afresh(k, kind, position) end
@@ -93,7 +93,7 @@ local function write_all()
     local algorithm, a, b, c, d = algorithms[k], A[k], B[k], C[k], D[k]
     local ends = algorithm.expiry(a, b, c, d, window)
     if ends > 0 and ends + slack > now then
-      -- An end rather than a length, and as text: Redis would make that of them, slower.
+      -- An end rather than a length, and as text: Redis would convert both itself, more slowly.
       local ends_ms = string.format('%d', floor((ends + slack + 999) / 1000))
       redis.call('SET', KEYS[k], algorithm.write(a, b, c, d, k), 'PXAT', ends_ms)
     elseif raw[k] then
@@ -121,15 +121,15 @@ local function tell(verdict, remaining, reset, retry, level, more)
   if more > 0 then put(more) end
 end
 
--- Until more than remains is left of a key; 0 if it is not to be told. A node knows it of windows
--- and buckets, unless an adaptive key may be one.
+-- Until more than remains is left of a key; 0 if the reply does not say it. A node knows it for
+-- windows and buckets, unless an adaptive key may be one.
 local function more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
   if kind == WINDOW or kind == BUCKET or kind == CALENDAR then return 0 end
   return algorithms[k].more(
       A[k], B[k], C[k], D[k], remaining, reset, limit, window, per_unit, per_us)
 end
 
--- Decides the charge at `position`, or another cost, and keeps what that changes.
+-- Decides the charge at `position`, or another cost, and keeps the changes.
 local function spend(position, as_cost)
   local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
   cost = as_cost or cost
@@ -140,7 +140,7 @@ local function spend(position, as_cost)
       more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
 end
 
--- What spending, or spending another cost, would answer; remaining and reset are those from before.
+-- The answer if this cost, or another, were spent; remaining and reset are from before the cost.
 local function look(position, as_cost)
   local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
   cost = as_cost or cost
@@ -155,7 +155,7 @@ local function look(position, as_cost)
       more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
 end
 
--- Makes a function that does so with each charge of a batch, and puts the answers.
+-- Makes a function that calls `action` for each charge of a batch, and puts the answers.
 local function each(action)
   return function(first, count)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
@@ -166,7 +166,7 @@ local function make_spend_each() return each(spend) end
 local function make_look() return each(look) end
 
 local function make_spend_all()
-  -- Each charge's decision, six numbers in a row; the reply when all are known.
+  -- Each charge's decision, six numbers in a row; they go into the reply when all are known.
   local told = {}
 
   local function keep(index, verdict, remaining, reset, retry, level, more)
@@ -179,7 +179,7 @@ local function make_spend_all()
     for at = 0, count * 6 - 6, 6 do tell(unpack(told, at + 1, at + 6)) end
   end
 
-  -- Notes a denial where the algorithm counts them.
+  -- Notes a denial where the algorithm counts denials.
   local function record_denial(position)
     local _, k, _, limit, window = unpack_from(CHARGE, batches, position)
     local deny = algorithms[k].deny
@@ -238,8 +238,8 @@ local function make_reset()
   return each(reset)
 end
 
--- A key holds no more what nodes have spent of long leases, or gave back; it owes that as of now.
--- For leases that have ended it comes too late.
+-- A key no longer holds the units of long leases that nodes spent or gave back; it owes the spent
+-- ones as of now. For leases that have ended this comes too late.
 local function settle(k, units, ends, window, per_unit, per_us)
   local settle_held = algorithms[k].settle
   if not settle_held or D[k] == 0 or units == 0 or now >= ends then return end
@@ -248,8 +248,8 @@ local function settle(k, units, ends, window, per_unit, per_us)
 end
 
 local function make_lease()
-  -- How many units a long lease may have: of what remains a smaller share than else, and of
-  -- a bucket no more than leaves what is held below an eighth.
+  -- The most units of a long lease: a smaller share of what remains than others get. Leases may
+  -- hold an eighth of a bucket at most.
   local LONG_PART = 4
   local function units_of_long(k, cost, remaining, share, ...)
     local room_to_hold = algorithms[k].room_to_hold
@@ -264,13 +264,13 @@ local function make_lease()
     put(is_long)
   end
 
-  -- Grants up to the cost: at most a share of what remains, but what is needed at once, and
-  -- one, if so many are left. The grant may be spent at any time until the lease ends.
-  -- So it is charged as of its end; but where windows count, that is the window's at the
-  -- latest, and a bucket remembers what long leases hold.
+  -- Grants up to the cost: at most a share of what remains, but at least what is needed at once,
+  -- and one unit, if so many are left. The grant may be spent at any time until the lease ends. So
+  -- it is charged as of its end; where windows count, as of the window's end at the latest. A
+  -- bucket remembers what long leases hold.
   -- Only counts of an adaptive key have long leases, while the caller wants no bucket either: a
-  -- bucket that becomes counts would have to remember what is held. In backoff it has none, as
-  -- Redis wants to see each request; then the caller asks for a decision.
+  -- bucket that becomes counts would have to remember what they hold. In backoff it has no leases,
+  -- as Redis must see each request; then the caller asks for a decision.
   -- Answers for the key; if less was granted than is needed, for one unit more.
   local function lease(position, share, wanted, short, long, settled, ends)
     local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
@@ -320,8 +320,8 @@ local function make_lease()
   end
 end
 
--- Makes a function that charges whatever the limit says: as many units as may be owed.
--- Not where the limit is 0, or the cost is not above it.
+-- Makes a function that charges even over the limit: as many units as may be owed. Not where the
+-- limit is 0, or the cost is not above it.
 local function make_charge()
   local NO_LIMIT = 2 ^ 50
   return function(position)
@@ -351,7 +351,7 @@ local function make_charge_each()
   end)
 end
 
--- The rest goes first: then the charge is denied once, and says how long from then on.
+-- First the rest is charged. Then the charge is denied once, and says how long from then on.
 local function make_drain_each()
   return each(function(position)
     local verdict, remaining = look(position)
@@ -362,7 +362,7 @@ end
 
 local function make_sync()
   local charge = make_charge()
-  -- Charges, and returns the state; of logs and backoffs, which nobody copies, zeros.
+  -- Charges, and returns the state; zeros for logs and backoffs, which no node copies.
   local function sync(position)
     charge(position)
     local kind, k, _, _, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
@@ -402,14 +402,14 @@ local action_of = lazily({
   [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
 })
 
--- Whether Redis's time is in none of the three windows that the caller knows of. The first of them
--- may have lasted an hour longer than such windows do.
+-- Whether Redis's time is in none of the three windows that the caller knows. The first of them may
+-- have lasted an hour longer than such windows do.
 local function is_outside(position)
   local _, _, _, _, begin, _, ends, length = unpack_from(CHARGE .. 'I4', batches, position)
   return now >= ends or now < begin - (length + 3600) * 1000000
 end
 
--- Returns what is wrong with a charge of the batch, if anything: then it decides none.
+-- Returns what is wrong with a charge of the batch, or nil; if one is wrong, none is decided.
 local function load_batch(operation, first, count)
   for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
     local kind, low, high = byte(batches, at, at + 2)
@@ -422,11 +422,11 @@ local function load_batch(operation, first, count)
   end
 end
 
--- Of batches that count what is held.
+-- For batches that count held units.
 local held
 local function make_held()
   local charge = make_charge()
-  -- Charges what a hold has kept, as of another time. Returns what is wrong, if anything.
+  -- Charges the charge that a hold has kept, as of another time. Returns what is wrong, or nil.
   local function charge_as(text, k, as_of)
     local as_of_now, here = now, batches
     now, batches = as_of, text
@@ -456,7 +456,7 @@ local function decide_batch(position)
   end
   local first = terms + (TERMS_SIZES[operation] or 0)
   local failure = load_batch(operation, first, count)
-  if operation == SPEND_ALL and count == 1 then operation = SPEND_EACH end  -- most of them
+  if operation == SPEND_ALL and count == 1 then operation = SPEND_EACH end  -- most batches
   if failure then
     put(failure * 4 + FAILED)
   else

@@ -98,7 +98,7 @@ local function make_exponential_backoff()
       end
       return start, count + min(cost, max(0, 2 * limit - count)), cooldown, rest
     end,
-    -- Counts a denial: whether that changed anything, and the next state.
+    -- Counts a denial: returns whether that changed anything, and the next state.
     deny = function(a, b, c, d, limit, window)
       local start, count, cooldown, rest = rolled(a, b, c, d, window, now)
       return select(6, count_denial(start, count, cooldown, rest, 1, limit, window,

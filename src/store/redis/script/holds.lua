@@ -1,12 +1,12 @@
--- What is held of keys: weir/holding_store.h once more, for Redis; see common.lua.
+-- Held units of keys: weir/holding_store.h for Redis; see common.lua.
 --
--- What a key holds is in a sorted set, KEY:holds, in the same slot of a cluster. Each hold is a
--- member: its token of 16 bytes, the units it holds, those that a lapse charges, and its charge as
--- the caller packed it. Its score is its end, which no other hold of the key has. One member more,
--- the first of all, has the sum in its score: -1 - units.
+-- A key's holds are in a sorted set, KEY:holds, in the same slot of a cluster. Each hold is a
+-- member: its token of 16 bytes, the units it holds, the units that a lapse charges, and its charge
+-- as the caller packed it. Its score is its end, which no other hold of the key has. One more
+-- member, the first of all, has the sum in its score: -1 - units.
 --
 -- A batch that counts holds has HOLDS added to its operation. Keys without holds are decided as
--- ever. A hold that has ended is charged as of its end, before anything else is decided.
+-- without HOLDS. A hold that has ended is charged as of its end, before anything else is decided.
 local function make_holds(of)
   local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
   local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
@@ -46,7 +46,7 @@ local function make_holds(of)
     return of.charge_as(sub(member, 33, 33) .. pack('<I2i8', k, cost) .. sub(member, 44), k, as_of)
   end
 
-  -- Learns what the key holds. Returns what is wrong, if anything.
+  -- Reads the key's holds. Returns what is wrong, or nil.
   local function load(k)
     if units[k] then return end
     local found = redis.pcall('ZRANGE', name_of(k), 0, 1, 'WITHSCORES')
@@ -65,7 +65,7 @@ local function make_holds(of)
     write_sum(k, sum)
   end
 
-  -- When a key that has used so much at that time has surely got back so much of it.
+  -- When a key that has used `used` at `time` has surely got `back` of it back.
   local function refilled(at, back, used, time)
     local kind, _, _, _, window, per_unit, per_us, seconds =
         unpack_from('<I1I2i8i8i8i8i8I4', batches, at)
@@ -86,7 +86,7 @@ local function make_holds(of)
   end
 
   -- Until the charge fits if all holds lapse, at least one microsecond; a commit may make room
-  -- sooner. Never too early: what the counter has used by now counts as if a lapse charged it, too.
+  -- sooner. Never too early: it counts the units used by now as if a lapse charged them, too.
   local function wait_of(at, k, cost, limit)
     local kind, _, _, _, window, per_unit, per_us = unpack_from('<I1I2i8i8i8i8i8', batches, at)
     -- Quota::debt_max
@@ -116,12 +116,12 @@ local function make_holds(of)
     return max(1, best - now)
   end
 
-  -- Until the last lapse, which may charge all of it, no longer counts.
+  -- Until the last lapse no longer counts; it may charge the whole limit.
   local function until_as_new(at, k, limit, reset)
     return max(reset, refilled(at, limit, limit, last_end[k]) - now)
   end
 
-  -- The denial of a charge that fits, but not next to what is held and, `before` it, wanted.
+  -- The denial of a charge that fits, but not together with held units and those wanted `before`.
   local function denied(at, before)
     local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
     if units[k] == 0 or cost <= 0 then return end
@@ -132,8 +132,8 @@ local function make_holds(of)
     return DENIED, max(0, left), until_as_new(at, k, limit, reset), wait, 0, wait
   end
 
-  -- Lets the decisions of one charge each, from the reply's number `from` on, leave what is held,
-  -- and outlast it. Of a counter that holds nothing itself there is more when a hold has lapsed.
+  -- Changes the decisions of charges, from the reply's number `from` on: they leave held units, and
+  -- last until those end. A counter that holds nothing itself has more when a hold has lapsed.
   local function lower(from, first, count, may_deny)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local kind, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
@@ -160,13 +160,13 @@ local function make_holds(of)
     lower(from, first, count, operation <= LOOK)
   end
 
-  -- Tells the denial, if there is one; else does that with the charge.
+  -- Answers with the denial, if there is one; else does the operation with the charge.
   local function deny_or(operation, denial, at)
     if denial[1] then return tell(unpack(denial)) end
     act(operation, at, 1)
   end
 
-  -- What is left next to what is held goes, if the charge does not fit.
+  -- If the charge does not fit next to held units, charges the rest.
   local function drain(at)
     local _, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
     local verdict, left, reset = look(at)
@@ -213,7 +213,7 @@ local function make_holds(of)
     write_sum(k, units[k] + unpack_from('<i8', member, 17))
   end
 
-  -- What is charged when the last hold ends counts for two windows; in a bucket, until it is full.
+  -- When the last hold ends, its charge counts for two windows; in a bucket, until that is full.
   local function keep_until_charged(at, k)
     local kind, _, _, limit, window, per_unit, per_us, seconds =
         unpack_from('<I1I2i8i8i8i8i8I4', batches, at)
@@ -227,8 +227,8 @@ local function make_holds(of)
     return units[k] == 0 or redis.call('ZCARD', name_of(k)) - 1 < holds_max
   end
 
-  -- An end of which there is none yet. Holds of one call have one instant, so each looks behind
-  -- the one before.
+  -- An end that no hold has yet. Holds of one call have one instant, so each looks behind the one
+  -- before.
   local next_ends = {}  -- by the end that was asked for
   local function free_end(first, count, asked)
     local ends = next_ends[asked] or asked
@@ -269,7 +269,7 @@ local function make_holds(of)
     put(status == 2 and wait or ends)
   end
 
-  -- A look, and of each key what is held, by how many holds, and until the first of them lapses.
+  -- Looks, and tells for each key the units held, by how many holds, and until the first lapses.
   local function look_at_holds(first, count)
     decide(LOOK, first, count)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
@@ -282,7 +282,7 @@ local function make_holds(of)
   end
 
   -- The hold, and its end as text. Nobody was told the end of a hold with a length: it was asked
-  -- for so long ago, by the clock of a node, and made since.
+  -- for `age` ago, by a node's clock, and made since.
   local function find(k, id, ends, length, age)
     local low, high = text_of(ends), text_of(ends)
     if length > 0 then
@@ -294,7 +294,7 @@ local function make_holds(of)
     end
   end
 
-  -- The work has cost so much; so far, if it goes on. Returns what is wrong, if anything.
+  -- The work has cost `cost`; so far, if it goes on. Returns what is wrong, or nil.
   local function commit(k, id, ends, cost, goes_on, length, age)
     local member, score = find(k, id, ends, length, age)
     if not member then return end

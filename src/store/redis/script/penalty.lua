@@ -1,5 +1,5 @@
--- penalty.h, for Redis; see common.lua. What backoff remembers of denials, but for a cooldown,
--- as one number: denials in a row + 16 * level + 256 if something was denied in the window.
+-- penalty.h, for Redis; see common.lua. Backoff's memory of denials, without a cooldown, is one
+-- number: denials in a row + 16 * level + 256 if something was denied in the window.
 local function make_penalty()
   local LEVEL_MAX, DENIALS_PER_LEVEL = 5, 10
   local floor, max, min = math.floor, math.max, math.min

@@ -20,7 +20,7 @@ local function make_sliding_log()
     return table.concat(entries)
   end
 
-  -- With one more entry, or more units in the newest. A full log merges its two oldest into
+  -- The log with one more entry, or more units in the newest. A full log merges its two oldest into
   -- the later one: it denies too early then, and never admits too much.
   local function recorded(log, at, units)
     local size = #log / 16
@@ -38,8 +38,8 @@ local function make_sliding_log()
     return log .. pack('<i8i8', at, units)
   end
 
-  -- Without what is gone, and without `units` of the oldest that are not. To sum up a log
-  -- would take too long: that its total is right is not certain, but no step may rely on it.
+  -- The log without expired entries, and without `units` of the oldest others. Summing up a log
+  -- would take too long: its total may be wrong, and no step may rely on it.
   local function shortened(log, total, units, window)
     local first, size, gone = 0, #log / 16, now - window
     local head = ''
@@ -61,7 +61,7 @@ local function make_sliding_log()
     return head .. sub(log, first * 16 + 1), max(0, total)
   end
 
-  -- The time of the entry whose going leaves `excess` fewer units.
+  -- The time of the entry after whose expiry `excess` fewer units count.
   local function in_the_way(log, excess)
     local index, last = 0, #log / 16 - 1
     local at, units = entry(log, 0)

@@ -1,15 +1,15 @@
--- Slots that cores of nodes have on lease: src/store/redis/slots says what they do with them.
+-- Slots that cores of nodes have on lease: src/store/redis/slots says how they use them.
 --
--- What is lent of a key is in a hash, KEY:slots. Each core that has some, or wants some, is a field
--- of 8 bytes, its number. The value is
+-- A key's leased slots are in a hash, KEY:slots. Each core that has or wants slots is a field of 8
+-- bytes, its number. The value is
 --   count, needed  slots that it has, and that it needs
 --   ends, since    when its lease ends, and since when it has had slots without a gap
---   number         of the last errand for it: an earlier one that comes late changes nothing
+--   number         of its last errand: an earlier one that comes late changes nothing
 -- The field 'n' with the number behind it has the tokens that were released at other nodes, until
 -- the core has heard of them.
 --
 -- PREFIXslots says which run of a server this is, and since when. Another run may have forgotten
--- what was lent last. So for one lease it only believes what cores say that they keep.
+-- the last leases. So for one lease it grants no more than cores say that they keep.
 local function make_slots(of)
   local ALLOWED, DENIED, NEVER, FAILED = 0, 1, 2, 3
   local FOREIGN_TYPE, UNSUPPORTED = 1, 3
@@ -24,7 +24,7 @@ local function make_slots(of)
 
   local function text_of(number) return string.format('%.0f', number) end
 
-  -- Until when this server grants nothing that is new; nothing, if it does not say who it is.
+  -- Until when this server grants no new slots; nil if it does not say who it is.
   local runs_since
   local function gathers_until(name, length)
     if runs_since then return runs_since + length end
@@ -42,7 +42,7 @@ local function make_slots(of)
     return runs_since + length
   end
 
-  -- What one core has, and what all others have and need.
+  -- One core's slots, and the slots that all others have and need.
   local function read(name, core)
     local all = redis.pcall('HGETALL', name)
     if all.err then return end
@@ -67,8 +67,8 @@ local function make_slots(of)
     return own, others, needs, first_end, last_end, cores
   end
 
-  -- What the core may have, if all need more than there is. Those that need less than their part
-  -- leave the rest to the others. Slots that do not divide go round: in each turn to others.
+  -- The core's part, if all need more slots than there are. Cores that need less than their part
+  -- leave the rest to the others. Slots that do not divide go round: each turn to other cores.
   local function fair_part(limit, needs, cores, core, turn)
     local sum = 0
     for i = 1, #needs do sum = sum + needs[i] end
@@ -94,7 +94,7 @@ local function make_slots(of)
     return count + more + ahead
   end
 
-  -- The tokens behind the one that the core has heard of last.
+  -- The tokens behind the last one that the core has heard of.
   local function tell_released(name, core, heard)
     local field = 'n' .. core
     local tokens = redis.call('HGET', name, field) or ''
@@ -150,7 +150,7 @@ local function make_slots(of)
     tell_released(name, core, heard)
   end
 
-  -- Tells the core that has lent the slot, with its next errand.
+  -- Tells the core that has lent the slot; it hears of that with its next errand.
   local function end_slot(name, terms)
     local ENDED, UNKNOWN = 0, 2
     local token, core = sub(batches, terms, terms + 15), sub(batches, terms + 16, terms + 23)
@@ -167,7 +167,7 @@ local function make_slots(of)
     put(4 * (is_good and ENDED or UNKNOWN))
   end
 
-  -- What nodes have, as a look at held units is answered.
+  -- The slots that nodes have, answered like a look at held units.
   local function look(name, limit)
     local _, others, needs, first_end, last_end = read(name)
     if not others then return FOREIGN_TYPE end

@@ -15,13 +15,13 @@ local function make_token_bucket()
     return (mul_div(us, per_us, ticks, per_unit))
   end
 
-  -- What long leases hold of a bucket: the units that were granted in the epoch that ends at c,
-  -- and those of the epoch before, in one number d. A long lease lasts an epoch at most, so
-  -- that all that was granted in one is over when the next one ends, if it was not settled.
-  -- They hold an eighth of it at most.
+  -- Units that long leases hold of a bucket: those granted in the epoch that ends at c, and those
+  -- of the epoch before, in one number d. A long lease lasts an epoch at most. So all grants of one
+  -- epoch are over when the next one ends, if they were not settled. They hold an eighth of the
+  -- bucket at most.
   local HELD_MAX, HELD_PART = 67108864, 8
 
-  -- The epoch's end, the units of it, and of the one before.
+  -- The epoch's end, its units, and the units of the epoch before.
   local function held_now(c, d, window)
     local epoch = epoch_of(window)
     if d == 0 or now >= c + epoch then return now + epoch, 0, 0 end
@@ -38,9 +38,9 @@ local function make_token_bucket()
     return at + us, ticks, us
   end
 
-  -- When the bucket is full again, ticks, and microseconds of what is held. What is held may be
-  -- spent at any time, so the bucket is never fuller than without it. When an epoch is over, what
-  -- nobody holds any more was spent by then.
+  -- When the bucket is full again, ticks, and microseconds of held units. Held units may be spent
+  -- at any time, so the bucket is never fuller than without them. When an epoch is over, units that
+  -- nobody holds any more were spent by then.
   local function full_but_for_held(a, b, c, d, window, per_unit, per_us)
     local _, newer, older = held_now(c, d, window)
     local epoch, last = epoch_of(window), d % HELD_MAX
@@ -53,9 +53,9 @@ local function make_token_bucket()
     if d > 0 then
       local held
       a, b, held = full_but_for_held(a, b, c, d, window, per_unit, per_us)
-      if late > 0 then late = late + held + 1 end  -- what is held may be spent as late
+      if late > 0 then late = late + held + 1 end  -- held units may be spent as late
     end
-    if per_us == 1 and cost >= 0 then  -- the most common: no ticks, and it fits
+    if per_us == 1 and cost >= 0 then  -- most often: no ticks, and it fits
       local full, debt, price = limit * per_unit, max(0, a - now), cost * per_unit
       if debt + price <= full then
         local after = (cost > 0 and max(late, debt) or debt) + price  -- may be over full
@@ -105,7 +105,7 @@ local function make_token_bucket()
         debt_ticks > 0 and debt + 1 or debt, 0, 0, cost > 0, now + debt, debt_ticks
   end
 
-  -- The state with a debt of so much more, but not so much that nobody would believe it.
+  -- The state with so much more debt, but no more than a reader would believe.
   local function charge(a, b, c, d, cost, limit, window, per_unit, per_us)
     if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
     local debt, debt_ticks = a - now, min(b, per_us - 1)
@@ -126,7 +126,7 @@ local function make_token_bucket()
     step = step,
     expiry = function(a, b, c, d, window)
       local full = b > 0 and a + 1 or a
-      -- What is held is at most what the bucket gains in a window, and owed by the epoch's end.
+      -- Held units are at most what the bucket gains in a window, and owed by the epoch's end.
       return d > 0 and max(full, c + epoch_of(window) + window) or full
     end,
     write = function(a, b, c, d)
@@ -161,7 +161,7 @@ local function make_token_bucket()
       local ends, newer, older = held_now(c, d, window)
       return ends, older * HELD_MAX + newer + units
     end,
-    -- The older units go first: the others are held rather longer.
+    -- The older units go first: a lease is rather held too long than too short.
     settle = function(c, d, units, window)
       local ends, newer, older = held_now(c, d, window)
       local of_older = min(units, older)

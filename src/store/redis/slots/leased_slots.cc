@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-// Of many keys some are looked after at a time.
+// If there are more keys, so many are looked after at a time.
 constexpr std::size_t kKeysAtOnce = 1024;
-// Errands for which nobody waits follow each other, however many keys are due. So Redis is never
+// Errands for which no caller waits follow each other, however many keys are due. So Redis is never
 // busy with them for as long as a check has time.
 constexpr std::size_t kUnhurriedMax = RedisSender::kChargesWorthACall;
 
@@ -61,7 +61,7 @@ bool LeasedSlots::has_room(const Key& key, std::int64_t held, Instant now) {
   return key.share.has_room(held, now) && held + key.share.others() < key.limit;
 }
 
-// False, and nothing is answered, if the core has none to give.
+// False, and no answer, if the core has no slot to give.
 bool LeasedSlots::take(PlaceNumber place, Batch& batch, HoldOrder& order, Instant now) {
   Key& key = (*keys_)[place];
   SlotShare& share = key.share;
@@ -138,7 +138,7 @@ LeasedSlots::Waiter LeasedSlots::next_waiter(Key& key) {
   return waiter;
 }
 
-// Who came after the errand had left is not denied before Redis has heard of it.
+// A caller that came after the errand left waits for the next one, so that Redis hears of it first.
 void LeasedSlots::wake(PlaceNumber place, Instant now) {
   Key& key = (*keys_)[place];
   const std::uint32_t all = key.waiting;
@@ -153,8 +153,8 @@ void LeasedSlots::wake(PlaceNumber place, Instant now) {
   }
 }
 
-// Who came while an errand was out may wait for another, but not past its deadline. What Redis then
-// lends is for others.
+// A caller that came while an errand was out may wait for another one, but not past its deadline.
+// The slots that Redis then lends are for others.
 void LeasedSlots::give_up(Instant now) {
   next_deadline_ = Instant::max();
   for (std::size_t number = 0; number < waiters_.size(); ++number) {

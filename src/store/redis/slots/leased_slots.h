@@ -1,12 +1,12 @@
-// LeasedSlots: mode leased of slots. A core has slots of a key on lease from Redis (SlotShare), and
-// gives them out from memory, so that streams cost few calls. Who acquires one waits for a call
-// only where the core has none left and Redis may have, and not past its deadline.
+// LeasedSlots: mode leased of slots. A core leases slots of a key from Redis (SlotShare), and gives
+// them out from memory, so that streams cost few calls. A caller that acquires a slot waits for a
+// call only if the core has no free slot and Redis may have one, and not past its deadline.
 //
 //   acquire ─> a slot on lease ─> token          release, here ─> free for the next
 //        └───> errand ─> Redis ─> lease          release, elsewhere ─> Redis ─> the next errand
 //
-// Tokens are in the node's HoldingStore, whose slots end with their lease. So each core of the node
-// can release them. A lease that ends without being renewed takes its tokens with it.
+// Tokens are in the node's HoldingStore, and end with their lease. So each core of the node can
+// release them. A lease that ends without being renewed takes its tokens with it.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/leased_slots_test.cc and
 // tests/e2e/lent_slots_test.py.
@@ -33,7 +33,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
  public:
   static constexpr std::size_t kKeysMax = 16'384;
   static constexpr std::size_t kWaitingMax = 4096;  // acquires
-  // The lowest bits of its number say which core of a node it is.
+  // The lowest bits of a core's number say which core of its node it is.
   static constexpr std::uint64_t kCoresMax = 1024;
 
   struct Place {
@@ -45,7 +45,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   // All outlive this.
   LeasedSlots(const Place& place, RedisSender& sender, Reactor& reactor);
 
-  // Under which HoldingStore knows the slots that a core has given out.
+  // The key's name in the HoldingStore, for slots that a core has given out.
   static KeyHash name_on(std::uint64_t core, const KeyHash& key) {
     constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
     return {key.high ^ kOdd * (core % kCoresMax + 1), key.low};
@@ -57,7 +57,7 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept override {
     place_.redis.look_at_lent(batch, held, now);
   }
-  // Releases a slot. REQUIRES: it has a lender
+  // Releases a slot. REQUIRES: a core has lent it
   void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
 
  private:
@@ -67,20 +67,20 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
   struct Key {
     SlotShare share;
     std::int64_t limit = 0;
-    Duration redis_ahead{0};  // Redis's time less ours, when it answered last; perhaps less
-    HoldToken heard;          // LendTerms
+    Duration redis_ahead{0};  // Redis's time less ours, at the last answer; perhaps less
+    HoldToken heard;          // see LendTerms
     std::uint32_t first_waiter = kNobody;
     std::uint32_t last_waiter = kNobody;
     std::uint32_t waiting = 0;
-    std::uint32_t asked_for = 0;  // of those that wait, by the errand
-    bool is_unhurried = false;    // its errand is of its turn
+    std::uint32_t asked_for = 0;  // waiters that the errand asks for
+    bool is_unhurried = false;    // its errand is a turn's, not a waiter's
   };
   struct Waiter {
     Batch* batch;  // null: the place is free
     HoldOrder* order;
-    Instant deadline;    // those of a key are in this order
+    Instant deadline;    // a key's waiters are sorted by this
     PlaceNumber place;   // of its key
-    std::uint32_t next;  // of its key, or of those that are free
+    std::uint32_t next;  // of its key, or of the free places
   };
   using Keys = KeyTable<Key>;
 
@@ -108,13 +108,13 @@ class LeasedSlots final : public SharedHolds, private ErrandOwner {
 
   const Place place_;
   RedisSender& sender_;
-  std::unique_ptr<Keys> keys_;  // when the first key comes
+  std::unique_ptr<Keys> keys_;  // made when the first key comes
   std::vector<Waiter> waiters_;
   std::uint32_t free_waiter_ = kNobody;
-  std::int64_t errands_ = 0;   // so many have left
-  std::size_t unhurried_ = 0;  // that are under way
+  std::int64_t errands_ = 0;   // that have left
+  std::size_t unhurried_ = 0;  // unhurried errands under way
   std::unique_ptr<Alarm> turns_;
-  Instant next_deadline_ = Instant::max();  // of a waiter, perhaps of one that waits no more
+  Instant next_deadline_ = Instant::max();  // of a waiter, perhaps one that waits no more
   std::unique_ptr<Alarm> deadlines_;
 };
 

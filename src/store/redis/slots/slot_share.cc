@@ -16,7 +16,7 @@ SlotShare::Wish SlotShare::wish(std::int64_t limit, std::int64_t held, std::int6
 }
 
 bool SlotShare::receive(const Grant& grant, Instant asked_at, Instant now) {
-  // Clocks may differ by as much.
+  // Clocks may drift apart by this part.
   constexpr int kDriftPart = 128;
   const bool goes_on = grant.since == since_;
   is_asked_ = false;
@@ -42,7 +42,7 @@ void SlotShare::turn(std::int64_t held) {
 }
 
 bool SlotShare::wants_errand(std::int64_t held, Instant now) const {
-  // A small part of what is lent may be idle until the lease is renewed.
+  // This part of the lent slots may be idle until the lease is renewed.
   constexpr int kIdlePart = 8;
   constexpr int kLessPart = 4;
   if (is_asked_) return false;

@@ -1,15 +1,15 @@
-// SlotShare: how many of a key's slots one core has on lease from Redis, and how many it needs.
+// SlotShare: how many of a key's slots one core leases from Redis, and how many it needs.
 //
 //   0 ms    somebody wants a slot   the core asks for it, and for a few more
 //   1 ms    Redis grants 3          slots come and go, and cost no call
 //   1 s     a third of the lease    the core renews it, and gives back what it has not used
-//   ...     the streams end         what has been idle for two turns goes back
+//   ...     the streams end         slots idle for two turns go back
 //
 // The lease begins when the request leaves, so it ends here before it ends in Redis, which then
 // gives the slots to others. A core that was stopped finds its lease over, and asks again. While
-// nodes want more than there is, each keeps its fair part, and gives back the rest as it gets free.
+// nodes want more slots than there are, each keeps its fair part and gives back the rest once free.
 //
-// Slots are given out elsewhere (LeasedSlots): `held` says how many are.
+// LeasedSlots gives slots out: `held` says how many are given out.
 //
 // Thread rule: one core. Tested by slot_share_test.cc.
 
@@ -25,28 +25,28 @@ namespace weir {
 class SlotShare {
  public:
   static constexpr Duration kLength = std::chrono::seconds(3);
-  // A core looks after each key so often.
+  // How often a core looks after each key.
   static constexpr Duration kTurn = std::chrono::milliseconds(40);
-  // After Redis had not enough, the core asks again: sooner while it has less than its fair part.
-  // Also while it has all: another node may have taken a release.
+  // The core asks again so long after Redis had too few: sooner while it has less than its fair
+  // part. Also while it has all slots: another node may have taken a release.
   static constexpr Duration kPause = std::chrono::milliseconds(60);
   static constexpr Duration kPauseAtPart = std::chrono::milliseconds(150);
 
-  // What an errand says.
+  // A message to Redis.
   struct Wish {
-    std::int64_t kept = 0;    // goes on; the rest goes back
-    Instant since;            // on Redis's clock, of what is kept
-    std::int64_t needed = 0;  // by who has slots, who waits and who was denied just now
-    std::int64_t wanted = 0;  // and, if there are plenty, some ahead of need
+    std::int64_t kept = 0;    // go on; the rest goes back
+    Instant since;            // on Redis's clock: since when the core has the kept slots
+    std::int64_t needed = 0;  // for slots given out, waiters, and denials just now
+    std::int64_t wanted = 0;  // the same and, if there are plenty, some ahead of need
   };
-  // What Redis answers.
+  // Redis's answer.
   struct Grant {
     std::int64_t count = 0;
     std::int64_t fair = 0;    // part of the core; the limit, if there are enough for all
-    std::int64_t others = 0;  // that other cores have
-    Instant since;            // on Redis's clock; another one: what was kept is lost
+    std::int64_t others = 0;  // slots that other cores have
+    Instant since;            // on Redis's clock; if it changed: the kept slots are lost
     Duration length{0};
-    Duration wait{0};  // until Redis grants more: after a failover it waits for what nodes keep
+    Duration wait{0};  // until Redis grants more: after a failover it waits for kept slots
   };
 
   // ---- slots are given out ----
@@ -61,7 +61,7 @@ class SlotShare {
   Instant since() const { return since_; }
   void note_taken(std::int64_t held) { peak_ = std::max(peak_, held); }
   void note_denied() { ++unmet_; }
-  // Otherwise Redis has said lately that there is none.
+  // If not, Redis has said lately that there is no slot.
   bool may_ask(Instant now) const { return now >= ask_again_; }
   Duration retry_after(Instant now) const { return std::max(kTurn, ask_again_ - now); }
 
@@ -69,23 +69,23 @@ class SlotShare {
 
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
-  // The errand leaves. What it gives back is not given out any more.
+  // The errand leaves. The core no longer gives out the slots that it gives back.
   Wish wish(std::int64_t limit, std::int64_t held, std::int64_t waiting, Instant now);
-  // False: what was held is lost, as Redis has forgotten it or given it to others.
+  // False: the held slots are lost, as Redis has forgotten them or given them to others.
   bool receive(const Grant& grant, Instant asked_at, Instant now);
-  // Redis may have done it, or not.
+  // Redis may have carried the errand out, or not.
   void lost() { is_asked_ = false; }
 
   // ---- turns ----
 
   void turn(std::int64_t held);
-  // The lease is to be renewed, or others may have what this core does not need.
+  // The lease is to be renewed, or this core has slots that it does not need.
   bool wants_errand(std::int64_t held, Instant now) const;
-  // Neither this core nor Redis knows more of the key than of one that nobody has asked for.
+  // This core and Redis know no more of the key than of an unused one.
   bool is_over(std::int64_t held, Instant now) const;
 
  private:
-  // Of the last two turns.
+  // The most slots used in the last two turns.
   std::int64_t used(std::int64_t held) const { return std::max({held, peak_, peak_before_}); }
   std::int64_t needed(std::int64_t held) const {
     return std::max(used(held), held + std::max(unmet_, unmet_before_));
@@ -102,12 +102,12 @@ class SlotShare {
   Instant renew_at_;
   Instant ask_again_;
   bool is_asked_ = false;
-  std::int64_t asked_for_ = 0;  // perhaps more than there are
-  std::int64_t limit_ = 0;      // then
-  // What Redis has heard that is needed, and until when it believes that.
+  std::int64_t asked_for_ = 0;  // slots, perhaps more than there are
+  std::int64_t limit_ = 0;      // at that time
+  // The need that Redis has heard of, and until when it believes that.
   std::int64_t told_ = 0;
   Instant told_until_;
-  // In this turn, and in the one before.
+  // The most slots used in this turn, and in the turn before.
   std::int64_t peak_ = 0;
   std::int64_t peak_before_ = 0;
   std::int64_t unmet_ = 0;

@@ -132,7 +132,7 @@ TEST_F(SlotShareTest, AsksSeldomWhileItHasAll) {
   EXPECT_FALSE(share_.wants_errand(kLimit, kNow + 500ms)) << "Redis has heard of all that it needs";
 }
 
-// It has had more than others want it to have. So what gets free goes back.
+// It has more than the others' wishes leave it. So freed slots go back.
 TEST_F(SlotShareTest, KeepsItsFairPartWhileOthersWantMore) {
   lend(30);
   ask(30, 5, kNow + 10ms);

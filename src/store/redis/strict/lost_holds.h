@@ -1,12 +1,12 @@
-// LostHolds: gives back what Redis may hold for callers who were told that it does not.
+// LostHolds: gives back holds that Redis may have, though their callers were told that it has not.
 //
 //   0 ms    a node asks Redis for a slot
 //   20 ms   no answer: the caller is denied, or this node holds in its place
-//   21 ms   Redis goes on, and holds the slot, of which nobody has the token
+//   21 ms   Redis goes on, and holds the slot; nobody has the token
 //   21 ms   the node's next call ends that hold, and charges nothing
 //
-// That call comes after the first, as both take one connection. While Redis is away it waits, for
-// as long as the hold would last. Redis finds the hold by its token among those that may end then.
+// That call comes after the first, as both take one connection. While Redis is away the call waits,
+// for as long as the hold would last. Redis finds the hold by its end and its token.
 //
 // Thread rule: the core of its store. Tested by tests/redis/redis_holds_test.cc.
 
@@ -50,7 +50,7 @@ class LostHolds {
   SharedHolds& holds_;
   std::deque<Lost> waiting_;
   const std::unique_ptr<Alarm> alarm_;
-  bool is_out_ = false;  // the call for the first of them
+  bool is_out_ = false;  // the call for the first waiting hold
   Instant asked_at_{};
   CommitOrder order_;
   std::array<Charge, Rule::kLimitsMax> charges_;

@@ -1,5 +1,5 @@
 // RedisHolds: holds units in Redis (script/holds.lua), for one core. It shares RedisStore's sender,
-// and batches fail alike. Denials are not remembered: a commit at any node may end them.
+// and its batches fail like those. It remembers no denials: a commit at any node may end them.
 //
 // Thread rule: the core of its sender. Tested by tests/redis/redis_holds_test.cc.
 
@@ -27,7 +27,7 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   Store& store() override { return *store_; }
   void reserve(Batch& batch, HoldOrder& order, Instant now) noexcept override;
   void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept override;
-  // The same of slots that nodes have on lease. REQUIRES: one charge
+  // Looks at slots that nodes have on lease. REQUIRES: one charge
   void look_at_lent(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept;
   void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
 
@@ -49,7 +49,7 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
 
   RedisSender& sender_;
   OwnCounters own_counters_;
-  std::vector<Order> orders_{1};     // by the places of errands; the first is of those without one
+  std::vector<Order> orders_{1};     // by errands' places; the first is for errands without one
   std::vector<std::uint32_t> free_;  // places
   std::unique_ptr<Store> store_;
   LostHolds lost_;

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// A reset or a refund may free the key, and a charge prolongs its denials.
+// A reset or a refund may free the key. A charge prolongs its denials.
 bool ends_denials(const Charge& charge, Operation operation) {
   const bool prolongs = operation == Operation::kCharge && !charge.quota->is_fixed();
   return operation == Operation::kReset || charge.cost < 0 || prolongs;
@@ -34,7 +34,7 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
   if (!sender_.add_batch(errand, now)) batch.fail();
 }
 
-// Memory does not know the other charges of a group, and a look wants more than the verdict.
+// Memory does not know the other charges of a group, and a look needs more than the verdict.
 bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
   if (!spends(batch.operation) || batch.charges.size() != 1) return false;
   const auto denial = denials_.find(batch.charges[0], now, batch.operation);
@@ -64,7 +64,7 @@ ChargeFailure RedisStore::answered(const Errand& errand, ChargeReplies& replies,
   return ChargeFailure::kNone;
 }
 
-// A key that comes twice in an all-or-nothing batch may be denied for that alone.
+// If a key comes twice in an all-or-nothing batch, that alone may deny it.
 void RedisStore::remember(const Batch& batch, Instant asked_at) {
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Charge& charge = batch.charges[index];

@@ -1,5 +1,5 @@
-// RedisStore: decides in a Redis, on its clock, for one core. Every other node sees what one node
-// has charged: mode strict.
+// RedisStore: decides in a Redis, on its clock, for one core. Every node sees what any node has
+// charged: mode strict.
 //
 //   decide ─> errand ─> RedisSender ─> on_done
 //
@@ -25,13 +25,12 @@ namespace weir {
 
 class RedisStore final : public Store, private ErrandOwner {
  public:
-  // `sender` outlives the store. REQUIRES: when the store goes, nothing of it waits that is
-  // answered later
+  // `sender` outlives the store. REQUIRES: when the store goes, no batch of it waits for an answer
   RedisStore(const RedisStoreOptions& options, RedisSender& sender);
 
   void decide(Batch& batch, Instant now) noexcept override;
 
-  std::uint64_t remembered() const { return remembered_; }  // denials, without a call
+  std::uint64_t remembered() const { return remembered_; }  // denials without a call
 
  private:
   bool pack(Errand& errand, ChargeCall& words, Instant now) override;

@@ -1,4 +1,4 @@
-// The store over a client that does as the test says.
+// The store over a client that the test controls.
 
 #include "store/redis/strict/redis_store.h"
 
@@ -35,7 +35,7 @@ class RedisStoreTest : public ::testing::Test {
     return {{key, key}, &quota_, cost};
   }
   void ask(Asked& asked, Instant now) { store_->decide(asked.batch, now); }
-  // In a round of the loop of its own.
+  // In its own round of the loop.
   void ask_alone(Asked& asked, Instant now) {
     ask(asked, now);
     reactor_.run(now);
@@ -328,7 +328,7 @@ TEST_F(RedisStoreTest, ResetsAndRefundsForgetADenial) {
   }
 }
 
-// Another node may give back what took the key over its limit; then all that was charged is owed.
+// Another node may give back the units that took the key over its limit; then all charges are owed.
 TEST_F(RedisStoreTest, RemembersOverAFixedWindowsLimitOnlySingleHits) {
   const std::vector<std::int64_t> denied = {1, 1, 500'000, 500'000};
   Asked over({charge(1, 14)}, Operation::kCharge);

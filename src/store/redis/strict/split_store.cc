@@ -10,14 +10,14 @@
 
 namespace weir {
 
-// A batch and its parts, which are the charges of one slot each. Charges are sorted by slot,
-// so a part is a piece of them.
+// A batch and its parts: a part has the charges of one slot. Charges are sorted by slot, so a part
+// is a contiguous piece of them.
 struct SplitStore::Split {
   SplitStore* store = nullptr;
   Instant asked_at;
-  Batch* whole = nullptr;  // null: it is answered, and these are its refunds
+  Batch* whole = nullptr;  // null: it is answered, and the parts are its refunds
   std::array<Charge, Batch::kChargesMax> charges;
-  std::array<Quota, Batch::kChargesMax> quotas;  // theirs: a refund outlives the whole
+  std::array<Quota, Batch::kChargesMax> quotas;  // of the charges: a refund outlives the whole
   std::array<Decision, Batch::kChargesMax> decisions;
   std::array<std::size_t, Batch::kChargesMax> places;  // of `charges`, in the whole
   std::array<Batch, Batch::kChargesMax> parts;
@@ -36,12 +36,12 @@ bool is_in_one_slot(std::span<const Charge> charges) {
   return std::ranges::all_of(charges, same_place);
 }
 
-// Longer than a trip takes, unless Redis hangs just then.
+// Longer than a trip takes, unless Redis hangs at that moment.
 constexpr Duration kTripMax = std::chrono::milliseconds(50);
 
-// From the charge to the end of its window; a key is as good as new when that or a later one
-// ends. A later refund would reduce what others have been charged since. Logs
-// and buckets have no windows that end; a quota that switches may have some, whatever it is now.
+// From the charge to the end of its window; a key is as good as new when that or a later one ends.
+// A later refund would reduce what others have been charged since. Logs and buckets have no windows
+// that end; an adaptive quota may have some, whatever is active now.
 Duration time_to_give_back(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
@@ -62,7 +62,7 @@ bool is_charged(const Batch& part, std::size_t index) {
   return std::ranges::all_of(part.decisions, &Decision::allowed);
 }
 
-// Whether the parts have charged what the whole wanted.
+// Whether the parts' charges stay.
 bool is_kept(const Batch& whole, std::span<const Batch> parts) {
   const bool never_returns =
       whole.operation == Operation::kCharge || whole.operation == Operation::kDrain;
@@ -135,7 +135,7 @@ void SplitStore::decide(Batch& batch, Instant now) noexcept {
   send(*split, now);
 }
 
-// One more is open while parts are sent, as some may be answered at once.
+// One more is open while parts are sent, as Redis may answer some at once.
 void SplitStore::send(Split& split, Instant now) {
   split.open = split.part_count + 1;
   for (std::size_t i = 0; i < split.part_count; ++i) store_->decide(split.parts[i], now);
@@ -157,7 +157,7 @@ void SplitStore::part_done(Split& split) {
 }
 
 void SplitStore::give_back(Instant now) {
-  // Indexed: what is sent may be answered at once.
+  // By index: a sent refund may be answered at once.
   for (std::size_t i = 0; i < to_give_back_.size(); ++i) {
     keep_what_is_late(*to_give_back_[i], now);
     send(*to_give_back_[i], now);
@@ -165,7 +165,7 @@ void SplitStore::give_back(Instant now) {
   to_give_back_.clear();
 }
 
-// The decisions are still those of the charges.
+// Its decisions are still those of the charges.
 void SplitStore::keep_what_is_late(Split& split, Instant now) {
   for (std::size_t i = 0; i < split.charges.size(); ++i) {
     Charge& charge = split.charges[i];
@@ -175,8 +175,7 @@ void SplitStore::keep_what_is_late(Split& split, Instant now) {
   }
 }
 
-// The whole's decisions. Where what was charged is going to be given back, what
-// remains is what it was before.
+// The whole's decisions. Where a charge is going to be given back, `remaining` is from before it.
 void SplitStore::answer(Split& split, Batch& whole) {
   const std::span parts(split.parts.data(), split.part_count);
   for (const Batch& part : parts) {

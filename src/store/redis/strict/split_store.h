@@ -1,18 +1,18 @@
-// SplitStore: lets a batch have charges in several slots of a cluster, of which one call
-// of the script can have only one.
+// SplitStore: decides batches whose charges are in several slots of a cluster. One call of the
+// script can have only one slot.
 //
-// Each slot decides its charges for itself. The store gives back what they have charged in vain in
-// a second trip, for which the batch does not wait:
-//   kSpendAll   if some are denied or fail, what the others have charged
-//   kSpendEach  if some fail, what the others have charged: the batch has one error for all,
+// Each slot decides its charges for itself. In a second trip, for which the batch does not wait,
+// the store gives back charges made in vain:
+//   kSpendAll   if some are denied or fail, the charges of the others
+//   kSpendEach  if some fail, the charges of the others: the batch has one error for all,
 //               so its caller decides all of it again, and nothing may count twice
-// So it is never charged too little: until then others may be denied, and what a token
-// bucket would have earned meanwhile may be lost to it. A charge that ran out of time may stay
-// charged. So does one whose window is about to end, as the refund would go to the next. Refunds by
-// a failed batch stay.
+// So too little is never charged. Until that trip others may be denied, and a token bucket may lose
+// what it would have earned meanwhile. A charge that ran out of time may stay charged. So may a
+// charge whose window is about to end, as the refund would go to the next window. Refunds by a
+// failed batch stay.
 //
-// Batches of one slot pass as they are. A request's charges have a common tag, so that this
-// is what nearly all do.
+// Batches of one slot pass as they are. Nearly all batches do, as a request's charges have a common
+// tag.
 //
 // Thread rule: the store's core. Tested by split_store_test.cc.
 
@@ -33,7 +33,7 @@ class SplitStore final : public Store {
 
   // `reactor` outlives this.
   SplitStore(std::unique_ptr<Store> store, Reactor& reactor);
-  // As the store's: what waits is dropped.
+  // As for the store below: batches that wait are dropped.
   ~SplitStore() override;
 
   void decide(Batch& batch, Instant now) noexcept override;

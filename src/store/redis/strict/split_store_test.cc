@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
-// Answers when the test says, what the test says: keys are denied or fail by their number.
+// Answers when and what the test says: keys are denied or fail by number.
 class FakeStore final : public Store {
  public:
   void decide(Batch& batch, Instant) noexcept override { waiting.push_back(&batch); }
@@ -39,7 +39,7 @@ class FakeStore final : public Store {
       batch.on_done(batch);
     }
   }
-  // Costs by key, in the order of keys: "1:2 3:-2".
+  // The costs by key, in the order of keys: "1:2 3:-2".
   std::string taken() {
     std::ranges::sort(spent, {},
                       [](const Charge& charge) { return std::pair(charge.key.low, charge.cost); });
@@ -75,7 +75,7 @@ class SplitStoreTest : public ::testing::Test {
     answers_ = 0;
     store_.decide(batch_, kStart);
   }
-  // Each in a slot of its own, unless they share a tag.
+  // Each charge has a slot of its own, unless they share a tag.
   Charge charge(std::uint64_t key, std::int64_t cost = 2, std::uint64_t tag = 0) {
     return {{key * 7919, key}, &quota_, cost, tag};
   }
