@@ -1,5 +1,5 @@
-// A call allocates nothing once its connection is warm. This program counts: what C++
-// allocates, and what nghttp2 takes from the system by way of its pool.
+// A call allocates nothing once its connection is warm. This program counts the allocations of C++,
+// and those of nghttp2 through its pool.
 
 #include <string>
 
@@ -11,9 +11,8 @@
 namespace weir {
 namespace {
 
-// What a client sends for a number of calls, recorded from a conversation, so that only
-// the server runs while we count. Its tables of header fields are in step, because both begin
-// empty.
+// A client's bytes for a number of calls, recorded from a conversation, so that only the server
+// runs while we count. Its tables of header fields are in step, because both begin empty.
 class Recording final : public SessionFactory {
  public:
   explicit Recording(SessionFactory& door) : door_(door) {}

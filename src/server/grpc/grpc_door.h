@@ -34,7 +34,7 @@ class GrpcDoor final : public Http2Router {
 
   // Calls that hold slots need the core's loop while it serves.
   grpc::HoldSlot& hold_slot() { return hold_slot_; }
-  // What decides the calls.
+  // The service that decides the calls.
   rls::RateLimitService& service() { return should_rate_limit_.service(); }
 
   Http2Service& route(const Http2Stream& stream) override;
@@ -46,7 +46,7 @@ class GrpcDoor final : public Http2Router {
     Http2Service* service;
   };
 
-  // Answers what is no call of ours.
+  // Answers calls of unknown methods.
   class NoMethod final : public grpc::Method {
    protected:
     void begin(Http2Stream& stream) override;

@@ -20,7 +20,7 @@ rls::Response response_in(const Http2Reply& reply) {
   return response;
 }
 
-// The status, wherever it is.
+// The status, in the trailers or the head.
 std::string status_of(const Http2Reply& reply) {
   const auto& fields = reply.trailers.empty() ? reply.fields : reply.trailers;
   const auto found = fields.find("grpc-status");
@@ -152,7 +152,7 @@ TEST(GrpcDoor, ACallIsAnsweredAtItsDeadlineThoughItIsStillComing) {
   EXPECT_EQ(reply.reset_by_them, NGHTTP2_NO_ERROR);  // it wants no more of the request
 }
 
-// A thousand calls with deadlines need one look, and those that are answered none.
+// A thousand calls with deadlines need one look; answered calls need none.
 TEST(GrpcDoor, OnlyTheNextDeadlineIsLookedAt) {
   GrpcTestDoor door({rule_for("user", 2)});
   Http2Peer peer(door.door, door.now);

@@ -5,7 +5,7 @@
 //   outcome   the trailers grpc-status and grpc-message, or the same in the head of an
 //             answer that has no message ("trailers only")
 //
-// Thread rule: pure functions, but those that answer, which are the stream's core's.
+// Thread rule: pure functions; those that answer on a stream, the stream's core.
 // Tested by grpc_message_test.cc.
 
 #pragma once
@@ -55,23 +55,23 @@ struct Message {
 // The message at the front of `bytes`.
 Message find_message(std::span<const char> bytes);
 
-// "100m" is 100 ms. None if it is not of that form; at most a year.
+// "100m" is 100 ms. nullopt if the text has another form; at most a year.
 std::optional<Duration> parse_timeout(std::string_view text);
 
 // application/grpc, also with +proto or parameters.
 bool is_grpc(std::string_view content_type);
 
-// All but printable ASCII, and '%', as %XX.
+// The message with all but printable ASCII, and '%', as %XX.
 std::string percent_encode(std::string_view message);
 
 // These answer on a stream.
 void begin_reply(Http2Stream& stream);
 void append_message(Http2Stream& stream, const google::protobuf::MessageLite& message);
-// Behind messages. REQUIRES: the message of the status is a constant, and plain.
+// Ends a reply that has messages. REQUIRES: the status's message is a constant, and plain.
 void end_reply(Http2Stream& stream, const Status& status);
 // The whole answer.
 void refuse(Http2Stream& stream, const Status& status);
-// What a message that cannot be read deserves. REQUIRES: not complete
+// Refuses a message that cannot be read. REQUIRES: `framing` is not complete
 void refuse_message(Http2Stream& stream, Framing framing);
 
 }  // namespace weir::grpc

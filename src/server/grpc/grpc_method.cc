@@ -27,7 +27,7 @@ void Method::expired(Http2Stream& stream, Instant) {
   return stream.is_begun() ? end_reply(stream, kTooLate) : refuse(stream, kTooLate);
 }
 
-// A message that will be refused is refused before it has come.
+// Refuses a message before it has come, if its head is enough for that.
 void UnaryMethod::arrived(Http2Stream& stream, Instant) {
   const auto framing = find_message(stream.body()).framing;
   if (framing == Framing::kCompressed || framing == Framing::kTooLong) {

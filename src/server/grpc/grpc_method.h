@@ -1,5 +1,5 @@
-// Methods of gRPC services: what all have in common, and the unary ones, which take
-// one message and answer one.
+// Methods of gRPC services: their common part, and unary methods, which take one message and answer
+// one.
 //
 // Thread rule: one core. Tested by grpc_door_test.cc.
 
@@ -17,7 +17,7 @@ namespace weir::grpc {
 
 class Method : public Http2Service {
  public:
-  // What a method that asks little takes, in bytes.
+  // For a method that takes little, in bytes.
   static constexpr std::size_t kShortMessageMax = 64 << 10;
 
   std::size_t body_max() const override { return kShortMessageMax; }
@@ -40,7 +40,7 @@ class UnaryMethod : public Method {
     Status status{};
     const google::protobuf::MessageLite* reply = nullptr;  // if the status is OK
   };
-  // Nothing: the reply comes later, and the stream keeps it.
+  // nullopt: the reply comes later, and the stream keeps it.
   virtual std::optional<Outcome> call(Http2Stream& stream, std::string_view message,
                                       Instant now) = 0;
   static void reply(Http2Stream& stream, const Outcome& outcome);

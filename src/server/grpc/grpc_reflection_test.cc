@@ -54,7 +54,7 @@ TEST_F(GrpcReflection, AnAnswerThatNobodyTakesIsGivenUp) {
   narrow.talk(door_.now);
   narrow.session().sent(narrow.session().output().size(), door_.now);  // no window is given back
   const Instant begun = door_.now;
-  // The session may look sooner than anything is due.
+  // The session may look before anything is due.
   for (int looks = 0; looks < 3 && narrow.session().output().empty(); ++looks) {
     door_.now = narrow.session().deadline();
     narrow.session().expired(door_.now);

@@ -1,4 +1,4 @@
-// Slots that open calls hold, in this node's memory. tests/e2e/grpc_test.py has them in Redis.
+// Slots that open calls hold, in this node's memory. tests/e2e/grpc_test.py tests them in Redis.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class GrpcSlotsTest : public ::testing::Test {
   std::int32_t hold(const std::string& key = "a") {
     return hold(peer_, request_for("calls", key, "30s"));
   }
-  // Whether the last message, which is the only one, says that there is a slot.
+  // Whether the only message says that there is a slot.
   bool is_allowed(std::int32_t stream) {
     HoldResponse response;
     const std::string& body = peer_.reply(stream).body;

@@ -20,7 +20,7 @@ namespace weir {
 
 inline const TestFields kGrpcFields = {{"te", "trailers"}, {"content-type", "application/grpc"}};
 
-// As it goes over the wire.
+// The payload as it goes over the wire.
 inline std::string framed(std::string_view payload) {
   const auto size = payload.size();
   std::string text(1, '\0');

@@ -1,7 +1,7 @@
 // grpc.health.v1.Health: Check, List and Watch.
 //
-// The server as a whole is called "", its one service by its name or, as with the
-// reference service, "ratelimit". Before the node stops all are NOT_SERVING.
+// The name "" means the whole server. Its one service has its own name or, as in the reference
+// service, "ratelimit". Before the node stops, both are NOT_SERVING.
 //
 // Thread rule: one core. Tested by grpc_health_test.cc.
 
@@ -16,11 +16,11 @@
 
 namespace weir {
 
-// What the gRPC doors of all cores share. Any thread may use it.
+// Shared by the gRPC doors of all cores. Any thread may use it.
 class GrpcNode {
  public:
   // From now on health checks say NOT_SERVING.
-  // Relaxed: a fact by itself that orders nothing else.
+  // Relaxed: it orders nothing else.
   void start_draining() { draining_.store(true, std::memory_order_relaxed); }
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
 
@@ -56,7 +56,7 @@ class HealthList final : public UnaryMethod {
   ::grpc::health::v1::HealthListResponse response_;
 };
 
-// Says how it is at once, and stays open: the next word comes when the node stops.
+// Tells the state at once, and stays open: it tells the next state when the node stops.
 class HealthWatch final : public Method {
  public:
   explicit HealthWatch(const GrpcNode& node) : node_(node) {}

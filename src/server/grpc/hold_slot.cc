@@ -24,7 +24,7 @@ void set_duration(google::protobuf::Duration& to, Duration from) {
 
 }  // namespace
 
-// The stream keeps it. It hears when the answer of its slot has come, or the slot has ended.
+// Kept by the stream. It hears when its slot is answered, or has ended.
 class HoldSlot::OpenCall final : public LateReply<Http2Stream> {
  public:
   OpenCall(HoldSlot& of, Slots::iterator slot);
@@ -38,7 +38,7 @@ class HoldSlot::OpenCall final : public LateReply<Http2Stream> {
   const Slots::iterator slot_;
 };
 
-// It outlives its call, until it is released.
+// A slot outlives its call, until it is released.
 class HoldSlot::Slot final : Asks::Listener {
  public:
   Slot(HoldSlot& of, AsksPtr asks, Duration length, Instant now)
@@ -55,7 +55,7 @@ class HoldSlot::Slot final : Asks::Listener {
     return waits;
   }
 
-  // After the answer. False: there is none.
+  // After the answer. False: the call got no slot.
   bool take(Instant now) {
     const AsksPtr asks = std::move(asks_);
     const bool has_passed =
@@ -74,7 +74,7 @@ class HoldSlot::Slot final : Asks::Listener {
     call_->wake();
   }
 
-  // Asks for its release. True: there is nothing more to do.
+  // Asks for its release. True: nothing is left to do.
   bool release(Instant now) {
     if (waits()) return false;
     if (!is_taken() && !take(now)) return true;
@@ -97,7 +97,7 @@ class HoldSlot::Slot final : Asks::Listener {
   }
 
   HoldSlot& of_;
-  AsksPtr asks_;  // for it, and when it is taken, for its release
+  AsksPtr asks_;  // for the slot, and once it is taken, for its release
   const Duration length_;
   const Instant until_;
   OpenCall* call_ = nullptr;
@@ -133,7 +133,7 @@ void HoldSlot::begin_serving(Reactor& reactor) {
 
 // ---- calls ----
 
-// The first message says all; the rest is dropped.
+// Uses the first message only; drops the rest.
 void HoldSlot::arrived(Http2Stream& stream, Instant now) {
   const Message message = find_message(stream.body());
   const bool is_first = !stream.is_begun() && !stream.is_parked();
@@ -244,7 +244,7 @@ void HoldSlot::ring_by(Instant when) {
 
 void HoldSlot::ring(Instant now) {
   ring_at_ = Instant::max();
-  for (auto slot = left_.begin(); slot != left_.end();) {  // each gives its asks to the next
+  for (auto slot = left_.begin(); slot != left_.end();) {  // each slot gives its asks to the next
     bool is_over = false;
     if (!has_memory_for([&] { is_over = slot->release(now); })) ring_by(now + kRetry);
     slot = is_over ? left_.erase(slot) : std::next(slot);

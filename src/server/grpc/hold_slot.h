@@ -6,9 +6,9 @@
 //   30 s  `hold` has passed: DEADLINE_EXCEEDED
 //   or    the node lost the lease of its slots: ABORTED, within a second
 //
-// A call may go when nobody says what time it is, even before its slot was acquired. So its slot
-// stays, and is released when the loop comes to it. Where the store does not answer that, it is
-// asked again, for as long as the slot goes on.
+// A call may end when the caller has no time to pass, even before its slot was acquired. So its
+// slot stays, and the loop releases it soon. If the store does not answer a release, the node asks
+// again, for as long as the slot lasts.
 //
 // Thread rule: one core. Tested by grpc_slots_test.cc, tests/e2e/grpc_test.py and
 // tests/e2e/lent_slots_test.py.
@@ -37,13 +37,13 @@ class HoldSlot final : public Method {
   static constexpr const char* kService = "weir.v1.Slots";
   static constexpr std::string_view kPath = "/weir.v1.Slots/Hold";
   static constexpr Duration kLook = std::chrono::seconds(1);
-  static constexpr Duration kRetry = std::chrono::milliseconds(250);  // of a release
+  static constexpr Duration kRetry = std::chrono::milliseconds(250);  // between tries to release
 
   // Engine and blocks outlive this, and this its streams.
   HoldSlot(Engine& engine, BlockList& blocks, RuleSetPtr rules);
   ~HoldSlot() override;
 
-  // While the core serves: without a loop no slot is released before it ends.
+  // While the core serves: without a loop, slots are not released before they end.
   void begin_serving(Reactor& reactor);
   void end_serving() { alarm_.reset(); }
   bool has_released_all() const { return left_.empty(); }
@@ -70,9 +70,9 @@ class HoldSlot final : public Method {
   AsksPool asks_;
   ::weir::v1::HoldRequest request_;
   ::weir::v1::HoldResponse response_;
-  std::string error_;  // of the message read last
+  std::string error_;  // of the message that was read last
   Slots open_;         // of calls
-  Slots left_;         // by calls, to be released
+  Slots left_;         // by calls that ended; to be released
   Instant look_at_ = Instant::max();
   Instant ring_at_ = Instant::max();
   std::unique_ptr<Alarm> alarm_;

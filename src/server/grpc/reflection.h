@@ -1,5 +1,4 @@
-// grpc.reflection.v1 and v1alpha: what the services here look like, for grpcurl and its
-// like.
+// grpc.reflection.v1 and v1alpha: describe the services here to grpcurl and similar tools.
 //
 // Thread rule: one core. Tested by grpc_reflection_test.cc.
 

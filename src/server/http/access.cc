@@ -25,8 +25,7 @@ bool starts_without_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);
 }
 
-// Whether an origin is that of the page at `host`. A proxy that ends TLS in front of us makes
-// https: of it.
+// Whether an origin is that of the page at `host`. It is https: behind a proxy that ends TLS.
 bool is_own_origin(std::string_view origin, std::string_view host) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!starts_without_case(origin, scheme)) continue;
@@ -41,7 +40,7 @@ bool is_digits(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Empty if there is none. Anything but a number has no place in the name of a cookie.
+// Empty if there is none. A cookie's name can only have a number here.
 std::string_view port_of(std::string_view host) {
   constexpr std::size_t kDigitsMax = 5;
   const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);
@@ -65,8 +64,8 @@ void add_sessions(std::string_view cookies, std::string_view port,
   }
 }
 
-// Nobody else's name for this machine: "localhost:8080", "[::1]", "192.0.2.1:80"; none, as
-// in HTTP/1.0.
+// Names of this machine that nobody else has: "localhost:8080", "[::1]", "192.0.2.1:80". No name,
+// as in HTTP/1.0, counts, too.
 bool is_own_name(std::string_view host) {
   const bool bracketed = host.starts_with('[');
   const auto end = std::min(bracketed ? host.find(']') : host.find(':'), host.size());
@@ -134,7 +133,7 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
-    // One without Origin that a browser calls same-origin or none is of our own page or a person's.
+    // Without Origin, a browser's same-origin or none means our own page, or a person.
     const std::string_view site = claim.fetch_site;
     const bool is_from_page =
         !claim.origin.empty() || !(site.empty() || site == "none" || site == "same-origin");

@@ -63,7 +63,7 @@ std::size_t ConsoleSessions::size() const {
   return sessions_.size();
 }
 
-// With the lock held.
+// REQUIRES: the lock is held
 void ConsoleSessions::forget_old(Instant now) {
   std::erase_if(sessions_, [now](const Session& session) {
     return now - session.used >= kIdleMax || now - session.opened >= kAgeMax;

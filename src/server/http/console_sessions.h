@@ -1,10 +1,9 @@
-// ConsoleSessions: who is signed in to the console.
+// ConsoleSessions: the sessions of people who are signed in to the console.
 //
-// A browser shows the admin token once and gets the name of a session for it, 256 bits of chance
-// in a cookie. So the token is in no page and no storage of the browser. The node keeps only a
-// hash of the name. It forgets a session that was not used for kIdleMax, or is kAgeMax old, and
-// if there are more than kSessionsMax the one that was unused for longest. All of them end with
-// the node.
+// A browser shows the admin token once and gets the name of a session for it, 256 random bits in a
+// cookie. So the token is in no page and no storage of the browser. The node keeps only a hash of
+// the name. It forgets a session that was not used for kIdleMax, or is kAgeMax old. If there are
+// more than kSessionsMax, it forgets the one unused for longest. All sessions end with the node.
 //
 // Thread rule: any thread; only requests of the console take the lock.
 // Tested by console_sessions_test.cc.
@@ -26,7 +25,7 @@
 
 namespace weir {
 
-// A session without its name: who has this can ask whether it is still open, and not use it.
+// A session without its name: its holder can ask whether it is open, but not use it.
 using SessionHash = std::array<unsigned char, 32>;
 
 class ConsoleSessions {
@@ -42,9 +41,9 @@ class ConsoleSessions {
   // Opens a session and returns its name, 64 hexadecimal digits.
   std::string open(Instant now);
 
-  // The session of that name, which is in use now; nothing if there is none.
+  // Uses the session of that name; nullopt if there is none.
   std::optional<SessionHash> use(std::string_view name, Instant now);
-  // The same for who has its hash. False if it has ended.
+  // Does the same by the session's hash. False if it has ended.
   bool use(const SessionHash& hash, Instant now);
 
   // Ends the session of that name, if there is one.

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(784'111'777'000'000);
 
-// Another number each time.
+// A new number each time.
 ConsoleSessions::Chance counter() {
   return [next = std::size_t{0}]() mutable {
     std::array<std::byte, 32> bytes{};

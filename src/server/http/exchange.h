@@ -19,8 +19,8 @@
 
 namespace weir {
 
-// At least InputBuffer::kPadding bytes behind the text may be read; its reader may change the first
-// of them for a while.
+// A reader may read InputBuffer::kPadding bytes behind the text, and change the first of them for a
+// while.
 struct RequestBody {
   char* text = nullptr;
   std::size_t size = 0;
@@ -46,13 +46,13 @@ struct Exchange : Recipient {
   RequestBody body;
   std::optional<IpAddress> peer{};
   std::span<const NameValue> headers{};  // all of them, until the next request of the core
-  // Set by a handler whose reply is the last of HTTP: who goes on with the connection.
+  // Set by a handler whose reply is the last of HTTP: the session that takes over the connection.
   std::unique_ptr<Session> successor{};
 
   // Set by routing.
   std::string_view path{};
   std::string_view query{};  // without the '?'
-  std::string_view id{};     // what stands in place of a route's "{id}"
+  std::string_view id{};     // the text in place of a route's "{id}"
 };
 
 }  // namespace weir

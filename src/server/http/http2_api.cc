@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// What HTTP/2 does not have (RFC 9113, 8.2.2).
+// Fields that HTTP/2 does not have (RFC 9113, 8.2.2).
 bool is_of_connection(std::string_view name) { return name == "Connection" || name == "Upgrade"; }
 
 // Puts a reply onto its stream. Its fields are written in lower case here.
@@ -56,10 +56,10 @@ class StreamLine final : public ReplyLine {
   void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {
     stream_.park(std::make_unique<OnStream>(std::move(late)));
   }
-  bool waits() const override { return false; }  // streams wait each for itself
+  bool waits() const override { return false; }  // streams do not wait for each other
 
  private:
-  // A reply of the door that comes later, as one that its stream can keep.
+  // A reply of the door that comes later, in the form that its stream keeps.
   class OnStream final : public LateReply<Http2Stream>, Waker {
    public:
     explicit OnStream(std::unique_ptr<LateReply<ReplySink>> late) : late_(std::move(late)) {

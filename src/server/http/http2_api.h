@@ -1,8 +1,7 @@
 // Http2Api: the HTTP routes over HTTP/2. Each request becomes an Exchange and each reply
 // goes onto its stream; the rest is HttpCore's.
 //
-// A reply says nothing of how long it took (X-Process-Time): its head is compressed
-// before that is known.
+// A reply lacks X-Process-Time: its head is compressed before the time is known.
 //
 // Thread rule: one core. Tested by http2_api_test.cc.
 

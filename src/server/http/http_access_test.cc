@@ -24,7 +24,7 @@ TEST(Access, NothingGoesOnBehindAGuessTooMany) {
   EXPECT_EQ(door.logins.figures().refused, 1u);
 }
 
-// Wrong tokens behind a proxy locked out everybody behind it, and its machine.
+// Once wrong tokens behind a proxy locked out all clients behind it, and its machine.
 TEST(Access, GuessersBehindAProxyCountEachForItself) {
   TestDoor door({.rules = {}, .access = kLocalToken});
   door.peer = {.address = IpAddress::parse("127.0.0.1")};

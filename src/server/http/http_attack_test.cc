@@ -1,5 +1,5 @@
-// A hostile client and the HTTP door. Each request gets one reply that says what is wrong, in JSON
-// that can be read, or the connection ends. Other clients go on.
+// A hostile client and the HTTP door. Each request gets one reply that names the mistake, in valid
+// JSON, or the connection ends. Other clients go on.
 
 #include <boost/json.hpp>
 
@@ -35,7 +35,7 @@ bool is_json(const std::string& body) {
   return !error && is_utf8(body);
 }
 
-// All replies to what one connection sends.
+// All replies to the bytes of one connection.
 std::vector<TestReply> replies_to(TestDoor& door, std::string_view bytes) {
   const std::string heard = door.converse(bytes);
   std::string_view rest = heard;
@@ -87,7 +87,7 @@ TEST(HttpAttack, BodiesThatNobodyCanReadAreRefusedInJson) {
   }
 }
 
-// Texts that clients write into a URL come back in replies.
+// Replies repeat texts that clients write into a URL.
 TEST(HttpAttack, RepliesAreUtf8WhateverTheUrlIs) {
   TestDoor door(with_a_rule());
   for (const char* const path : {"/v1/explain?rule=%ff&key=a",

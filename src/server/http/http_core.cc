@@ -42,7 +42,7 @@ void refuse_method(HttpCore& core, const Exchange& exchange, const Route& route)
   core.reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
 }
 
-// Whether the request is refused for what it is to its route: then it has its reply.
+// Whether the request is refused for its route's access or form. If so, this has replied.
 bool is_refused(HttpCore& core, Exchange& exchange, const Route& route) {
   if (route.access == RouteAccess::kAnybody) return false;
   if (route.access == RouteAccess::kConsole) return refuse_host(core, exchange);
@@ -126,7 +126,7 @@ void HttpCore::write_problem(const Recipient& to, const Problem& problem,
              .body = to_json(problem)});
 }
 
-// A second is what a denial by a failed store says, too.
+// A second, as in a denial by a failed store.
 void HttpCore::write_unavailable(const Recipient& to) {
   constexpr std::array<NameValue, 1> kSoon = {{{"Retry-After", "1"}}};
   write_problem(to, store_unavailable(), kSoon);

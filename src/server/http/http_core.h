@@ -1,14 +1,13 @@
-// HttpCore: one core's workbench for answering HTTP requests: the engine, the rules in
-// force, the routes, and everything that is reused from request to request.
+// HttpCore: one core's tools for answering HTTP requests: the engine, the rules in force, the
+// routes, and all memory that requests reuse.
 //
 // The handler of a route (routes.h) turns an Exchange into its answer through the functions here.
 //
-// Single checks are not answered one by one: up to 16 that arrived together are
-// queued, decided in one batch and answered in order. reply() sees to it that they go out
-// before anything that came after them.
+// Single checks are not answered one by one: up to 16 that arrived together are queued, decided in
+// one batch and answered in order. reply() writes them before the reply of any later request.
 //
-// A reply whose answer is not there yet is parked (engine/asks/late_asks.h): the handler has ended
-// by then, and what it passed to decide() writes the reply.
+// A reply without its answer yet is parked (engine/asks/late_asks.h): the handler has ended by
+// then, and the function that it passed to decide() writes the reply.
 //
 // Thread rule: one core. Tested by check/http_check_test.cc and http_session_test.cc.
 
@@ -55,9 +54,9 @@ class HttpCore {
   void use_rules(RuleSetPtr rules);
   Routes& routes() { return routes_; }
 
-  // Finds the handler of the request and calls it. False, and nothing has happened, if the
-  // request has to wait until those before it are answered: pages tell about all checks
-  // before them, and changes come after those.
+  // Finds the handler of the request and calls it. False, and no change, if the request has to wait
+  // until earlier ones are answered: pages tell of all checks before them, and changes come after
+  // those.
   bool answer(Exchange& exchange);
   bool may_overtake(const http1::RequestHead& head) const;
 
@@ -65,14 +64,14 @@ class HttpCore {
   void reply_problem(const Exchange& exchange, const Problem& problem,
                      std::span<const NameValue> fields = {});
 
-  // The same for replies that may come later: nothing stands between them and their place.
+  // Does the same for replies that may come later: nothing stands before them.
   void write(const Recipient& to, const Reply& reply);
   void write_problem(const Recipient& to, const Problem& problem,
                      std::span<const NameValue> fields = {});
-  // What replies say of limits.
+  // Writes how replies tell of limits.
   GateVoice& voice() { return voice_; }
 
-  // Answers a single check, later: at the latest with flush(). The writer must outlive the core.
+  // Answers a single check later: at the latest in flush(). The writer must outlive the core.
   void queue(const Exchange& exchange, const Ask& ask, AnswerWriter& writer);
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(ReplyLine& line, Instant now);
@@ -80,7 +79,7 @@ class HttpCore {
   // Reads the head of the request that is being handled.
   http1::HeadReader& heads() { return heads_; }
 
-  // A connection that goes away in the middle of its turn takes its checks along.
+  // Forgets the checks of a connection that goes away in the middle of its turn.
   void forget_queued() { queue_.clear(); }
 
   // Runs an action on this core, soon; any thread may call it. In tests it runs at once.
@@ -91,15 +90,15 @@ class HttpCore {
   // The decisions since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
-  // The store has not answered.
+  // For when the store has not answered.
   void write_unavailable(const Recipient& to);
 
-  // To decide several asks at once. Answers what is queued first.
+  // For deciding several asks at once. Answers queued checks first.
   AsksPtr begin_asks(const Exchange& exchange, Operation operation);
 
-  // Decides, and has `write(to, asks)` write the reply: now, or when the answers have come.
-  // It captures what it needs of the request by value; texts of the request itself stay where they
-  // are. If the store cannot answer, the reply is a problem.
+  // Decides, and has `write(to, asks)` write the reply: now, or when the answers have come. `write`
+  // captures what it needs of the request by value; texts of the request stay in place. If the
+  // store cannot answer, the reply is a problem.
   template <typename Asked, typename Write>
   void decide(Asked asks, const Exchange& exchange, Write write) {
     decide_any(std::move(asks), exchange,
@@ -108,7 +107,7 @@ class HttpCore {
                  write_unavailable(to);
                });
   }
-  // The same for whatever can be asked, whatever its outcome is.
+  // Does the same for anything that can be asked, whatever its outcome.
   template <typename Asked, typename Write>
   void decide_any(Asked asked, const Exchange& exchange, Write write) {
     decide_in_line(
@@ -118,7 +117,7 @@ class HttpCore {
   }
 
  private:
-  // How a queued check is to be answered.
+  // How to answer a queued check.
   struct Queued {
     AnswerWriter* writer = nullptr;
     RouteId route = kNoRoute;

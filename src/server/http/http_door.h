@@ -31,7 +31,7 @@ class HttpDoor final : public SessionFactory {
   // The same routes for requests that come over HTTP/2.
   Http2Service& http2() { return http2_; }
 
-  // To which its maker adds routes before it serves.
+  // Its maker adds routes here before it serves.
   HttpCore& core() { return core_; }
 
   // From the next request on. To be called on the core, outside any session's call.

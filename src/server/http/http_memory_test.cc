@@ -1,5 +1,5 @@
-// A shortage of memory in the middle of a turn costs one connection, whose replies nobody
-// else gets.
+// A shortage of memory in the middle of a turn costs one connection. No other client gets its
+// replies.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::string body_of(std::string_view key) {
   return R"({"key":")" + std::string(key) + R"(","limit":9,"window":60})";
 }
 
-// As a connection does: what throws ends it. False once nothing failed.
+// An exception ends it, as it does a connection. False once nothing failed.
 bool fails(TestDoor& door, std::size_t spared, std::string_view bytes) {
   IdleWaker waker;
   auto session = door.door.make_session({}, door.now);
@@ -41,7 +41,7 @@ bool fails(TestDoor& door, std::size_t spared, std::string_view bytes) {
   return none.has_failed();
 }
 
-// So that the store, which may not fail, has room for its keys.
+// The store may not fail: this makes room for its keys.
 void warm_up(TestDoor& door) {
   for (const auto* key : {"a", "b", "mine"}) door.ask(post("/check", body_of(key)));
 }

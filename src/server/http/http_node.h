@@ -1,4 +1,4 @@
-// HttpNode: what the HTTP doors of all cores share: who may come in, and what they count.
+// HttpNode: shared by the HTTP doors of all cores: access, and counts.
 //
 // Thread rule: any thread; the options do not change.
 // Tested by http_access_test.cc and http_session_test.cc.
@@ -19,8 +19,8 @@
 
 namespace weir {
 
-// Access to resets and admin pages. With a token, clients must bring it. Without one, the door
-// admits clients on loopback, and elsewhere nobody.
+// Access to resets and admin pages. With a token, clients must show it. Without one, the door
+// admits clients on loopback only.
 struct HttpAccess {
   Exposure exposure = Exposure::kLoopback;
   std::optional<std::string> admin_token{};
@@ -33,7 +33,7 @@ class HttpNode {
     TrustedProxies trusted_proxies{};
     RateLimitStyle headers{};
     LoginGuard* logins = nullptr;  // outlives the node; null: there is no admin token to guess
-    // For the names of the console's sessions. Empty: nobody can sign in.
+    // Random bytes for names of the console's sessions. Empty: nobody can sign in.
     ConsoleSessions::Chance chance{};
   };
 
@@ -43,7 +43,7 @@ class HttpNode {
   HttpCounts& counts() { return counts_; }
   ConsoleSessions& sessions() { return sessions_; }
 
-  // From now on /health says 503, so that a load balancer sends nobody here.
+  // From now on /health says 503, so that a load balancer sends no requests here.
   // Relaxed: it orders nothing else.
   void start_draining() { draining_.store(true, std::memory_order_relaxed); }
   bool draining() const { return draining_.load(std::memory_order_relaxed); }

@@ -26,7 +26,7 @@ HttpSession::~HttpSession() {
   core_.counts().add_one(kHttpClosed);
 }
 
-// How long it took includes how long it waited.
+// The time includes the waiting.
 void HttpSession::stamp(Duration elapsed) {
   out().stamp(elapsed);
   core_.stamp(elapsed + std::exchange(waited_, Duration::zero()));
@@ -45,8 +45,8 @@ void HttpSession::park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) 
   PipelinedSession::park(std::move(late), now);
 }
 
-// Between requests; RFC 9112, 2.2 asks for it. They count neither as a request nor as a
-// sign of life.
+// Between requests, as RFC 9112, 2.2 asks. Empty lines count neither as a request nor as a sign of
+// life.
 void HttpSession::skip_empty_lines() {
   while (!pending_ && in().text().starts_with("\r\n")) in().consume(2);
 }
@@ -98,7 +98,7 @@ HttpSession::Step HttpSession::take_chunks(const RequestHead& head, Instant now)
   return answer(head, pending_->decoded, decoded_before + step.consumed, now);
 }
 
-// The peer may be waiting to hear that its body is wanted.
+// The peer may be waiting for word that its body is wanted.
 void HttpSession::invite_body(const RequestHead& head, Instant now) {
   const bool has_begun = in().text().size() > head.size;
   if (!head.expects_continue || head.http_1_0 || has_begun) return;
@@ -117,7 +117,7 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
   exchange.peer = peer_;
   exchange.headers = core_.heads().fields();
   if (!core_.answer(exchange)) return Step::kNeedMore;
-  take(size, now);  // a queued check still refers to it; it stays where it is
+  take(size, now);  // a queued check still refers to it, so it stays in place
   pending_.reset();
   successor_ = std::move(exchange.successor);
   if (successor_ != nullptr) return Step::kLast;

@@ -4,8 +4,8 @@
 //
 // Bounds: heads of 32 KiB, targets of 16 KiB, bodies of 1 MiB, and kLimits.
 //
-// Malformed bytes get one last reply, and then the connection closes: where the next
-// request would begin is anybody's guess. Replies to requests before them stand.
+// Malformed bytes get one last reply, and then the connection closes: nobody knows where the next
+// request would begin. Replies to requests before them stand.
 //
 // Thread rule: the core that accepted the connection. Tested by http_session_test.cc,
 // http_wait_test.cc and fuzz/http_session_fuzz.cc.
@@ -24,10 +24,10 @@
 
 namespace weir {
 
-// The known parts of a request whose body is still arriving. Its head stays in front of
-// the input and is parsed again when the body is there.
+// The known parts of a request whose body is still arriving. Its head stays at the front of the
+// input and is parsed again when the body is there.
 struct PendingRequest {
-  std::size_t size = 0;     // bytes of the whole; unknown (0) if chunked
+  std::size_t size = 0;     // of the whole request; 0, unknown, if it is chunked
   std::size_t decoded = 0;  // bytes of body so far, if chunked
   http1::ChunkDecoder decoder;
 };
@@ -56,7 +56,7 @@ class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine
   void flush(Instant now) override { core_.flush(*this, now); }
   void writing(const Turn& turn) override;
 
-  // As the line that replies to this connection's requests stand in.
+  // A ReplyLine, for this connection's requests.
   void add(const Reply& reply, const ReplyTerms& terms) override;
   void park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) override;
   bool waits() const override { return PipelinedSession::waits(); }
@@ -70,7 +70,7 @@ class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine
   HttpCore& core_;
   const std::optional<IpAddress> peer_;
   std::optional<PendingRequest> pending_;
-  Duration waited_{0};  // by the reply that was written last
+  Duration waited_{0};  // the wait of the reply that was written last
   std::unique_ptr<Session> successor_;
 };
 

@@ -26,7 +26,7 @@ std::string chunked_check(std::string_view key) {
          "\r\n18\r\n\",\"limit\":2,\"window\":60}\r\n0\r\nTrailer: x\r\n\r\n";
 }
 
-// All of the output is replies; their statuses.
+// The statuses of an output that consists of replies.
 std::vector<int> statuses(std::string_view output) {
   std::vector<int> result;
   while (!output.empty()) {
@@ -190,7 +190,7 @@ TEST(HttpSession, InvitesABodyThatWaitsForIt) {
   feed(*session, body.substr(5), door.now);
   EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{200}));
 
-  // Not if the body is there already, nor for HTTP/1.0, nor if it would be refused.
+  // No invitation if the body is there already, for HTTP/1.0, or if it would be refused.
   EXPECT_EQ(statuses(door.converse(request)), (std::vector{200}));
   EXPECT_EQ(door.converse("POST /check HTTP/1.0\r\nExpect: 100-continue\r\n"
                           "Content-Length: 5\r\n\r\n"),

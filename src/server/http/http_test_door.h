@@ -1,4 +1,4 @@
-// For tests: an HTTP door with a store that does sums, and a peer that hands it bytes.
+// For tests: an HTTP door with a store that adds up, and a peer that hands it bytes.
 //
 //   TestDoor door;
 //   EXPECT_EQ(door.ask(post("/check", R"({"key":"a","limit":2,"window":60})")).status, 200);
@@ -35,7 +35,7 @@ namespace rls {
 class RateLimitService;
 }
 
-// Counts what each key has spent and never forgets; the whole window is always ahead.
+// Adds up each key's costs and never forgets; the whole window is always ahead.
 class SummingStore : public Store {
  public:
   void decide(Batch& batch, Instant now) noexcept override;
@@ -67,7 +67,7 @@ std::string request(std::string_view method, std::string_view path, std::string_
                     std::string_view fields = {});
 std::string post(std::string_view path, std::string_view body, std::string_view fields = {});
 
-// Has one rule, "login", and answers changes as it is told.
+// Has one rule, "login", and answers changes as the test says.
 class FakeDesk final : public RuleDesk {
  public:
   std::shared_ptr<const RulesView> view() const override {
@@ -104,7 +104,7 @@ class FakeDesk final : public RuleDesk {
   std::optional<RuleHold> holds;
 };
 
-// Has one tenant, "ann", with a limit of 7, and answers changes as it is told.
+// Has one tenant, "ann", with a limit of 7, and answers changes as the test says.
 class FakeTenants final : public TenantDesk {
  public:
   FakeTenants() {
@@ -136,15 +136,15 @@ class TestDoor {
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
     RateLimitStyle headers{};
-    Store* store = nullptr;  // in place of the one that does sums
+    Store* store = nullptr;  // in place of the one that adds up
   };
   TestDoor();
   explicit TestDoor(Options options);
   ~TestDoor();
 
-  // What a new connection answers to `request`.
+  // The answer of a new connection to `request`.
   std::string converse(std::string_view request);
-  // The same, as one reply.
+  // The same answer, as one reply.
   TestReply ask(std::string_view request);
   void use_rules(const RuleSetPtr& others);
 
@@ -163,7 +163,7 @@ class TestDoor {
   TrafficEvents events;
   UnusualRules unusual;
   Reloads reloads{kStart};
-  ErrorBar error_bar{store, Instant{}};  // its logs do sums, too
+  ErrorBar error_bar{store, Instant{}};  // its logs add up, too
   const NodeView view;
   LiveFeed live{view, events, desk, blocks};
   LiveConsoles consoles;
@@ -171,7 +171,7 @@ class TestDoor {
   RuleSetPtr rules;  // at first
   const std::unique_ptr<rls::RateLimitService> rls;
   HttpDoor door;
-  Peer peer;  // of new connections; nobody in particular: a Unix socket
+  Peer peer;  // of new connections; a Unix socket, so nobody in particular
   Instant now = kStart + std::chrono::seconds(100);
 };
 

@@ -1,5 +1,5 @@
-// The HTTP door over a store that does not answer at once: it answers the same bytes as over
-// one that does, whatever is asked and however the answers come.
+// The HTTP door over a store that does not answer at once. It sends the same bytes as over a store
+// that does, for any requests and any order of answers.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::string envoy(std::string_view value) {
                            std::string(value) + R"("}]}]})");
 }
 
-// One for requests, with a denial of its own, one for descriptors, one in shadow.
+// A rule for requests, with its own denial text; one for descriptors; one in shadow.
 std::vector<Rule> late_rules() {
   const Quota quota = *Quota::make({.limit = 2, .window = 1min});
   Rule login{.id = "login",
@@ -58,7 +58,7 @@ std::vector<Rule> late_rules() {
            .descriptor = DescriptorMatch{.domain = "edge", .entries = {{.key = "user"}}}}};
 }
 
-// Everything that decides, and what may stand between.
+// All requests that decide, and some that may come between them.
 std::vector<std::string> requests() {
   return {
       auth("192.0.2.1"),
@@ -101,7 +101,7 @@ class HttpWaitTest : public ::testing::Test {
     LateDoor() : TestDoor({.rules = late_rules(), .access = {}}) {
       engine.join(fleet, [this] { has_answers = true; });
     }
-    // As the loop does when it is told that answers have come.
+    // Does what the loop does when answers have come.
     void go_on() {
       if (std::exchange(has_answers, false)) engine.go_on(now);
     }
@@ -115,7 +115,7 @@ class HttpWaitTest : public ::testing::Test {
     bool woken = false;
   };
 
-  // A connection that has asked something, and waits for the answer.
+  // A connection that has asked and waits for the answer.
   struct Waiting {
     explicit Waiting(const std::string& requests) {
       session->attach(waker);
@@ -134,7 +134,7 @@ class HttpWaitTest : public ::testing::Test {
     std::unique_ptr<Session> session = door.door.make_session({}, door.now);
   };
 
-  // Hands over what there is room for, then lets the answers come, until all is answered.
+  // Hands over as much as there is room for, then lets the answers come, until all is answered.
   std::string converse(LateDoor& door, std::string_view text, std::size_t piece) {
     FlagWaker waker;
     const auto session = door.door.make_session({}, door.now);
@@ -192,7 +192,7 @@ TEST_F(HttpWaitTest, WhoLeavesMeanwhileIsNotAnswered) {
   EXPECT_FALSE(waiting.waker.woken);
 }
 
-// An outage is not silent: proxies, clients and their logs see which answers came without Redis.
+// An outage shows: proxies, clients and their logs see which answers came without Redis.
 TEST_F(HttpWaitTest, AnAnswerOfThisNodeAloneSaysSo) {
   Waiting waiting(check("a") + auth("192.0.2.1") +
                   post("/v1/check", R"({"checks":[{"key":"c","limit":3,"window":60}]})"));

@@ -1,4 +1,4 @@
-// NodeView: what the pages and the console show of the node.
+// NodeView: the parts of the node that the pages and the console show.
 //
 // Thread rule: any thread; figures() on the core that asks. Tested by admin/http_pages_test.cc.
 
@@ -34,7 +34,7 @@ struct ServerInfo {
   std::string node{};  // its name in the fleet
 };
 
-// What became of the events that were for the webhook.
+// Counts of the webhook's events.
 struct WebhookFigures {
   std::uint64_t delivered = 0;
   std::uint64_t failed = 0;   // given up
@@ -48,32 +48,32 @@ struct ConsoleFigures {
   std::size_t sessions = 0;
 };
 
-// Of what a node lacks, nothing but zeros.
+// Zeros for all that the node lacks.
 struct NodeFigures {
   MemoryStoreStats store{};
   ConnectionFigures listeners{};
   RespCounts::Sum resp{};
   LoginGuard::Figures logins{};
-  std::optional<SharedStoreFigures> shared{};  // none: the node is alone
-  std::optional<SharedStoreFigures> world{};   // of all places; none: there is but this
+  std::optional<SharedStoreFigures> shared{};  // nullopt: the node is alone
+  std::optional<SharedStoreFigures> world{};   // of all places; nullopt: there is only one
   NodeAbout about{};
   TrafficEvents::Figures events{};
   WebhookFigures webhook{};
   ConsoleFigures console{};
 };
 
-// The last time that the node read its configuration.
+// The node's last read of its configuration.
 class Reloads {
  public:
   struct Figures {
     bool succeeded = true;    // the last attempt
-    Instant first_failure{};  // since then, if the last attempt failed
+    Instant first_failure{};  // since when reading fails, if the last attempt failed
     Instant last_success{};   // when the rules in force were loaded
   };
 
   explicit Reloads(Instant started) : last_success_us_(epoch_us(started)) {}
 
-  // The configuration has been read again, and is in force or was refused. Relaxed: each is a fact
+  // The configuration was read again, and is in force or was refused. Relaxed: each field is a fact
   // by itself that orders nothing else.
   void succeeded(Instant now) {
     last_success_us_.store(epoch_us(now), std::memory_order_relaxed);
@@ -96,16 +96,16 @@ class Reloads {
   std::atomic<std::int64_t> first_failure_us_{0};
 };
 
-// All that it refers to outlives it.
+// All objects that it refers to outlive it.
 struct NodeView {
   ServerInfo info{};
   const Traffic& traffic;
   const Reloads& reloads;
   std::function<NodeFigures()> figures;
-  const RuleSwitches* switches = nullptr;       // null: nothing ever switches
-  const UnusualRules* unusual_rules = nullptr;  // null: nobody watches the traffic
-  const DetailedCounts* details = nullptr;      // null: nobody counts by descriptor
-  const ErrorBar* error_bar = nullptr;          // null: nobody judges what windows decide
+  const RuleSwitches* switches = nullptr;       // null: no rule ever switches
+  const UnusualRules* unusual_rules = nullptr;  // null: traffic is not watched
+  const DetailedCounts* details = nullptr;      // null: no counts by descriptor
+  const ErrorBar* error_bar = nullptr;          // null: decisions of windows are not judged
 };
 
 }  // namespace weir

@@ -21,7 +21,7 @@
 namespace weir {
 
 enum class ProblemKind : std::uint8_t {
-  kHttp,  // what the status says: no such path, too large, ...
+  kHttp,  // as the status says: no such path, too large, ...
   kMalformedJson,
   kInvalidField,
   kUnknownRule,
@@ -34,16 +34,16 @@ struct Problem {
   ProblemKind kind = ProblemKind::kHttp;
   int status = 400;
   std::string detail;
-  std::string field;     // the one at fault, e.g. "checks[3].limit"; may be empty
-  std::string expected;  // what would have been right; may be empty
+  std::string field;     // the wrong one, e.g. "checks[3].limit"; may be empty
+  std::string expected;  // the right values; may be empty
 };
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
-// For a name that is none of `known`; `field` says where it stands.
+// For a name that is not among `known`; `field` says where it stands.
 Problem unknown_field(std::string_view field, std::string_view name,
                       std::span<const std::string_view> known);
-// For a header field of which an origin may take another than we.
+// For a header field that came twice: an origin may use another one than we.
 Problem repeated_field(std::string_view name);
 Problem store_unavailable();
 

@@ -20,16 +20,16 @@ std::string percent_decoded(std::string_view text);
 // The parameters in their order, decoded.
 std::vector<std::pair<std::string, std::string>> query_parameters(std::string_view query);
 
-// The first value of that name, decoded ("+" stays). Nothing if there is none; empty for a
-// name without '='.
+// The first value of that name, decoded ("+" stays). nullopt if there is none; empty for a name
+// without '='.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
-// For a parameter that is none of `known`, names with blanks between them, of which one that ends
-// in ':' stands for all that begin like it.
+// The problem if a parameter is not in `known`, which has names with blanks between them. A known
+// name that ends in ':' stands for all names that begin so.
 std::optional<Problem> unknown_parameter(std::string_view query, std::string_view known);
 
 bool is_utf8(std::string_view text);
-// The text if it is UTF-8; else with '?' for what is not ASCII.
+// The text if it is UTF-8; else with '?' for bytes beyond ASCII.
 std::string as_utf8(std::string_view text);
 
 }  // namespace weir

@@ -17,7 +17,7 @@ struct Status {
 };
 
 constexpr std::string_view kVersion = "HTTP/1.1 ";
-// Those of checks come first.
+// The statuses of checks come first.
 constexpr std::array kStatuses = {
     Status{200, "HTTP/1.1 200 OK"},
     Status{429, "HTTP/1.1 429 Too Many Requests"},
@@ -85,7 +85,7 @@ void Replies::add(const Reply& reply, const ReplyTerms& terms) {
   TextWriter writer(start, size_max);
   if (status != nullptr) {
     writer.text(status->line);
-  } else {  // a rule's choice: a reason may be empty, the space before it not
+  } else {  // as a rule says: a reason may be empty, the space before it not
     writer.put("HTTP/1.1 ").number(reply.status).put(" ");
   }
   writer.put("\r\nDate: ").text({terms.date.data(), terms.date.size()});
@@ -131,7 +131,7 @@ void Replies::stamp(Duration elapsed) {
 
 void Replies::consume(std::size_t size) {
   out_.consume(size);
-  // None is left when the loop stamps before it writes.
+  // None is left if the loop stamps before it writes.
   const std::size_t first = out_.begin_position();
   std::erase_if(unstamped_, [&](const Unstamped& unstamped) { return unstamped.position < first; });
 }

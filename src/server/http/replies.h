@@ -1,7 +1,7 @@
 // Replies: the HTTP/1.1 responses of one connection that wait to be written.
 //
-// Every response says in X-Process-Time how long it took. That is known only when it
-// is about to be written, so the field gets a fixed width and is filled in by stamp().
+// Every response says in X-Process-Time how long it took. The time is known only when the response
+// is about to be written, so stamp() fills in a field of fixed width.
 //
 // Thread rule: one connection, so one core. Tested by http_session_test.cc.
 
@@ -24,7 +24,7 @@ class Replies final : public ReplySink {
   // Replies of the same connection that had to wait for others.
   void append(const Replies& waiting);
 
-  // Replies added from now on have waited for an answer, and perhaps are the last.
+  // Replies from now on have waited so long for an answer, and may be the last.
   struct Turn {
     Duration waited{0};
     bool closes = false;
@@ -43,10 +43,10 @@ class Replies final : public ReplySink {
   std::size_t size() const { return out_.size(); }
   bool empty() const { return out_.empty(); }
 
-  // `size` bytes have been written; what is left unstamped stays "0.000000".
+  // `size` bytes have been written; fields without a stamp stay "0.000000".
   void consume(std::size_t size);
 
-  // Gives the memory back, if nothing waits.
+  // Frees the memory, if nothing waits.
   void release();
   std::size_t capacity() const { return out_.capacity(); }
 

@@ -42,25 +42,25 @@ constexpr std::size_t http_requests(std::size_t route, int status) {
 // there were. Tested by admin/http_pages_test.cc.
 using HttpCounts = CoreCounters<http_requests(kNoRoute + 1, 200)>;
 
-// For Reply::fields of what is different the next time.
+// For Reply::fields of a page that differs the next time.
 inline constexpr std::array<NameValue, 1> kNoStore = {{{"Cache-Control", "no-store"}}};
-// And that has a form of the client's choice.
+// The same, with a form of the client's choice.
 inline constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
 
 struct Reply {
   int status = 200;
   std::string_view content_type = "application/json";  // empty: there is no body
-  const RateLimit* limit = nullptr;                    // what it tells of a limit
+  const RateLimit* limit = nullptr;                    // the limit that it tells of
   std::span<const NameValue> fields{};                 // further ones
   std::string_view body{};
   // How long the body's text is there: a constant one is not copied.
   enum class Lifetime : std::uint8_t { kCall, kProgram } lifetime = Lifetime::kCall;
 };
 
-// What becomes of the connection after a reply.
+// The connection after a reply.
 enum class AfterReply : std::uint8_t {
-  kStay,     // HTTP/1.1 stays open and says nothing
-  kSayStay,  // an HTTP/1.0 client waits for the word
+  kStay,     // HTTP/1.1 stays open without saying so
+  kSayStay,  // an HTTP/1.0 client must be told
   kClose,
 };
 
@@ -72,21 +72,21 @@ struct ReplyTerms {
   SendBody send_body = SendBody::kYes;
 };
 
-// "Not Found". Empty for a status that we never send.
+// "Not Found". Empty for a status that Weir never sends.
 std::string_view reason_phrase(int status);
-// Its replies say nothing of a body and have none.
+// Statuses whose replies have no body, and say nothing of one.
 constexpr bool has_no_body(int status) { return status == 101 || status == 204 || status == 304; }
 
-// Where a reply goes.
+// The destination of a reply.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   virtual void add(const Reply& reply, const ReplyTerms& terms) = 0;
-  // The connection closes behind the last reply that is now written.
+  // The connection closes behind the reply that is written now.
   virtual bool closes() const { return false; }
 };
 
-// Where the reply to a request goes that is being handled: there may be others before it.
+// The destination of the reply to the request that is handled now: others may come before it.
 class ReplyLine : public ReplySink {
  public:
   using Out = ReplySink;
@@ -98,7 +98,7 @@ class ReplyLine : public ReplySink {
   virtual bool waits() const = 0;
 };
 
-// To whom a reply goes, and how. Small: it outlives the request when the reply comes later.
+// The destination and form of a reply. Small: it outlives the request if the reply comes later.
 struct Recipient {
   ReplySink* out = nullptr;
   Instant now{};

@@ -1,8 +1,8 @@
 // Routes: every path that an HTTP door answers, by which methods, and by whom.
 //
-// Who makes a door adds the routes of what the node has (add_check_routes() and others). A handler
-// holds what it shows or changes; where a node lacks that, nothing is at the path. /openapi.json
-// describes all routes that a node can have.
+// The maker of a door adds the routes that the node can serve (add_check_routes() and others). A
+// handler holds the objects that it shows or changes; without them the node has no such route.
+// /openapi.json describes all routes that a node can have.
 //
 // Thread rule: one core; constant once the core serves. Tested by admin/openapi_test.cc.
 
@@ -54,8 +54,8 @@ inline constexpr MethodSet kAnyMethod = {
     http1::Method::kGet,   http1::Method::kHead,   http1::Method::kPost, http1::Method::kPut,
     http1::Method::kPatch, http1::Method::kDelete, http1::Method::kOther};
 
-// The parameters that a query may have: names with blanks between them (unknown_parameter). Those
-// of requests that anybody may make are not looked at.
+// The parameters that a query may have: names with blanks between them (unknown_parameter). On
+// routes for anybody, parameters are not checked.
 struct RouteParameters {
   std::string_view of_get{};
   std::string_view of_others{};
@@ -70,7 +70,7 @@ struct Route {
   RouteParameters parameters{};
 
   bool takes_anything() const { return methods.holds(http1::Method::kOther); }
-  // Whether it decides, and neither tells about other requests nor changes anything else.
+  // Whether it only decides: it tells nothing of other requests, and changes nothing else.
   bool is_check(http1::Method method) const {
     return access == RouteAccess::kAnybody && (method == http1::Method::kPost || takes_anything());
   }
@@ -78,17 +78,16 @@ struct Route {
 
 class Routes {
  public:
-  // Those that come often come first. All cores of a node add the same ones.
+  // Frequent routes come first. All cores of a node add the same routes.
   void add(Route route);
 
-  // Null if nothing is at this path. If several are: the first that takes the method, else
-  // the first.
+  // Null if nothing is at this path. Of several: the first that takes the method, else the first.
   const Route* find(std::string_view path, http1::Method method) const;
 
   std::span<const Route> all() const { return routes_; }
   // REQUIRES: one of all()
   RouteId id_of(const Route& route) const { return static_cast<RouteId>(&route - routes_.data()); }
-  // What stands in place of "{id}". REQUIRES: `path` is one of this route
+  // The text in place of "{id}". REQUIRES: `path` is of this route
   std::string_view rest_of(RouteId route, std::string_view path) const {
     return path.substr(prefixes_[route].size());
   }

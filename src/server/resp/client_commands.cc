@@ -1,4 +1,4 @@
-// CLIENT: what connections say and ask about themselves.
+// CLIENT: words of connections about themselves.
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kNameMax = 256;  // bytes
 
-// Clients expect them to be there; we don't measure what they say.
+// Clients expect these fields; Weir does not measure them.
 constexpr std::string_view kUnknownFigures =
     " sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 "
     "oll=0 omem=0 tot-mem=0 events=r";

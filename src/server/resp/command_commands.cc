@@ -1,4 +1,4 @@
-// COMMAND, and HELP of every container: the table, as Redis tells it.
+// COMMAND, and HELP of every container: they show the table, as in Redis.
 
 #include <algorithm>
 #include <string>

@@ -9,7 +9,7 @@
 namespace weir::resp {
 namespace {
 
-constexpr auto kStranger = Trust::kStranger;  // anybody may say it before anything else
+constexpr auto kStranger = Trust::kStranger;  // any client may say it first
 constexpr auto kUser = Trust::kUser;
 constexpr auto kAdmin = Trust::kAdmin;
 
@@ -85,7 +85,7 @@ constexpr Command kCommands[] = {
     {"config|help", 2, "", kHelp, handle_help},
 };
 
-// Nearly all requests are for the first few: comparing lengths, then letters, is faster
+// Nearly all requests are for the first few commands: comparing lengths, then letters, is faster
 // than hashing.
 const Command* find_top(std::string_view name) {
   for (const Command& command : kCommands) {
@@ -105,7 +105,7 @@ const Command* find_subcommand(const Command& container, std::string_view name) 
 
 constexpr std::size_t kShownMax = 128;  // bytes of what a client sent, as in Redis
 
-// 'a' 'b' , cut as Redis cuts it.
+// 'a' 'b' , cut as in Redis.
 std::string shown_arguments(std::span<const std::string_view> arguments) {
   std::string shown;
   for (const std::string_view argument : arguments) {

@@ -1,4 +1,4 @@
-// The commands of the Redis door: one table, which is also what COMMAND tells clients.
+// The commands of the Redis door: one table, which COMMAND also shows to clients.
 //
 // A subcommand ("client|setname") is a command of its own, as in Redis.
 //
@@ -21,14 +21,14 @@ namespace weir::resp {
 enum class InMulti : std::uint8_t { kQueued, kAtOnce };
 
 struct Command {
-  std::string_view name;   // in lower case; of a subcommand behind that of its container
+  std::string_view name;   // in lower case; a subcommand's follows its container's
   int arity;               // as in Redis: arguments, names included; negative: at least
   std::string_view usage;  // the arguments; "[optional]", "..." for more of the same
   std::string_view summary;
   void (*handle)(RespCore& core, RespRequest& request);
   int key_at = 0;  // which argument is the key; 0 if none
   Trust needs = Trust::kUser;
-  // Then the handler, if any, is for the bare name.
+  // The handler, if any, is then for the bare name.
   bool has_subcommands = false;
   InMulti in_multi = InMulti::kQueued;
 
@@ -48,7 +48,7 @@ struct Lookup {
   const Command* container = nullptr;  // found, but not the subcommand
 };
 
-// By the first argument, or the first two; in either case.
+// Finds the first argument, or the first two, in any case of letters.
 Lookup find_command(std::span<const std::string_view> arguments);
 
 inline bool takes(const Command& command, std::size_t arguments) {
@@ -56,13 +56,13 @@ inline bool takes(const Command& command, std::size_t arguments) {
   return command.arity >= 0 ? count == command.arity : count >= -command.arity;
 }
 
-// Why nobody, or not this client, can say this; nothing if it may be carried out.
+// Why no client, or not this one, can say this; nullopt if it may be carried out.
 std::optional<std::string> refusal(RespCore& core, const RespRequest& request, const Lookup& found);
-// Answers with the error. Between MULTI and EXEC, EXEC will refuse then.
+// Answers with the error. Between MULTI and EXEC, EXEC will then refuse.
 void refuse(RespCore& core, const RespRequest& request, const Lookup& found,
             std::string_view error);
 
-// Between MULTI and EXEC: answers that it is queued, or what is wrong with it.
+// Between MULTI and EXEC: answers that the command is queued, or its mistake.
 void queue_command(RespCore& core, const RespRequest& request, const Command& command);
 
 // A decimal number with an optional sign, all of int64, as redis-cell reads it.

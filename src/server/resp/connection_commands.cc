@@ -18,7 +18,7 @@ constexpr std::string_view kTooManyGuesses =
     "ERR too many wrong passwords came from this address; try again later";
 constexpr std::string_view kOnlyUser = "default";
 
-// What a wrong password costs the connection that sends it.
+// How long a wrong password makes its connection wait.
 constexpr Duration kPauseOfWrongPassword = std::chrono::seconds(1);
 constexpr int kFailedLoginsMax = 5;  // then it closes
 
@@ -27,8 +27,7 @@ struct Credentials {
   std::string_view secret;
 };
 
-// False if they are wrong, or this address has sent too many that were: then that has been
-// answered.
+// False if they are wrong, or if this address has sent too many wrong ones: then this has answered.
 bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials) {
   RespClient& client = request.client;
   std::optional<Trust> trust;
@@ -52,7 +51,7 @@ bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials
   return false;
 }
 
-// AUTH and SETNAME behind HELLO's version. False if one was refused, and answered.
+// AUTH and SETNAME behind HELLO's version. False if one was refused: then this has answered.
 bool take_hello_options(RespCore& core, RespRequest& request,
                         std::span<const std::string_view> options) {
   while (!options.empty()) {
@@ -71,7 +70,7 @@ bool take_hello_options(RespCore& core, RespRequest& request,
   return true;
 }
 
-// Nothing if there is an error, which has been answered.
+// nullopt if there is an error: then this has answered.
 std::optional<Protocol> wanted_protocol(RespCore& core, const RespRequest& request) {
   if (request.arguments.size() == 1) return request.client.protocol;
   std::int64_t version = 0;

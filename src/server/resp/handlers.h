@@ -1,4 +1,4 @@
-// What the commands do. Each answers its request with exactly one reply.
+// The handlers of commands. Each answers its request with exactly one reply.
 //
 // Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_throttle_test.cc and
 // resp_multi_test.cc.
@@ -9,8 +9,8 @@
 
 namespace weir::resp {
 
-// The version of Redis that the door says it is: by it clients decide which commands to send.
-// The commands that we know behave as in 7.2.
+// The version of Redis that the door claims to be: clients decide by it which commands to send. The
+// commands that Weir knows behave as in 7.2.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
 
 // throttle_commands.cc: checks that bring their own numbers.
@@ -55,7 +55,7 @@ void handle_client_info(RespCore& core, RespRequest& request);
 void handle_client_list(RespCore& core, RespRequest& request);
 void handle_client_on_off(RespCore& core, RespRequest& request);  // accepted, without effect
 
-// False if the name is not one that a client may have: then that has been answered.
+// False if a client may not have this name: then this has answered.
 bool set_name(RespCore& core, RespRequest& request, std::string_view name);
 
 // node_commands.cc

@@ -1,4 +1,4 @@
-// INFO and CONFIG GET: what clients want to know before they trust a server.
+// INFO and CONFIG GET: clients ask for these before they trust a server.
 
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ void write_clients(RespCore& core, Instant, std::string& text) {
   add(text, "connected_clients", counts[kRespOpened] - counts[kRespClosed]);
 }
 
-// Clients wait until a server has loaded its data. There is none to load.
+// Clients wait until a server has loaded its data. Weir has none to load.
 void write_persistence(RespCore&, Instant, std::string& text) { add(text, "loading", 0); }
 
 void write_stats(RespCore& core, Instant now, std::string& text) {
@@ -53,7 +53,7 @@ void write_stats(RespCore& core, Instant now, std::string& text) {
 
 void write_replication(RespCore&, Instant, std::string& text) { text.append("role:master\r\n"); }
 
-// Keys have no names here: only their hashes are kept.
+// Weir keeps no keys here, only their hashes.
 void write_keyspace(RespCore&, Instant, std::string&) {}
 
 constexpr std::array<Section, 6> kSections = {{{"Server", write_server},
@@ -75,7 +75,7 @@ struct Setting {
   std::string_view value;
 };
 
-// Those that clients are known to ask for.
+// Settings that some clients ask for.
 constexpr std::array<Setting, 4> kSettings = {
     {{"appendonly", "no"}, {"databases", "1"}, {"save", ""}, {"timeout", "600"}}};
 

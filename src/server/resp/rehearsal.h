@@ -1,7 +1,7 @@
 // Rehearsal: carries out a check up to the point where it would be decided.
 //
-// Between MULTI and EXEC it finds out what is wrong with a check while nothing is charged yet.
-// Where all or nothing is to be charged, it collects the checks, too.
+// Between MULTI and EXEC it finds mistakes in a check while nothing is charged yet. If all or
+// nothing is to be charged, it also collects the checks.
 //
 // Thread rule: one core. Tested by resp_multi_test.cc.
 
@@ -26,7 +26,7 @@ class Rehearsal final : public RespLine {
 
   explicit Rehearsal(Together* together = nullptr) : together_(together) {}
 
-  // A check of one key. The others end without.
+  // A check of one key. Other commands end without calling this.
   void take(const Ask& ask, ReplyForm form) {
     is_single_ = true;
     if (together_ == nullptr) return;

@@ -1,9 +1,9 @@
 // What a client may do at the Redis door.
 //
-// Without a password every client may check and look. With one it must first say AUTH,
-// or HELLO with AUTH. Resetting keys is for admins: on loopback without a token that is
-// everybody; otherwise clients that authenticate with the admin token, which also stands for
-// the password. The only user is "default".
+// Without a password every client may check and look. With one, a client must first say AUTH, or
+// HELLO with AUTH. Resetting keys is for admins: without a token, all clients on loopback; else
+// clients that authenticate with the admin token, which also serves as the password. The only user
+// is "default".
 //
 // Thread rule: pure. Tested by resp_access_test.cc.
 
@@ -31,11 +31,11 @@ enum class Trust : std::uint8_t {
   kAdmin,     // may reset
 };
 
-// The trust in a client that has said nothing yet.
+// The trust in a client before its first command.
 Trust initial_trust(const RespAccess& access);
 
-// Nothing if these credentials are not right. Takes the same time whatever they are
-// compared with. Where none are needed any are right, as in Redis.
+// nullopt if these credentials are wrong. Takes the same time for all of them. If none are needed,
+// all are right, as in Redis.
 std::optional<Trust> authenticate(const RespAccess& access, std::string_view user,
                                   std::string_view secret);
 

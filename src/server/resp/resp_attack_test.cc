@@ -51,7 +51,7 @@ TEST(RespAttack, NumbersOfArraysAndTextsAreBounded) {
   }
 }
 
-// As many and as long as they may be, but not all of them together.
+// Arguments as many and as long as allowed, but not all of them together.
 TEST(RespAttack, ACommandIsBoundedAsAWhole) {
   RespTestDoor door;
   RespTestClient client(door);
@@ -72,7 +72,7 @@ TEST(RespAttack, KeysAreBytesOfAnyKind) {
   }
 }
 
-// Refused ones leave nothing behind, whatever they were before.
+// Refused commands leave nothing behind.
 TEST(RespAttack, NamesAndPatternsCostWhatTheyAreLong) {
   RespTestDoor door;
   std::string stars;
@@ -87,7 +87,7 @@ TEST(RespAttack, NamesAndPatternsCostWhatTheyAreLong) {
               400);
 }
 
-// 8 KiB of names were answered with 2 MiB, on each of any number of connections.
+// Once 8 KiB of names got an answer of 2 MiB, on each of any number of connections.
 TEST(RespAttack, RepliesAboutManyNamesAreBounded) {
   RespTestDoor door;
   for (const char* const about : {"DOCS", "INFO"}) {

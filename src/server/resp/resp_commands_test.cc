@@ -1,4 +1,4 @@
-// Commands beyond testdata/commands.txt: batches, bounds, rules that change, what counts.
+// Commands beyond testdata/commands.txt: batches, bounds, changed rules, counts.
 
 #include "server/resp/commands.h"
 
@@ -22,7 +22,7 @@ std::vector<Rule> rules() {
        .quota = *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 3, .window = 10s})}};
 }
 
-// At the beginning of a window, so that times are round.
+// The time is the beginning of a window, so that times are round.
 struct Door : RespTestDoor {
   Door() : RespTestDoor({.rules = rules(), .access = {}}) {
     now = instant_from_epoch_us(1'000'000'000'000'000);
@@ -38,7 +38,7 @@ TEST(RespRules, ManyHitsAreSixteenAtMost) {
             "-ERR expected rule, key and cost, for 1 to 16 keys\r\n");
 }
 
-// 100 a minute, and two holds of a key.
+// A rule of 100 a minute, and two holds of a key.
 struct HoldsDoor : RespTestDoor {
   HoldsDoor()
       : RespTestDoor({.rules = {{.id = "tokens",

@@ -15,12 +15,12 @@ namespace {
 using resp::Protocol;
 using resp::ReplyWriter;
 
-// redis-cell cuts durations to milliseconds, and rounds what is left up.
+// redis-cell cuts durations to milliseconds, and then rounds up.
 std::int64_t cell_seconds(Duration duration) {
   return whole_seconds(std::chrono::floor<std::chrono::milliseconds>(duration));
 }
 
-// The replies to checks that were decided together.
+// Writes the replies to checks that were decided together.
 void write_queued(OutputBuffer& out, Instant, const Asks& asks,
                   const CheckQueue<ReplyForm>::Notes& forms) {
   ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
@@ -33,7 +33,7 @@ void write_queued(OutputBuffer& out, Instant, const Asks& asks,
   }
 }
 
-// An error that is due at a time.
+// An error that is sent after a pause.
 class LateError final : public LateReply<OutputBuffer> {
  public:
   LateError(std::string_view error, Instant due_at) : error_(error), due_at_(due_at) {}
@@ -56,7 +56,7 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
     return form == ReplyForm::kCell ? cell_seconds(duration) : whole_seconds(duration);
   };
   const bool can_wait = decision.verdict == Verdict::kDenied;
-  // Others' commands answer as theirs do, also of a key that owes more than its limit.
+  // Borrowed commands answer as the originals, even if a key owes more than its limit.
   const Duration wait = form == ReplyForm::kWeir ? wait_of(decision) : decision.retry_after;
   std::int64_t retry = can_wait ? seconds(wait) : -1;
   const std::int64_t reset = seconds(decision.reset_after);

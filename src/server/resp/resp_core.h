@@ -1,11 +1,11 @@
-// RespCore: one core's workbench for answering Redis commands: the engine, the rules in
-// force, and everything that is reused from command to command.
+// RespCore: one core's tools for answering Redis commands: the engine, the rules in force, and all
+// memory that commands reuse.
 //
-// Checks of a single key are not answered one by one: up to 16 that arrived together are
-// queued, decided in one batch and answered in order. reply() sees to it that they go out
-// before anything that came after them.
+// Checks of a single key are not answered one by one: up to 16 that arrived together are queued,
+// decided in one batch and answered in order. reply() writes them before the reply of any later
+// command.
 //
-// A reply whose answer is not there yet is parked in the session's line (engine/asks/late_asks.h).
+// A reply without its answer yet is parked in the session's line (engine/asks/late_asks.h).
 //
 // Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
 
@@ -38,12 +38,12 @@
 
 namespace weir {
 
-// What a connection's commands know and change of it.
+// The state of a connection that its commands read and change.
 struct RespClient {
   std::uint64_t id = 0;
   resp::Protocol protocol = resp::Protocol::kResp2;
   Trust trust = Trust::kStranger;
-  bool leaving = false;  // nothing more is read; replies that are due are written
+  bool leaving = false;  // reads nothing more; writes replies that are due
   int failed_logins = 0;
   std::string name;
   std::optional<IpAddress> address;
@@ -61,12 +61,12 @@ struct Command;
 struct Lookup;
 }  // namespace resp
 
-// Where the replies of a connection go, in the order of its commands.
+// The destination of a connection's replies, in the order of its commands.
 class RespLine {
  public:
   using Out = OutputBuffer;
 
-  // Behind all that came before.
+  // The end of the output, behind all earlier replies.
   virtual OutputBuffer& end() = 0;
   // A reply before the next one has not been written yet.
   virtual bool waits() const = 0;
@@ -83,8 +83,8 @@ struct RespRequest {
   std::span<const std::string_view> arguments;
   RespLine& line;
   Instant now;
-  Rehearsal* rehearsal = nullptr;  // if there is one, nothing is decided
-  bool is_last_throttle = false;   // set by what queues it as that
+  Rehearsal* rehearsal = nullptr;  // if set, nothing is decided
+  bool is_last_throttle = false;   // set when it is queued as last_throttle()
 };
 
 // How a decision is written as five integers.
@@ -97,16 +97,16 @@ enum class ReplyForm : std::uint8_t {
 inline constexpr std::string_view kStoreUnavailable =
     "ERR the store did not answer; nothing was decided";
 
-// A throttle command, and what its numbers make. Clients say the same ones of key after key: the
-// next command mostly has the bytes of the last one, but for its key.
+// A throttle command, and the ask that its numbers make. Clients repeat the same numbers for key
+// after key: the next command mostly has the bytes of the last one, except for its key.
 struct Throttle {
   ReplyForm form = ReplyForm::kWeir;
-  Ask ask{};             // but for its key
-  std::string before{};  // up to the length of its key; empty: it is not kept
-  std::string behind{};  // its key
+  Ask ask{};             // without its key
+  std::string before{};  // the bytes before its key's text; empty: not kept
+  std::string behind{};  // the bytes after its key
 
   void keep(std::string_view command, std::string_view key);
-  // The key of a command that says the same; none if the command has to be read.
+  // The key of a command with the same bytes; nullopt if the command has to be read.
   std::optional<std::string_view> key_in(std::string_view input) const;
 };
 
@@ -124,28 +124,28 @@ class RespCore {
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
-  // The last throttle command that was in order, and the place for a new one. Two are kept, for
-  // clients that take turns.
+  // The last valid throttle command, and the place for a new one. Two are kept, for clients that
+  // take turns.
   Throttle& last_throttle() { return throttles_[last_throttle_]; }
   Throttle& new_throttle() { return throttles_[last_throttle_ ^= 1]; }
 
-  // The key of a command that says the same as one of the two, which is the last from then on.
+  // The key of a command with the bytes of one of the two, which becomes the last.
   std::optional<std::string_view> throttled_key(std::string_view input);
   // Queues the last one again. REQUIRES: the client's last command was a throttle command
   void repeat_throttle(const RespRequest& request, std::string_view key);
 
-  // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
-  // happened, if it has to wait until those before it are answered. A command that is no check may
-  // change the client or the node, and a client that has guessed wrong waits with everything.
+  // Finds the command and carries it out, or queues it behind MULTI. False, and no change, if it
+  // has to wait until earlier ones are answered: a command that is no check may change the client
+  // or the node. A client that guessed a password wrong waits with every command.
   bool execute(RespRequest& request);
 
-  // For whatever is answered at once: behind the answers to all checks before it.
+  // For replies that are ready: they come behind the answers to all earlier checks.
   resp::ReplyWriter reply(const RespRequest& request);
 
-  // Answers with an error, after a pause that the connection spends waiting.
+  // Answers with an error, after a pause in which the connection waits.
   void reply_late(const RespRequest& request, std::string_view error, Duration pause);
 
-  // Answers a check of one key, later: at the latest with flush().
+  // Answers a check of one key later: at the latest in flush().
   void queue(const RespRequest& request, const Ask& ask, ReplyForm form);
 
   // Decides the checks in the queue. To be called before control goes back to the event loop.
@@ -156,12 +156,12 @@ class RespCore {
   // The decisions since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
-  // To decide several asks at once. Answers what is queued first.
+  // For deciding several asks at once. Answers queued checks first.
   AsksPtr begin_asks(const RespRequest& request, Operation operation);
 
   // Decides, and has `write(reply, asks)` write the reply: now, or when the answers have come.
-  // It captures what it needs of the command by value. If the store cannot answer, the reply is an
-  // error.
+  // `write` captures what it needs of the command by value. If the store cannot answer, the reply
+  // is an error.
   template <typename Asked, typename Write>
   void decide(Asked asks, const RespRequest& request, Write write) {
     if (request.rehearsal != nullptr) return;
@@ -178,7 +178,7 @@ class RespCore {
 
  private:
   void execute(RespRequest& request, const resp::Lookup& found);
-  // As resp::find_command. Clients say the same command again and again, in the same letters.
+  // As resp::find_command. Clients repeat the same command, in the same case of letters.
   resp::Lookup find_command(const RespRequest& request);
 
   RespNode& node_;

@@ -1,4 +1,4 @@
-// MULTI and EXEC beyond testdata/transactions.txt: batches, and what a client may hold up by them.
+// MULTI and EXEC beyond testdata/transactions.txt: batches, and how much a client may hold up.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ std::vector<Rule> rules() {
   return {{.id = "login", .quota = *three}, {.id = "search", .quota = *three}};
 }
 
-// At the beginning of a window, so that times are round.
+// The time is the beginning of a window, so that times are round.
 struct Door : RespTestDoor {
   explicit Door(RespAccess access = {})
       : RespTestDoor({.rules = rules(), .access = std::move(access)}) {
@@ -26,7 +26,7 @@ struct Door : RespTestDoor {
   }
 };
 
-// Lines as people write them; the reply's, joined by blanks.
+// Sends lines as people write them; joins the reply's lines by blanks.
 std::string hear(RespTestClient& client, const std::vector<std::string>& said) {
   std::string text;
   for (const std::string& line : said) text += line + "\r\n";

@@ -1,4 +1,4 @@
-// RespNode: what the Redis doors of all cores share and show about this node.
+// RespNode: facts about this node that the Redis doors of all cores share and show.
 //
 // Thread rule: any thread; the options do not change.
 // Tested by resp_commands_test.cc.
@@ -35,7 +35,7 @@ class RespNode {
   const Traffic& traffic() const { return traffic_; }
   RespCounts& counts() { return counts_; }
 
-  // A number no other connection has had. Relaxed: it orders nothing else.
+  // A new number for a connection. Relaxed: it orders nothing else.
   std::uint64_t next_client_id() { return 1 + clients_.fetch_add(1, std::memory_order_relaxed); }
 
  private:

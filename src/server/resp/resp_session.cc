@@ -68,14 +68,14 @@ bool RespSession::repeat_throttle(Instant now) {
   return true;
 }
 
-// One at a time, so that the bounds of turns and of waiting replies hold for EXEC, too.
+// One command at a time, so that the bounds of turns and of waiting replies hold for EXEC, too.
 RespSession::Step RespSession::run_next(Instant now) {
   Transaction& transaction = *client_.transaction;
   RespRequest request{.client = client_,
                       .arguments = transaction.front(core_.arguments()),
                       .line = *this,
                       .now = now};
-  if (client_.leaving) {  // a login inside was refused; the reply to EXEC has its length
+  if (client_.leaving) {  // a login inside was refused; EXEC's reply has its length
     core_.reply(request).error("ERR the connection closes");
   } else if (!core_.execute(request)) {
     return Step::kNeedMore;

@@ -3,11 +3,11 @@
 //
 // Commands are read where they were received, and a check allocates nothing.
 //
-// Bounds: commands of 1024 arguments of 64 KiB each, 1 MiB in all, and what Redis allows
-// before a client has authenticated (proto/resp/command_reader.h); and kLimits.
+// Bounds: commands of 1024 arguments of 64 KiB each, 1 MiB in all; before a client has
+// authenticated, Redis's bounds (proto/resp/command_reader.h); and kLimits.
 //
 // Malformed bytes get one last error, and then the connection closes. Bytes that a web page can
-// make a browser send (POST, Host:) close it without one.
+// make a browser send (POST, Host:) close it without an error.
 //
 // Thread rule: the core that accepted the connection. Tested by resp_session_test.cc,
 // resp_wait_test.cc and fuzz/resp_session_fuzz.cc.
@@ -28,7 +28,7 @@ namespace weir {
 
 class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
  public:
-  // Redis never closes idle connections, and pools of clients rely on their being there.
+  // Redis never closes idle connections, and clients' pools rely on that.
   static constexpr PipelineLimits kLimits = {.output_max = std::size_t{256} << 10,
                                              .idle_max = std::chrono::minutes(10),
                                              .request_max = std::chrono::seconds(10),
@@ -41,7 +41,7 @@ class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
   RespSession(const RespSession&) = delete;
   RespSession& operator=(const RespSession&) = delete;
 
-  // No reply says how long it took, but rules have figures.
+  // Replies tell no times, but rules have figures of them.
   void stamp(Duration elapsed) override { core_.stamp(elapsed); }
 
  private:
@@ -60,7 +60,7 @@ class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
   }
 
   Step answer(Instant now);
-  // True if the next command is the last one, but for its key.
+  // True if the next command repeats the last one, except for its key.
   bool repeat_throttle(Instant now);
   // The next command of an EXEC, which stays at the front of the input until all are answered.
   Step run_next(Instant now);

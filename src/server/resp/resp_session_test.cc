@@ -1,4 +1,4 @@
-// A connection: how bytes arrive and leave, bad ones included.
+// A connection: bytes arrive and leave in any pieces, bad bytes included.
 
 #include "server/resp/resp_session.h"
 
@@ -46,7 +46,7 @@ TEST(RespSession, RepliesDoNotDependOnHowBytesArrive) {
   }
 }
 
-// Ten thousand commands, cut in two at every boundary and everywhere within one command.
+// Ten thousand commands, cut in two at every boundary and at every place within one command.
 TEST(RespSession, ALongPipelineCutAnywhere) {
   constexpr std::size_t kCommands = 10'000;
   const std::string check = command({"CL.THROTTLE", "k", "9", "1", "60", "0"});
@@ -82,7 +82,7 @@ TEST(RespSession, AClientThatDoesNotReadIsNotReadFrom) {
   EXPECT_FALSE(rest.empty()) << "all 3 MB were taken in";
   EXPECT_GE(client.session().output().size(), RespSession::kLimits.output_max);
   EXPECT_LE(client.session().output().size(), RespSession::kLimits.output_max + 40'000);
-  // It goes on when the client reads, with what was held back first.
+  // It goes on when the client reads, first with the bytes that were held back.
   std::string heard = client.drink();
   heard += client.ask(rest);
   EXPECT_EQ(heard.size(), 100 * (std::string_view("$32000\r\n\r\n").size() + 32'000));

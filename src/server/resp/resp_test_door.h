@@ -25,7 +25,7 @@
 
 namespace weir {
 
-// The store behind it answers, until `broken`.
+// The door's store. It answers until `broken`.
 class BreakableStore final : public Store {
  public:
   explicit BreakableStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
@@ -54,20 +54,19 @@ class RespTestClient {
  public:
   explicit RespTestClient(RespTestDoor& door);
 
-  // All that is answered, the client taking replies as they come; while they wait for a time,
-  // that passes.
+  // All answers. The client takes replies as they come; if they wait for a time, that passes.
   std::string ask(std::string_view bytes);
-  // The same, the bytes arriving in pieces of at most `piece`.
+  // The same, with the bytes arriving in pieces of at most `piece`.
   std::string ask_in_pieces(std::string_view bytes, std::size_t piece);
 
-  // What it hears while it takes all replies, and those that wait for a time.
+  // The answers after it takes all replies, those that wait for a time included.
   std::string wait();
 
   Session& session() { return *session_; }
   bool finished() const { return session_->finished(); }
   // Takes all output there is, as a loop would.
   std::string drink();
-  // Hands over what the session has space for; takes no replies. Returns how much that was.
+  // Hands over as much as the session has space for; takes no replies. Returns how much.
   std::size_t feed(std::string_view bytes);
 
  private:
@@ -84,7 +83,7 @@ class RespTestDoor {
   RespTestDoor();
   explicit RespTestDoor(Options options);
 
-  // What a new connection answers.
+  // The answer of a new connection.
   std::string ask(std::string_view bytes) { return RespTestClient(*this).ask(bytes); }
 
   static constexpr Instant kStart = instant_from_epoch_us(784'111'777'000'000);  // in 1994

@@ -1,4 +1,4 @@
-// CL.THROTTLE against a model of redis-cell's arithmetic. testdata/throttle.txt has its answers.
+// CL.THROTTLE against a model of redis-cell's arithmetic. testdata/throttle.txt has real answers.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of the reply "*5\r\n:1\r\n" and so on: "1 5 0 1 5".
+// The numbers of the reply "*5\r\n:1\r\n" and so on: "1 5 0 1 5".
 std::string shown(const std::string& reply) {
   std::string text;
   for (std::size_t at = 4; at < reply.size();) {
@@ -95,8 +95,8 @@ TEST(ClThrottle, AgreesWithAModelOfRedisCell) {
       cases, [](const auto& answered, const auto& expected) { EXPECT_EQ(answered, expected); });
 }
 
-// Where a unit takes no whole number of nanoseconds redis-cell's clock gains some with
-// each: ours does not, so that a duration may round to a second more.
+// If a unit takes no whole number of nanoseconds, redis-cell's clock gains some with each. Ours
+// does not, so a duration may round to a second more.
 TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
   const std::vector<ThrottleCase> cases = {{"a", 2, 3, 1}, {"b", 6, 7, 60}, {"c", 30, 365, 86400}};
   compare_with_model(cases, [](const auto& answered, const auto& expected) {
@@ -105,8 +105,8 @@ TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
   });
 }
 
-// A command that is one of the two before but for its key is not read; nothing else is taken for
-// one.
+// A command with the bytes of one of the last two, except for its key, is not read. No other
+// command is taken for such a one.
 TEST(ClThrottle, ACommandLikeTheLastOneIsAnsweredAsOneThatIsRead) {
   const std::string first = command({"CL.THROTTLE", "a", "9", "1", "60"});
   const std::string other = command({"CL.THROTTLE", "a", "9", "2", "60"});

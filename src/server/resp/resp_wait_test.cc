@@ -1,5 +1,5 @@
-// The Redis door over a store that does not answer at once: it answers the same bytes as
-// over one that does.
+// The Redis door over a store that does not answer at once: its bytes are the same as over a store
+// that does.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct LateDoor : RespTestDoor {
   LateDoor() : RespTestDoor({.rules = {rule(3)}, .access = {}}) {
     engine.join(fleet, [this] { has_answers = true; });
   }
-  // As the loop does when it is told that answers have come.
+  // Does what the loop does when answers have come.
   void go_on() {
     if (std::exchange(has_answers, false)) engine.go_on(now);
   }

@@ -1,6 +1,6 @@
-// WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of
-// the configuration. WEIR.RESERVE and WEIR.COMMIT: costs that are known when the work is done.
-// WEIR.ACQUIRE and WEIR.RELEASE: work of which only so much may be under way.
+// WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the
+// configuration. WEIR.RESERVE and WEIR.COMMIT: costs that are known when the work is done.
+// WEIR.ACQUIRE and WEIR.RELEASE: slots for work, of which only so much may be under way.
 
 #include <optional>
 #include <string>
@@ -54,7 +54,7 @@ bool make_ask(RespCore& core, const RuleCheck& check, Ask& ask, std::string& err
   return true;
 }
 
-// False if the arguments are not right: then the request has been answered.
+// False if the arguments are wrong: then this has answered.
 bool make_single(RespCore& core, const RespRequest& request, Ask& ask) {
   const auto& arguments = request.arguments;
   RuleCheck check{.rule = arguments[1], .key = arguments[2]};

@@ -1,8 +1,8 @@
 // CL.THROTTLE of redis-cell and THROTTLE of throttlecrab.
 //
-// Both are the engine's token bucket, and so the counter that an HTTP check has with the
-// same key, limit = count, window = period and burst. One thing differs from redis-cell: a
-// counter belongs to its period, too, so a key with two periods has two.
+// Both use the engine's token bucket, and so the counter of an HTTP check with the same key, limit
+// = count, window = period and burst. One thing differs from redis-cell: a counter belongs to its
+// period, too, so a key with two periods has two.
 
 #include <array>
 #include <optional>
@@ -23,7 +23,7 @@ struct ThrottleNumbers {
   std::int64_t quantity = 1;
 };
 
-// The index of the argument that is no integer, if there is one.
+// The index of the first argument that is no integer, if there is one.
 std::optional<std::size_t> read_numbers(std::span<const std::string_view> arguments,
                                         ThrottleNumbers& numbers) {
   const std::array<std::int64_t*, 4> targets = {&numbers.max_burst, &numbers.count,
@@ -34,7 +34,7 @@ std::optional<std::size_t> read_numbers(std::span<const std::string_view> argume
   return std::nullopt;
 }
 
-// The error, if these numbers are beyond what can be enforced. `count`: as the command calls it.
+// The error if Weir cannot enforce these numbers. `count`: the command's name for it.
 std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbers& numbers,
                                       std::string_view count, Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
@@ -62,8 +62,8 @@ void queue_new(RespCore& core, RespRequest& request, const Quota& quota, std::in
   core.queue(request, throttle.ask, form);
 }
 
-// Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
-// of more than one a nanosecond.
+// The number that makes what redis-cell calls a zero rate; empty if none does. redis-cell cannot
+// keep a rate of more than one a nanosecond.
 std::string_view zero_rate(const ThrottleNumbers& numbers) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
   if (numbers.count <= 0) return "count: expected at least 1";

@@ -24,10 +24,10 @@ class Transaction {
   static constexpr std::size_t kCommandsMax = 1024;
   static constexpr std::size_t kBytesMax = std::size_t{1} << 20;
 
-  // False, and it is not added, if there is no room for it.
+  // False, and not added, if there is no room.
   bool add(std::span<const std::string_view> arguments);
 
-  // EXEC will refuse: what is queued is forgotten, and so is all that comes.
+  // EXEC will refuse: it forgets all queued commands, and all later ones.
   void spoil();
   bool is_spoilt() const { return state_ == State::kSpoilt; }
 

@@ -1,8 +1,7 @@
 // MULTI, EXEC, DISCARD, WATCH, UNWATCH and WEIR.ATOMIC: words and order of checks as in Redis 7.
 //
-// Redis finds out at EXEC what is wrong with the arguments of a command, when those before it
-// have been carried out. A check would have been charged for nothing then, so that checks are
-// tried when they are queued.
+// Redis finds mistakes in a command's arguments at EXEC, when earlier commands have been carried
+// out. A check would then have been charged for nothing, so Weir tries checks when they are queued.
 
 #include <memory>
 #include <string>
@@ -15,14 +14,14 @@
 namespace weir::resp {
 namespace {
 
-// What EXEC answers where this is wrong.
+// EXEC's answer if a command is wrong.
 std::string discarded(std::string_view error) {
   constexpr std::string_view kCode = "ERR ";
   if (error.starts_with(kCode)) error.remove_prefix(kCode.size());
   return "EXECABORT Transaction discarded because of: " + std::string(error);
 }
 
-// As the check of a connection that hears `rehearsal` only.
+// Tries the check on a connection that only `rehearsal` hears.
 void rehearse(RespCore& core, const RespRequest& request, const Command& command,
               Rehearsal& rehearsal) {
   RespRequest tried{.client = request.client,
@@ -126,7 +125,7 @@ void handle_discard(RespCore& core, RespRequest& request) {
   reply.status("OK");
 }
 
-// An OK would promise that EXEC does nothing if a key has changed: no check can keep that.
+// An OK would promise that EXEC does nothing if a key has changed: checks cannot keep that.
 void handle_watch(RespCore& core, RespRequest& request) {
   auto reply = core.reply(request);
   if (request.client.transaction != nullptr) {

@@ -1,5 +1,5 @@
-// The routes that show and change the node. Who makes a door adds those of what the node has; all
-// that a route refers to outlives the core.
+// The routes that show and change the node. The maker of a door adds those that the node can serve.
+// All objects that a route refers to outlive the core.
 //
 // Thread rule: the core's. Tested by http_*_test.cc and openapi_test.cc.
 
@@ -22,18 +22,18 @@ class HttpCore;
 // /health, /metrics and /admin/stats.
 void add_node_pages(HttpCore& core, const NodeView& view);
 
-// /v1/explain: what rules make of a request. `switches` may be null.
+// /v1/explain: how rules decide a request. `switches` may be null.
 void add_explain_page(HttpCore& core, const RuleSwitches* switches);
 
-// /admin/blocks. `log` gets a line when somebody was blocked, or is no more. It runs on the core,
-// and may be empty.
+// /admin/blocks. `log` gets a line when somebody is blocked or unblocked. It runs on the core, and
+// may be empty.
 void add_block_page(HttpCore& core, std::function<void(const std::string& line)> log);
 
 // /admin/busiest: which keys of a rule requests ask for most. `others`: the other nodes' keys;
 // null: the node is alone.
 void add_busiest_page(HttpCore& core, const NodeView& view, const FleetKeys* others);
 
-// /admin/denials: what was denied lately.
+// /admin/denials: the latest denials.
 void add_denial_page(HttpCore& core, const Traffic& traffic);
 
 // /admin/events: unusual traffic.

@@ -1,4 +1,4 @@
-// The handler of /admin/blocks: who is blocked, blocking and letting go, of one rule or of all.
+// The handler of /admin/blocks: lists, makes and lifts blocks of one rule or of all.
 
 #include <functional>
 #include <optional>
@@ -25,7 +25,7 @@ constexpr std::size_t kBlocksShown = 100;  // unless the request says otherwise
 constexpr std::size_t kBlocksShownMax = 10'000;
 constexpr Duration kBlockMax = std::chrono::hours(24) * 366;
 
-// Without the brace at its end.
+// Does not write the brace at the end.
 void write_block(JsonWriter& json, const Engine& engine, const Block& block, Instant now) {
   json.begin_object().field("rule", or_null(block.rule)).field("key", block.key);
   json.field("reason", reason_name(block.reason));
@@ -36,12 +36,12 @@ void write_block(JsonWriter& json, const Engine& engine, const Block& block, Ins
   json.field("ends_in_seconds", block.until - now);
 }
 
-// No rule stands for all of them.
+// Without a rule, the request means all rules.
 bool is_unknown(const HttpCore& core, const std::string& rule) {
   return !rule.empty() && core.rules().find(rule) == nullptr;
 }
 
-// Blocks of a rule that is gone are shown.
+// Shows blocks of removed rules, too.
 void list_blocks(HttpCore& core, const Exchange& exchange) {
   std::size_t limit = kBlocksShown;
   if (const auto text = query_value(exchange.query, "limit")) {
@@ -54,7 +54,7 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   if (is_unknown(core, rule) && core.blocks().list(rule, 1, exchange.now).empty()) {
     return core.reply_problem(exchange, unknown_rule(rule, core.rules()));
   }
-  const auto blocks = core.blocks().list(rule, limit, exchange.now);  // forgets what has ended
+  const auto blocks = core.blocks().list(rule, limit, exchange.now);  // forgets ended blocks
   JsonWriter json;
   json.begin_object().field("total", core.blocks().size()).key("blocks").begin_array();
   for (const Block& block : blocks) {
@@ -67,7 +67,7 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
-// "300.1.1.0/24", "203.0.113/24": by all appearance a network, unlike a key such as "/login".
+// "300.1.1.0/24", "203.0.113/24": looks like a network, unlike a key such as "/login".
 bool looks_like_network(std::string_view key) {
   const std::string_view address = key.substr(0, key.find('/'));
   const std::string_view bits = key.substr(address.size() + 1);
@@ -76,7 +76,7 @@ bool looks_like_network(std::string_view key) {
          bits.find_first_not_of("0123456789") == bits.npos;
 }
 
-// "203.0.113.7/24" is a slip: nobody knows which of the two was meant.
+// "203.0.113.7/24" is a slip: nobody knows whether the address or the network was meant.
 std::optional<std::string> network_meant(std::string_view key) {
   if (key.find('/') == key.npos || BlockedNetwork::parse(key)) return std::nullopt;
   const auto network = BlockedNetwork::around(key);
@@ -86,7 +86,7 @@ std::optional<std::string> network_meant(std::string_view key) {
   return "the network " + network->to_string() + ", or the address without its length";
 }
 
-// As the list has it. An address or a network is of clients, too: no digest of it would say whose.
+// As in the list. Addresses and networks concern clients, too: no digest would say whose.
 std::string listed_key(const HttpCore& core, const Block& block) {
   if (const auto network = BlockedNetwork::parse(block.key)) return network->to_string();
   const Rule* const rule = core.rules().find(block.rule);
@@ -94,8 +94,8 @@ std::string listed_key(const HttpCore& core, const Block& block) {
   return std::string(stored_key(*rule, block.key));
 }
 
-// The key of the block that was lifted, if there was one. No rule: of whatever rules. A key that
-// reads like an address is listed otherwise than the address, and who asks means both.
+// The key of the lifted block, if there was one. Without a rule: of any. A key that reads like an
+// address is listed unlike the address, and the caller means both.
 std::optional<std::string> lift(HttpCore& core, const Block& block, Instant now) {
   const std::string listed = listed_key(core, block);
   const StoredKey digest(block.key, StoredKey::Kind::kSecret);
@@ -109,7 +109,7 @@ std::optional<std::string> lift(HttpCore& core, const Block& block, Instant now)
   return lifted;
 }
 
-// What the request wants blocked or lifted. No rule: all of them.
+// The block that the request makes or lifts. Without a rule, it is for all rules.
 std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& block) {
   if (body.has("rule")) block.rule = body.text("rule");
   block.key = body.text("key");
@@ -128,7 +128,7 @@ std::string circumstances(const Exchange& exchange, const Block& block) {
   return text;
 }
 
-// What lets the key pass all the same; empty: nothing that is known.
+// Why the key passes all the same; empty: no known reason.
 std::string_view why_it_passes(const HttpCore& core, const Block& block, Instant now) {
   const Rule* const rule = core.rules().find(block.rule);
   if (rule == nullptr) return {};
@@ -193,7 +193,7 @@ void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   core.reply(exchange, {.body = json.text()});
 }
 
-// The rule may be gone. Without one, of whatever rules the blocks are.
+// The rule may be gone. Without a rule, this lifts blocks of all rules.
 void lift_block(HttpCore& core, const Log& log, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "by"});
   Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),

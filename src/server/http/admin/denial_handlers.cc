@@ -1,5 +1,5 @@
-// The handler of /admin/denials: what this node has denied of late, one by one or in groups, as
-// JSON or as CSV. Keys, paths and clients are there with show_keys only.
+// The handler of /admin/denials: this node's latest denials, one by one or in groups, as JSON or as
+// CSV. It shows keys, paths and clients with show_keys only.
 
 #include <algorithm>
 #include <array>
@@ -29,9 +29,9 @@ namespace {
 
 constexpr std::size_t kShown = 100;  // unless the request says otherwise
 constexpr std::size_t kShownMax = 10'000;
-// Of 1970. A number of seconds that is less is a span.
+// Seconds since 1970. A smaller number of seconds is a span.
 constexpr std::int64_t kFirstSecond = 1'000'000'000;
-// A cause that comes again after it is another event: Redis was lost twice.
+// A cause that comes again after so long is another event: Redis was lost twice.
 constexpr Duration kCausePause = TrafficHistory::kPause;
 constexpr unsigned kNetworkBits4 = 24;
 constexpr unsigned kNetworkBits6 = 64;
@@ -61,10 +61,10 @@ std::string network_of(const DenialRecord& denial) {
 struct Wanted {
   std::optional<RuleNumber> rule{};
   std::vector<std::uint64_t> hashes{};  // of the key; empty: any
-  std::optional<std::string> path{};    // one that ends in '*' stands for all that begin like it
+  std::optional<std::string> path{};    // if it ends in '*': all paths that begin so
   std::optional<std::string> country{};
   std::optional<DenialDoor> door{};
-  std::int64_t first = 0;  // seconds of 1970
+  std::int64_t first = 0;  // seconds since 1970
   std::int64_t last = 0;
   std::size_t limit = kShown;
   By by = By::kNothing;
@@ -82,7 +82,7 @@ struct Wanted {
   }
 };
 
-// A key has one name for each limit that it may have: its own, or that of a tier.
+// A key has one name for each limit that it may have: the rule's, or a tier's.
 std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std::string_view key) {
   const KeyName name{.rule = rule.id, .bucket = {}, .key = key};
   auto hashes = std::vector{core.engine().hash(name, rule.limits_for(key, {}).front()).low};
@@ -94,7 +94,7 @@ std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std
 
 constexpr std::string_view kWhoseRule = "the id of the rule that the key is of";
 
-// A POST has the rule and its key in its body: queries are in the logs of what is in between.
+// A POST has the rule and its key in its body, because logs on the way have queries.
 std::optional<Problem> read_whose(const HttpCore& core, const Exchange& exchange, Wanted& wanted) {
   auto id = query_value(exchange.query, "rule");
   auto key = query_value(exchange.query, "key");
@@ -163,7 +163,7 @@ std::optional<Problem> read_when(std::string_view query, const Engine& engine, I
     const auto after = read_decimal<std::int64_t>(*text);
     if (!after || *after < 0) return invalid_field("after", "what `next` was, or 0");
     wanted.first = std::max(wanted.first, *after + 1);
-    wanted.last -= 2;  // of the last seconds some are still to come
+    wanted.last -= 2;  // the last seconds are not complete yet
   }
   if (const auto text = query_value(query, "until")) {
     const auto last = second_in(*text, engine, now);
@@ -179,7 +179,7 @@ std::optional<Problem> read_when(std::string_view query, const Engine& engine, I
   return std::nullopt;
 }
 
-// Denials that are alike in what a request asks for.
+// Denials of requests that asked for the same.
 struct Group {
   DenialRecord first;
   Instant last{};
@@ -201,7 +201,7 @@ GroupName group_of(const DenialRecord& denial, By by) {
   return {denial.is_shadow, denial.rule, {}};
 }
 
-// The most denied first; of causes the latest. REQUIRES: the earliest denial comes first
+// The most denied first; of causes the latest. REQUIRES: `denials` begin with the earliest
 std::vector<Group> groups_of(const std::vector<DenialRecord>& denials, By by) {
   std::map<GroupName, Group> named;
   std::vector<Group> groups;
@@ -307,7 +307,7 @@ Found find(const Traffic& traffic, const Wanted& wanted) {
   return found;
 }
 
-// The latest denial first, or the group that is denied most.
+// The latest denial first, or the group with the most denials.
 template <typename Out>
 void write_rows(RowWriter<Out> rows, const Found& found, const Wanted& wanted) {
   if (wanted.by == By::kNothing) {

@@ -1,4 +1,4 @@
-// The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
+// The handler of /v1/explain: how the rules decide a request, and why. Charges nothing.
 
 #include <algorithm>
 #include <memory>
@@ -47,8 +47,7 @@ std::string why_missing(const KeyPart& part, PartState state, const Request& req
   return "the token does not count: " + std::string(token_fault(request.token));
 }
 
-// The parts of the rule's key that the request should have had, and why it has not; empty if it
-// has all.
+// The parts of the rule's key that the request lacks, and why it does; empty if it has all.
 std::string missing_parts(const Rule& rule, const Request& request) {
   JsonWriter json;
   bool any = false;
@@ -72,7 +71,7 @@ void write_token(JsonWriter& json, TokenVerdict verdict) {
   json.end_object();
 }
 
-// What servers may read the path as, where it is not one thing.
+// The paths that servers may read in this path, if there are several.
 void write_readings(JsonWriter& json, std::span<const std::string_view> paths) {
   if (paths.size() > 1) json.field("readings", paths);
 }
@@ -84,7 +83,7 @@ JsonWriter begun(const HttpCore& core) {
   return json;
 }
 
-// Nobody knows what these rules would do without that field of the body.
+// These rules' decisions depend on a field that the body lacks.
 void write_unknown(JsonWriter& json, std::span<const std::string_view> rules,
                    std::string_view needs) {
   json.key("unknown").begin_array();
@@ -94,7 +93,7 @@ void write_unknown(JsonWriter& json, std::span<const std::string_view> rules,
   json.end_array();
 }
 
-// All rules that apply, and what they would do together.
+// All rules that apply, and their decision together.
 JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::string> missing,
                      Instant now, bool is_known = true) {
   JsonWriter json = begun(page.core);
@@ -126,7 +125,7 @@ void explain_one(const Page& page, const Exchange& exchange, const Ask& ask) {
   });
 }
 
-// Requests bring no key to it.
+// Whether the rule has one key, which requests do not change.
 bool has_one_key(const Rule& rule) {
   return rule.descriptor ? rule.descriptor->open_entries() == 0
                          : rule.match && rule.key_parts.empty();
@@ -151,7 +150,7 @@ void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body, st
   explain_one(page, exchange, {.rule = rule, .key = key, .tier = tier, .cost = cost});
 }
 
-// In the order in which they are written.
+// The entries are in the order in which they are written.
 void explain_descriptor(Page& page, const Exchange& exchange, JsonBody& body, std::int64_t cost) {
   HttpCore& core = page.core;
   const std::string_view domain = body.text("domain");
@@ -185,7 +184,7 @@ std::string_view reason_against(const Rule& rule, const Request& request,
   return "an earlier rule of its group applies";
 }
 
-// Whether the rule would do something else for another client, and none is described.
+// Whether the rule may decide otherwise for another client, and no client is described.
 bool lacks_client(const Rule& rule, const Request& request) {
   if (request.client) return false;
   bool asks = !rule.allow.networks.empty() || !rule.deny.networks.empty();
@@ -201,7 +200,7 @@ bool lacks_client(const Rule& rule, const Request& request) {
   return key_of(rule, request, key) != key_of(rule, somebodys, other);
 }
 
-// Whether the conditions hold that no client could change.
+// Whether the conditions hold that no client can change.
 bool may_apply(const Rule& rule, const DescribedRequest& described, Instant wall_time) {
   RequestMatch certain = *rule.match;
   certain.clients.clear();
@@ -212,7 +211,7 @@ bool may_apply(const Rule& rule, const DescribedRequest& described, Instant wall
   return rule.in_force(wall_time) && holds(certain, described.request, described.match.regexes);
 }
 
-// The other rules, and why they do not apply; those of which that is unknown go there.
+// The other rules, and why they do not apply. Rules of which this is unknown go into `unknown`.
 JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const Asks& asks,
                   Instant wall_time, std::vector<std::string_view>& unknown) {
   const auto applies = [&](const Rule& rule) {
@@ -299,8 +298,8 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body, std::
               });
 }
 
-// A query as the body that says the same: header:X-App=web is one of its headers, entry:path=/login
-// one of its entries; a cost is a number. The first of a name counts.
+// A query as the body with the same content: header:X-App=web becomes one of its headers,
+// entry:path=/login one of its entries; a cost becomes a number. The first of a name counts.
 json::object described_by(std::string_view query) {
   json::object described;
   for (const auto& [name, value] : query_parameters(query)) {

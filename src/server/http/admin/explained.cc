@@ -35,7 +35,7 @@ std::string_view why_uncounted(const Ask& ask, Instant wall_time) {
   return limits ? "the key is on its allow list" : "it limits nothing";
 }
 
-// Until the ask fits, also where shadow lets it pass; nothing if it never fits.
+// Until the ask fits, even if shadow lets it pass; nullopt if it never fits.
 std::optional<Duration> wait_to_fit(const Answer& answer) {
   if (!answer.over) return Duration{0};
   const Decision& decision = answer.decision;
@@ -43,14 +43,14 @@ std::optional<Duration> wait_to_fit(const Answer& answer) {
   return std::max(decision.retry_after, decision.more_after);
 }
 
-// That the limits may be lower now, and are.
+// Writes whether the limits are lower now, if they ever may be.
 void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
   if (rule.surge_percent == 100) return;
   json.key("on_surge").begin_object().field("limit_percent", rule.surge_percent);
   json.field("active", limit_percent(rule, engine) < 100).end_object();
 }
 
-// Where the counter is, on a node of a fleet, and what stands in for it while Redis is away.
+// Where the counter is, on a node of a fleet, and what replaces it while Redis is away.
 void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const Engine& engine) {
   const Mode mode = engine.mode_for(ask.rule->mode);
   json.field("mode", mode_name(mode));
@@ -63,7 +63,7 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
 }
 
 // Writes how far the limit may be off at worst while Redis answers, and how far over it a key with
-// so much left may be now. What this node has left alone says nothing of that.
+// so much left may be now. The units that this node has left alone do not matter for that.
 void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
                    std::int64_t left, const ExplainedWith& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");
@@ -85,7 +85,7 @@ void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const
   write_over_now(json, over);
 }
 
-// Writes each of several limits. The other fields are about the limit that presses most.
+// Writes each of several limits. The other fields are about the tightest one.
 void write_limits(JsonWriter& json, const Ask& ask, const Answer& answer,
                   const Asks::Limits& limits, const ExplainedWith& with) {
   if (limits.quotas.empty()) return;
@@ -102,7 +102,7 @@ void write_limits(JsonWriter& json, const Ask& ask, const Answer& answer,
   json.end_array();
 }
 
-// Writes the share of the key's requests that is dropped now, whatever its counter has left.
+// Writes the share of the key's requests that is dropped now, however much its counter has left.
 void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
   if (!ask.rule->is_proportional) return;
   const std::int64_t within = ask.is_shadow() ? answer.offered : answer.quota.limit();
@@ -111,7 +111,7 @@ void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.field("drops_percent", 100 * above / std::max<std::int64_t>(1, answer.offered));
 }
 
-// Writes what is held next to the counter, for work under way.
+// Writes the units that work under way holds next to the counter.
 void write_held(JsonWriter& json, const Asks& asks, std::size_t index, Instant now) {
   if (asks.ask(index).rule->holds_max == 0) return;
   const auto held = asks.held(index, now);
@@ -162,7 +162,7 @@ void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,
   json.field("limit", answer.decision.limit);
   if (!is_of_slots) write_window(json, answer.quota);
   if (answer.decision.limit > answer.quota.limit()) {
-    json.field("per_window", answer.quota.limit());  // `limit` is what fits at once
+    json.field("per_window", answer.quota.limit());  // `limit` is what may come at once
   }
   json.field("remaining", answer.decision.remaining);
   json.field("retry_after", wait_to_fit(answer));

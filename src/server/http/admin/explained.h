@@ -1,4 +1,4 @@
-// How /v1/explain says what one rule answers, as JSON.
+// How /v1/explain shows one rule's answer, as JSON.
 //
 // Thread rule: the core of the asks. Tested by http_pages_test.cc, ../check/http_holds_test.cc and
 // tests/nginx/concurrency_test.py.
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// What answers are shown with.
+// The context in which answers are shown.
 struct ExplainedWith {
   const Engine& engine;
   const RuleSwitches* switches;  // may be null
@@ -24,8 +24,8 @@ struct ExplainedWith {
   std::span<const std::string> missing;  // of each answer, as JSON; may be shorter
 };
 
-// Whether explain cannot know the answer: requests under way are counted where they pass, in nginx,
-// and a look sees none.
+// Whether explain cannot know the answer: nginx counts requests under way as they pass, and a look
+// sees none.
 bool is_unseen(const Ask& ask, const Answer& answer, Instant wall_time);
 
 void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,

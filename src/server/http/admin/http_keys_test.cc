@@ -1,4 +1,4 @@
-// What the admin routes tell of keys beyond tests/scenarios: floods, fleets, places that are taken.
+// The admin routes' answers about keys beyond tests/scenarios: floods, fleets, taken places.
 
 #include <string>
 #include <string_view>
@@ -44,7 +44,7 @@ TEST_F(HttpKeys, TheBusiestAreSumsOfTheNodesOfAFleet) {
   EXPECT_NE(told("/admin/busiest?rule=login").find(R"("trouble":"WRONGTYPE")"), std::string::npos);
 }
 
-// A flood of one rule hid the denials of others in its second, and the reply did not say so.
+// Once a flood of one rule hid the denials of others in its second, and the reply did not say so.
 TEST_F(HttpKeys, DenialsSayHowManyAFloodHasLeftNoPlaceForAndShowEachRule) {
   for (int i = 0; i < 100; ++i) check("flood" + std::to_string(i), 3);
   check("alice", 4, "api");
@@ -54,7 +54,7 @@ TEST_F(HttpKeys, DenialsSayHowManyAFloodHasLeftNoPlaceForAndShowEachRule) {
             std::string::npos);
 }
 
-// Whatever a key says, it is one value of JSON and one cell of CSV, that no spreadsheet computes.
+// Any text of a key is one value of JSON, and one cell of CSV that no spreadsheet computes.
 TEST_F(HttpKeys, HostileKeysAreValuesAndCells) {
   TestDoor shows(
       {.rules = {{.id = "login", .quota = quota_}}, .access = {}, .key_texts = KeyTexts::kShown});

@@ -55,7 +55,7 @@ TEST(HttpPages, MetricsAreTheTraffic) {
             R"("switches":[]})");
 }
 
-// Though checks wait to be decided together.
+// Even if checks wait to be decided together.
 TEST(HttpPages, PagesKnowOfTheChecksBeforeThem) {
   TestDoor door;
   const std::string check = post("/check", R"({"key":"a","limit":1,"window":60})");
@@ -481,7 +481,7 @@ TEST_F(HttpOverNow, SaysWhatHoldsOfPreciseKeys) {
   EXPECT_EQ(precise("leased"), nullptr) << "copies say what they do";
 }
 
-// It may be the first to see that Redis is away. What it has left alone is no part of the bound.
+// This node may see first that Redis is away. The units that it has left alone do not matter.
 TEST_F(HttpOverNow, IsSaidByANodeThatDecidesAlone) {
   TestDoor door({.rules = {rule("strict", Mode::kStrict)}, .access = {}});
   TestFleet::NothingAtHand gone;

@@ -121,7 +121,7 @@ TEST(HttpRules, AreChangedByMethod) {
   EXPECT_EQ(door.desk.last.if_version, 12u);
 }
 
-// A change of one was answered with about:blank.
+// Once a change of such a rule was answered with about:blank.
 TEST(HttpRules, ThatDoNotExistAreUnknownByEveryMethod) {
   TestDoor door;
   door.desk.outcome = {
@@ -204,7 +204,7 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
   EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;
 }
 
-// It was ignored, and the rule overwritten.
+// Once the field was ignored, and the rule overwritten.
 TEST(HttpRules, ARuleThatIsToBeNew) {
   TestDoor door;
   EXPECT_EQ(door.ask(request("PUT", kPath, "{}")).status, 200);

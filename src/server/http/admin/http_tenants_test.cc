@@ -82,7 +82,7 @@ TEST(HttpTenants, TakeNoKeyThatIsBadlyEncoded) {
   EXPECT_EQ(door.tenants.last.key, "%zz");
 }
 
-// So that no log of addresses has it.
+// So that logs of addresses do not have it.
 TEST(HttpTenants, HaveTheirKeyInTheBodyInstead) {
   TestDoor door;
   TestReply one = door.ask(post("/admin/tenant", R"({"key":"ann"})"));
@@ -135,7 +135,7 @@ TEST(HttpTenants, TakeWhatTheyAnswered) {
   }
   EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/bob", R"({"key":"ann","limit":1})")).status,
             400);
-  // A key that is no UTF-8 is answered as far as it is.
+  // Of a key that is not UTF-8, the answer shows the valid part.
   EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/a%ff", R"({"key":"a?","limit":1})")).status,
             200);
   EXPECT_EQ(door.tenants.last.key, "a\xff");

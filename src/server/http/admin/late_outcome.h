@@ -1,5 +1,5 @@
-// What the pages share that change something on a thread of its own: the reply that waits for the
-// outcome, the version that it tells, the status that it has.
+// Shared by the pages that change something on a thread of its own: the reply that waits for the
+// outcome, the version in it, and its status.
 //
 // Thread rule: the core's; an outcome comes from any thread. Tested by http_rules_test.cc.
 
@@ -58,8 +58,8 @@ class LateOutcome final : public LateReply<ReplySink> {
   const std::shared_ptr<Arrival> arrival_;
 };
 
-// begin(done) passes the work on; done(outcome) is called once, on any thread. `write` writes the
-// outcome, on the core of the request.
+// Calls begin(done), which passes the work on; done(outcome) is called once, on any thread. `write`
+// writes the outcome, on the core of the request.
 template <typename Outcome, typename Begin>
 void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
                   typename LateOutcome<Outcome>::Write write) {
@@ -72,8 +72,8 @@ void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
                      exchange.now);
 }
 
-// The fields of a reply that tells the version of what it is about, and of a refusal that ends by
-// itself when.
+// The fields of a reply that tell the version of the thing changed, and when a refusal that ends by
+// itself does.
 class VersionFields {
  public:
   explicit VersionFields(std::uint64_t version) : VersionFields(std::to_string(version), {}) {}

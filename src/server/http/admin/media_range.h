@@ -1,4 +1,4 @@
-// The kind that a client would rather have, by its field Accept or Accept-Encoding (RFC 9110,
+// The media type or coding that a client prefers, by its field Accept or Accept-Encoding (RFC 9110,
 // 12.5).
 //
 // Thread rule: pure. Tested by media_range_test.cc.

@@ -65,7 +65,7 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   }
 }
 
-// Calls `read` with the id of each rule that switches, and what it follows.
+// Calls `read` with the id of each adaptive rule and the algorithm that it follows.
 template <typename Read>
 void each_switching(const Figures& figures, Read read) {
   for (const Rule& rule : rules_shown(figures)) {
@@ -111,7 +111,7 @@ void add_misjudged(const std::string& rule, const ErrorBar::Tally& tally, Metric
   add(samples, {rule, "admitted_over"}, tally.admitted_over);
 }
 
-// A rule of which nobody knows has none.
+// A rule has no sample if its value is unknown.
 void read_over_now(const Figures& figures, MetricSamples& samples) {
   for (const Rule& rule : rules_shown(figures)) {
     const auto units = over_now_of(*figures.engine, rule, figures.now).units;

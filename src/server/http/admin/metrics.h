@@ -33,7 +33,7 @@ class Engine;
 
 class HttpCore;
 
-// What the rows read: the figures of one moment. Objects that they refer to outlive them.
+// The input of rows: the figures of one moment. Objects that they refer to outlive them.
 struct Figures {
   const NodeView& view;
   Instant now{};
@@ -63,8 +63,7 @@ struct MetricLabel {
   std::string_view values{};  // for the documents; empty: any
 };
 
-// A function of the figures that returns a number of any type, as a function that returns
-// a double.
+// Reads a figure as a double, from a function that returns a number of any type.
 class MetricValue {
  public:
   constexpr MetricValue() = default;
@@ -85,10 +84,10 @@ struct Metric {
   // Prometheus's. The name of a counter ends in _total; all others are gauges.
   std::string_view name;
   std::string_view help;
-  // The field of /admin/stats, such as "totals.looks"; one level at most. Empty: the page has
-  // it in a form of its own.
+  // The field of /admin/stats, such as "totals.looks"; one level at most. Empty: the page shows the
+  // figure in its own form.
   std::string_view json;
-  // One of the two reads the figure.
+  // Either `value` or `samples` reads the figure.
   MetricValue value;
   Needs needs = Needs::kNothing;
   void (*samples)(const Figures& figures, MetricSamples& samples) = nullptr;

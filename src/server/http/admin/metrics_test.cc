@@ -78,7 +78,7 @@ TEST(Metrics, AreInTheDocument) {
       << "run metrics_test with WEIR_UPDATE_DOCS=1 in src/server/http";
 }
 
-// A row without a reader would end the server, and two of a name confuse Prometheus.
+// A row without a reader would end the server, and two of one name would confuse Prometheus.
 TEST(Metrics, AreReadAndNamedOnce) {
   std::set<std::string_view> names;
   std::set<std::string_view> fields;

@@ -17,7 +17,7 @@ prometheus::ClientMetric client_metric(const Metric& metric, MetricSample sample
   for (std::size_t i = 0; i < sample.labels.size(); ++i) {
     written.label.push_back({std::string(metric.labels[i].name), std::move(sample.labels[i])});
   }
-  written.counter.value = sample.value;  // the serializer reads the one that the type says
+  written.counter.value = sample.value;  // the serializer reads the field of this type
   written.gauge.value = sample.value;
   return written;
 }
@@ -45,7 +45,7 @@ Path path_of(const Metric& metric) {
   return {.section = metric.json.substr(0, dot), .field = metric.json.substr(dot + 1)};
 }
 
-// A count without an exponent, which JsonWriter would give to a million.
+// A count without an exponent; JsonWriter would write a million with one.
 void write_number(JsonWriter& json, double value) {
   constexpr double kExactMax = 9'007'199'254'740'992;  // 2^53
   if (std::trunc(value) == value && std::abs(value) <= kExactMax) {

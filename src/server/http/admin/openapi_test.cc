@@ -1,4 +1,4 @@
-// /openapi.json says what the code does: the same routes, fields and values.
+// /openapi.json matches the code: the same routes, fields and values.
 
 #include <boost/json.hpp>
 
@@ -99,7 +99,7 @@ TEST(OpenApi, SecuresExactlyTheAdminRoutes) {
   }
 }
 
-// As the table has them: one that ends in ':' begins names, which only the text tells.
+// As in the table: a name that ends in ':' begins other names, which only the text tells.
 Names parameters_of(const Route& route, std::string_view method) {
   std::string_view known = method == "get" ? route.parameters.of_get : route.parameters.of_others;
   Names names;

@@ -21,7 +21,7 @@ constexpr std::string_view kDocument =
 #include "server/http/admin/openapi_json.inc"
     ;
 
-// A scraper says that it prefers text; a browser or curl takes what comes.
+// A scraper says that it prefers text; a browser or curl takes any type.
 bool wants_prometheus(const Exchange& exchange) {
   if (exchange.query == "format=prometheus") return true;
   if (exchange.query == "format=json") return false;
@@ -82,7 +82,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
   json.end_array();
 }
 
-// A node that has lost its Redis still decides; so this is no reason to send nobody here.
+// A node that has lost its Redis still decides, so load balancers may still send requests here.
 void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
                         Instant now) {
   if (!shared) {
@@ -134,7 +134,7 @@ void write_rates(JsonWriter& json, const TrafficRates& rates) {
   json.field("deny_rate", rates.denied_share);
 }
 
-// What a rule that switches has switched to last. If none ever has, what has decided most.
+// The algorithm of the last switch. If there was none, the one that has decided most.
 Algorithm active_algorithm(const RuleSwitches* switches, const TrafficTotals& totals) {
   const auto last = switches == nullptr ? std::nullopt : switches->latest();
   return last ? last->active.algorithm : totals.most_used();
@@ -152,7 +152,7 @@ void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
   write_traffic(json, traffic, totals_of(traffic), switches);
 }
 
-// The fleet's, and this node's next to it.
+// The fleet's traffic, and this node's next to it.
 void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const TrafficSummary& traffic,
                          const RuleSwitches* switches) {
   write_traffic(json, fleet.rates, fleet.totals, switches);

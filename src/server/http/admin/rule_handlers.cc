@@ -1,5 +1,5 @@
-// The handlers of /admin/rules and /admin/history: which rules are in force, changing one, trying
-// one that somebody is still writing, what has changed, and going back.
+// The handlers of /admin/rules and /admin/history: shows the rules in force, changes one, tries one
+// that somebody is still writing, shows what has changed, and goes back.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ struct Pages {
   const RuleSwitches* switches;  // may be null
 };
 
-// Without the brace at its end.
+// Does not write the brace at the end.
 void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Instant now) {
   json.begin_object().field("id", rule.id);
   json.field("origin", kOriginNames[static_cast<std::size_t>(rule.origin)]);
@@ -62,7 +62,7 @@ void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Inst
   }
 }
 
-// Limits in the order in which the words have them: the rule's own, then those of its tiers.
+// Limits are in the order of the words: the rule's own, then those of its tiers.
 void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engine& engine,
                  Instant now) {
   const std::string_view unbounded = why_unbounded(rule);
@@ -116,7 +116,7 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
   core.write_problem(exchange, unknown_rule(id, core.rules()), VersionFields(view->version));
 }
 
-// What the request wants to change, or why that cannot be known.
+// Reads the change that the request wants, or says why it is unclear.
 std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
   if (!read_if_match(exchange, change.if_version)) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
@@ -197,7 +197,7 @@ void make_change(const Pages& pages, const Exchange& exchange, RuleChange change
       });
 }
 
-// The fields, without the braces.
+// Writes the fields, without the braces.
 void write_version(JsonWriter& json, const Engine& engine, const RuleVersion& version,
                    Instant now) {
   json.field("version", version.version);
@@ -210,7 +210,7 @@ void write_version(JsonWriter& json, const Engine& engine, const RuleVersion& ve
   if (!why.empty()) json.field("why", why);
 }
 
-// Those that were in force then, as they were written.
+// The rules in force then, as they were written.
 void write_rules_of(JsonWriter& json, const Engine& engine, const RuleVersion& version,
                     Instant now) {
   json.begin_object();
@@ -222,7 +222,7 @@ void write_rules_of(JsonWriter& json, const Engine& engine, const RuleVersion& v
   json.end_array().end_object();
 }
 
-// Of one rule only the versions that changed it, and what it was in each.
+// For one rule only: the versions that changed it, and the rule in each.
 void write_history(JsonWriter& json, const Engine& engine, const RuleHistory& history,
                    const std::optional<std::string>& rule, Instant now) {
   const auto text_in = [&](auto version) {
@@ -258,7 +258,7 @@ void write_count(JsonWriter& json, std::string_view name, const DryRun::Count& c
   json.end_object();
 }
 
-// Without the brace at its end.
+// Does not write the brace at the end.
 void write_outcome(JsonWriter& json, const DryRun::Outcome& outcome) {
   json.begin_object().field("limit", outcome.limit);
   write_count(json, "denied", outcome.denied);

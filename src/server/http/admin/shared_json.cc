@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Nobody reads more of a rate.
+// More digits of a rate help nobody.
 double tenths(double value) { return std::round(value * 10) / 10; }
 
 constexpr std::size_t kSwitchesShownMax = 1'000;
@@ -24,7 +24,7 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
   json.field("because", figures_text(last.why));
 }
 
-// Why more may be admitted than usual. Empty: no more is.
+// Why more than usual may be admitted; empty: no more is.
 std::string why_apart(const SharingFacts& facts) {
   if (facts.is_whole) return {};
   if (facts.apart > Duration{0}) {

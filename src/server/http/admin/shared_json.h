@@ -1,4 +1,4 @@
-// What several pages say in the same way: busy keys, events, what rules that switch follow.
+// Shared by several pages: JSON of busy keys, events, and algorithms that adaptive rules follow.
 //
 // Thread rule: any thread. Tested by http_keys_test.cc and http_pages_test.cc.
 
@@ -23,14 +23,14 @@
 
 namespace weir {
 
-// What this node knows of those that share the rule's quota with it.
+// The facts about the nodes that share the rule's quota with this one.
 inline SharingFacts sharing_of(const Engine& engine, const Rule& rule, const Quota& quota,
                                Instant now) {
   if (engine.fleet() == nullptr) return {};
   return engine.fleet_for(engine.mode_for(rule.mode)).sharing(quota, now);
 }
 
-// The promise of the rule's precise keys. Nothing: the rule has none.
+// The promise of the rule's precise keys; nullopt: the rule has none.
 inline std::optional<Promise> precise_promise_of(const Engine& engine, const Rule& rule,
                                                  const Quota& quota) {
   const bool is_local = engine.mode_for(rule.mode) == Mode::kLocal;
@@ -38,59 +38,58 @@ inline std::optional<Promise> precise_promise_of(const Engine& engine, const Rul
   return may_be ? std::optional(precise_promise_of(quota)) : std::nullopt;
 }
 
-// By how much the sharing of a rule's limit may exceed it at this moment (rules/promise.h).
+// By how much the sharing of a rule's limit may exceed it now (rules/promise.h).
 struct OverNow {
-  bool is_shared = false;               // else there is nothing to say
-  std::optional<std::int64_t> units{};  // of one key; nothing: nobody knows
+  bool is_shared = false;               // else nothing else is set
+  std::optional<std::int64_t> units{};  // of one key; nullopt: unknown
   std::int64_t limit = 1;
-  std::string because{};  // of a number that is not as usual, as a clause; empty: it is
+  std::string because{};  // why the number is unusual, as a clause; empty: it is usual
 
   std::optional<double> percent() const;
 };
 OverNow over_now_of(const Engine& engine, const Rule& rule, const Quota& quota,
                     const SharingFacts& facts);
-// The rule has several limits: the answer is about the limit that may be exceeded most.
+// For a rule with several limits: the limit that may be exceeded most.
 OverNow over_now_of(const Engine& engine, const Rule& rule, Instant now);
-// Its fields, if it is shared.
+// Writes these fields, if the rule is shared.
 void write_over_now(JsonWriter& json, const OverNow& over);
 
-// The length of the quota's windows; of a calendar's also which they are.
+// The length of the quota's windows; for calendar windows also which they are.
 void write_window(JsonWriter& json, const Quota& quota);
 
-// The object behind "misjudged": how much of what sliding windows decide is, and how surely.
+// The object behind "misjudged": the part of sliding windows' decisions that are, and its error.
 void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally);
 
-// What the key has in place of the rule's own limits: an override, or a row in the table of tenants
-// if the rule looks there.
+// The key's values in place of the rule's own limits: an override, or a row in the table of tenants
+// if the rule uses the table.
 void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine);
 
-// A text that may be missing, as a value that may be null.
+// A text that may be missing, as a JSON value or null.
 inline std::optional<std::string_view> or_null(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-// "2026-11-22T21:40:03Z", of seconds since 1970.
+// The UTC time "2026-11-22T21:40:03Z" of seconds since 1970.
 std::string utc_text(std::int64_t second);
 
-// An object that begins with the hash of a busy key, its text if that is known, and how often it
-// came. The caller may add fields, and ends the object.
+// Begins an object with the hash of a busy key, its text if known, and how often the key came. The
+// caller may add fields, and ends the object.
 void write_key_begin(JsonWriter& json, const KeyEstimate& key);
 
-// The fields of an event of unusual traffic, without the braces: for /admin/events, and for the
-// webhook.
+// The fields of an event of unusual traffic, without the braces: for /admin/events and the webhook.
 void write_event(JsonWriter& json, const TrafficEvent& event);
 
-// The object behind "following": the algorithm, and if the rule has ever switched, the number of
-// the switch, how long ago it was, and why. `switches` may be null.
+// The object behind "following": the algorithm, and if the rule has ever switched, the switch's
+// number, how long ago it was, and why. `switches` may be null.
 void write_following(JsonWriter& json, const RuleSwitches* switches, std::string_view rule,
                      Instant now);
 
 // The array behind "switches": the last switch of each of these rules that has ever switched, and
-// that of checks without a rule.
+// the last switch of checks without a rule.
 void write_switches(JsonWriter& json, const RuleSwitches* switches, const RuleSet& rules,
                     Instant now);
 
-// An object: on which nodes rules hold that somebody has changed by request.
+// An object: the nodes on which rules hold that somebody has changed by request.
 void write_hold(JsonWriter& json, const RuleHold& hold);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// The handlers of /admin/tenants: what one key has instead of its rules' limits, changing that, and
-// loading many rows.
+// The handlers of /admin/tenants: show and change one key's values in place of its rules' limits,
+// and load many rows.
 
 #include <algorithm>
 #include <cctype>
@@ -36,7 +36,7 @@ void write_terms(JsonWriter& json, const TenantTerms& terms) {
   if (terms.anchor > 0) json.field("anchor", terms.anchor);
 }
 
-// Without the brace at its end.
+// Does not write the brace at the end.
 JsonWriter begun(const TenantView& view) {
   JsonWriter json;
   json.begin_object().field("version", view.version).field("rows", view.table->size());
@@ -72,7 +72,7 @@ void show_tenant(HttpCore& core, const TenantDesk& desk, const Exchange& exchang
   core.reply(exchange, {.fields = fields, .body = json.text()});
 }
 
-// "3" of "of": which part of a load; nothing is wrong with none of the three.
+// "3" of "of": which part of a load. All three may be missing.
 std::optional<Problem> read_part(std::string_view query, TenantChange& change) {
   const auto load = query_value(query, "load");
   const auto part = query_value(query, "part");
@@ -123,7 +123,7 @@ void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, Ten
       [&core](const Recipient& to, const TenantReply& reply) { write_outcome(core, to, reply); });
 }
 
-// What a body may say. A row may be as an answer had it.
+// The fields of a body. It may be a row as an answer showed it.
 JsonBody body_of(const Exchange& exchange) {
   switch (exchange.head.method) {
     case http1::Method::kPost: return {exchange.body, {"key"}};
@@ -133,8 +133,8 @@ JsonBody body_of(const Exchange& exchange) {
   }
 }
 
-// Whose row it is, and the version of the table that it is meant for. The reader of rows judges the
-// rest.
+// The row's key, and the version of the table that the change is meant for. The reader of rows
+// judges the rest.
 std::optional<Problem> read_whose(const Exchange& exchange, TenantChange& change) {
   JsonBody body = body_of(exchange);
   if (body.has("version")) change.if_version = body.number("version", 0);
@@ -146,7 +146,7 @@ std::optional<Problem> read_whose(const Exchange& exchange, TenantChange& change
   return body.problem();
 }
 
-// `key`: of the address; empty: the body has it, so that no log of addresses does.
+// `key`: from the path; empty: the body has it, which keeps it out of logs of paths.
 void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange, std::string key) {
   using enum http1::Method;
   const auto method = exchange.head.method;
@@ -162,7 +162,7 @@ void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange, st
   make_change(core, desk, exchange, std::move(change));
 }
 
-// A key that nobody has would get a row.
+// Else a key that nobody has would get a row.
 void serve_named_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
   const auto key = percent_decoded(exchange.id, [](char c) { return c != '%'; });
   if (!key) {

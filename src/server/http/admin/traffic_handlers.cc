@@ -1,6 +1,6 @@
-// The handlers of what the node remembers of its traffic. /admin/busiest: which keys of a rule came
-// came most of late, or were denied most, on this node or on all. /admin/events: unusual traffic as
-// it began and ended.
+// The handlers that show what the node remembers of its traffic. /admin/busiest: the keys of a rule
+// that came most of late, or were denied most, on this node or on all. /admin/events: when unusual
+// traffic began and ended.
 
 #include <algorithm>
 #include <functional>
@@ -50,7 +50,7 @@ std::optional<Problem> read_wanted(const HttpCore& core, std::string_view query,
   return std::nullopt;
 }
 
-// This node's report first.
+// This node's report comes first.
 std::vector<FleetKeys::Contribution> contributions(const NodeView& view, const FleetKeys* others,
                                                    const Wanted& wanted, Instant now) {
   std::vector<FleetKeys::Contribution> all;

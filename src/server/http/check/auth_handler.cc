@@ -1,4 +1,4 @@
-// The handler of /auth: may the request that a proxy holds pass?
+// The handler of /auth: whether the request that a proxy holds may pass.
 
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ struct HeldRequest {
 };
 using HeldPtr = Pool<HeldRequest>::Ptr;
 
-// A denial is answered as its rule says, as far as the proxy understands it.
+// Answers a denial as its rule says, as far as the proxy understands that.
 void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, const Asks& asks) {
   const ProxyProfile& proxy = held.proxy;
   const GateAnswer& said = core.voice().say(asks, to.now);
@@ -52,7 +52,7 @@ Problem problem_of(const GateRefusal& refusal) {
   return http_problem(refusal.status, "More than 16 limits apply at once.");
 }
 
-// All rules that apply are charged, or none; those in shadow only for what passes.
+// Charges all rules that apply, or none; rules in shadow only for requests that pass.
 void decide_auth(HttpCore& core, const Exchange& exchange, HeldPtr held) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
   const auto refusal =

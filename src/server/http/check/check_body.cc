@@ -25,7 +25,7 @@ static_assert(InputBuffer::kPadding >= simdjson::SIMDJSON_PADDING);
 // Bodies up to this size are read without allocating.
 constexpr std::size_t kUsualBodyMax = 16 << 10;
 
-// What each field should have been, in the order of CheckField.
+// The right values of each field, in the order of CheckField.
 constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "a string of 1 to 4096 bytes",
     "an integer from 0 to 1000000000000",
@@ -55,10 +55,10 @@ bool mark(CheckField field, CheckSpec& spec) {
   return is_new;
 }
 
-// Which field of a check is named at `raw`, behind the opening quote, if its name stands there
-// without escapes. Unrolled, so that each comparison is one of constants, and none of them
-// needs to know where the name ends: a few instructions instead of a loop and calls. Behind the
-// text is padding, which no name exceeds.
+// The check's field whose name stands at `raw`, behind the opening quote, without escapes.
+// Unrolled, so that each comparison is with constants, and none needs to know where the name ends:
+// a few instructions instead of a loop and calls. The padding behind the text is longer than any
+// name.
 template <std::size_t... Index>
 std::optional<CheckField> field_at(const char* raw, std::index_sequence<Index...>) {
   const auto is_at = [raw](std::string_view name) {
@@ -92,7 +92,7 @@ std::string syntax_detail(error_code error) {
   }
 }
 
-// The token of a string reaches up to the next one; this is the string itself.
+// A string's token reaches up to the next token; this is the string itself.
 std::string_view without_trailing_space(std::string_view token) {
   const auto last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last + 1);
@@ -113,7 +113,7 @@ Value value_of(od::value value) {
   return {.kind = Value::Kind::kFraction, .fraction = number.as_double()};
 }
 
-// A value without escapes, signs and fractions; what follows it, or nullptr.
+// Reads a value without escapes, signs and fractions. Returns where it ends, or nullptr.
 const char* read_plain(const char* at, const char* end, Value& value) {
   constexpr std::ptrdiff_t kDigitsMax = 15;
   if (at >= end) return nullptr;
@@ -138,8 +138,8 @@ const char* read_plain(const char* at, const char* end, Value& value) {
   return is_number ? at : nullptr;
 }
 
-// One check as programs write it, with at most a blank between two tokens. False says nothing of
-// it but that simdjson has to read it.
+// Reads one check as programs write it, with at most a blank between two tokens. False only means
+// that simdjson has to read it.
 // REQUIRES: 64 bytes behind the end may be read
 bool read_plain_check(const char* at, const char* end, CheckSpec& spec) {
   const auto take = [&at](char c) {
@@ -181,7 +181,7 @@ class CheckReader::Pass {
         problem_(reader.problem_),
         form_(form) {}
 
-  // Nothing is certain about a body that is not plain.
+  // Fails for any body that is not plain, right or wrong.
   bool read_plain(const RequestBody& source);
   bool read_as_kept(const Kept& kept, std::string_view source);
   bool read(const RequestBody& source);
@@ -190,7 +190,7 @@ class CheckReader::Pass {
  private:
   struct Field {
     std::optional<CheckField> of_check{};
-    std::string_view name{};  // if it is none of a check
+    std::string_view name{};  // the name, if no check has such a field
     od::value value{};
   };
 
@@ -224,10 +224,10 @@ class CheckReader::Pass {
   CheckBody& body_;
   Problem& problem_;
   CheckForm form_;
-  bool is_single_ = false;  // a field of a check was outermost
+  bool is_single_ = false;  // a field of a check came at the outermost level
   bool has_atomic_ = false;
-  std::optional<std::size_t> item_;  // of "checks"; none outside
-  std::string_view hold_;            // empty: there is none yet
+  std::optional<std::size_t> item_;  // of "checks"; nullopt outside
+  std::string_view hold_;            // empty: none yet
 };
 
 bool CheckReader::Pass::read_plain(const RequestBody& source) {
@@ -247,7 +247,7 @@ bool CheckReader::Pass::read_plain(const RequestBody& source) {
   return true;
 }
 
-// True if all but the key stands there as in the body that is kept.
+// True if the body differs from the kept one by the key alone.
 bool CheckReader::Pass::read_as_kept(const Kept& known, std::string_view source) {
   const std::string_view kept = known.body;
   const std::string_view key = known.spec.key;
@@ -281,7 +281,7 @@ bool CheckReader::Pass::read(const RequestBody& source) {
   return require_all(specs_[0]);
 }
 
-// A commit charges what is held, where the rule, if there is one, counts.
+// A commit charges the held units to the rule's counter, if there is a rule.
 bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view& hold) {
   if (!read(source)) return false;
   const CheckSpec& spec = specs_[0];
@@ -356,7 +356,7 @@ bool CheckReader::Pass::read_checks(od::value value) {
   std::size_t count = 0;
   for (auto result : checks) {
     if (count == kChecksMax) {
-      item_.reset();  // the list is at fault, none of its items
+      item_.reset();  // the list is wrong, none of its items
       return fail("checks", kChecksExpected);
     }
     od::value item;
@@ -388,7 +388,7 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
   return set_field(field, value_of(value), spec) || fail(field);
 }
 
-// A check brings its quota or the rule that has one, not both.
+// A check has a quota or a rule, not both.
 bool CheckReader::Pass::require_all(const CheckSpec& spec) {
   constexpr unsigned kLeast =
       bit(CheckField::kKey) | bit(CheckField::kLimit) | bit(CheckField::kWindow);
@@ -454,7 +454,7 @@ bool CheckReader::Pass::fail_syntax(error_code error) {
 CheckReader::CheckReader()
     : parser_(std::make_unique<Parser>()),
       specs_(std::make_unique<std::array<CheckSpec, kChecksMax>>()) {
-  // Without it the first large body would do this; a failure shows there.
+  // Else the first large body would do this; a failure shows there.
   (void)!parser_->parser.allocate(kUsualBodyMax);
 }
 
@@ -462,9 +462,8 @@ CheckReader::~CheckReader() = default;
 
 namespace {
 
-// The end of a text that stops too early is noticed by what follows it: to simdjson the
-// first byte behind the end is one more token. The beginning of the next request, a bracket
-// perhaps, must not be taken for it.
+// To simdjson, the first byte behind the end is one more token, by which it notices a text that
+// stops too early. The beginning of the next request, a bracket perhaps, must not stand there.
 template <typename Read>
 bool read_apart(const RequestBody& source, Read read) {
   char& behind = source.text[source.size];

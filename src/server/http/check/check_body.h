@@ -4,13 +4,13 @@
 //   {"checks":[{"key":...},{"key":...}],"atomic":true}            several
 //   {"key":"user_123","rule":"tokens","cost":9,"hold":"30s"}      a reservation
 //
-// Strict: a field that is unknown, repeated, of another type, out of range or missing
-// is a Problem that names it and says what was expected. An accepted body is valid
-// JSON to its last byte, in valid UTF-8.
+// Strict: an unknown, repeated or missing field, or one of a wrong type or out of range, is a
+// Problem that names the field and what was expected. An accepted body is valid JSON to its last
+// byte, in valid UTF-8.
 //
-// One check without escapes, fractions and anything beyond ASCII is read here, in one pass. One
-// that differs by its key alone from one that is kept is read by comparing bytes. All else is
-// simdjson's to parse, in place: whatever is not plainly right, and so every mistake.
+// The reader itself reads one check without escapes, fractions and bytes beyond ASCII, in one pass.
+// If a check differs from a kept one by its key alone, it only compares bytes. simdjson parses all
+// other bodies, in place: all that are not plainly right, and so every mistake.
 //
 // Thread rule: one reader a core. Tested by check_body_test.cc and
 // fuzz/check_body_fuzz.cc.
@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, 11> kCheckFieldNames = {
     "algorithm", "rule",  "tier",   "mode",   "charge",
 };
 
-// Those of a body with several checks.
+// The fields of a body with several checks.
 inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks", "atomic"};
 
 inline constexpr std::string_view kHoldExpected = "a duration as text, such as \"30s\"";
@@ -64,7 +64,7 @@ inline constexpr std::size_t kChecksMax = 256;
 // One check as the body describes it. The texts are valid until the reader's next call.
 struct CheckSpec {
   std::string_view key;
-  std::string_view key_json;  // as it stood in the body, quotes and escapes included
+  std::string_view key_json;  // as in the body, with quotes and escapes
   std::string_view bucket;
   std::string_view rule;
   std::string_view tier;
@@ -73,7 +73,7 @@ struct CheckSpec {
   std::int64_t cost = 1;
   std::int64_t burst = 0;
   Algorithm algorithm = Algorithm::kSlidingWindow;
-  std::optional<Mode> mode{};  // none: the rule's, or the node's
+  std::optional<Mode> mode{};  // nullopt: the rule's, or the node's
   Ask::Counting counting = Ask::Counting::kAsTheRuleSays;
   bool resets = false;        // in place of spending
   std::uint16_t present = 0;  // a bit for each CheckField
@@ -84,7 +84,7 @@ struct CheckSpec {
 enum class CheckForm : std::uint8_t {
   kSingle,        // one check
   kSingleOrList,  // one, or several in "checks"
-  kReserve,       // one, and for how long its cost is held: read_reserve()'s
+  kReserve,       // one, and how long its cost is held: for read_reserve()
 };
 
 struct CheckBody {
@@ -98,10 +98,10 @@ class CheckReader {
   CheckReader();
   ~CheckReader();
 
-  // False if the body is refused: problem() says why. The first byte behind the text is another
-  // one meanwhile.
+  // False if the body is refused: problem() says why. Meanwhile the first byte behind the text is
+  // changed.
   bool read(const RequestBody& source, CheckForm form);
-  // The same of a reservation, and its `hold`.
+  // Reads a reservation in the same way, and its `hold`.
   bool read_reserve(const RequestBody& source, std::string_view& hold);
 
   const CheckBody& body() const { return body_; }
@@ -115,11 +115,11 @@ class CheckReader {
   std::unique_ptr<std::array<CheckSpec, kChecksMax>> specs_;
   CheckBody body_;
   struct Kept {
-    std::string body;  // a plain one; empty: none
+    std::string body;  // of a plain check; empty: none
     CheckSpec spec;
   };
   std::array<Kept, 2> kept_;  // for clients that take turns
-  unsigned others_ = 0;       // that it might have kept
+  unsigned others_ = 0;       // others that it might have kept
   Problem problem_;
 };
 

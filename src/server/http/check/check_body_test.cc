@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum CheckForm;
 
-// What this file asks of bodies, it asks of both readers. True if the body is accepted.
+// Asks both readers. True if they accept the body.
 bool expect_agreement(std::string_view text, CheckForm form, char behind = '}') {
   static CheckReader reader;
   const std::string by_simdjson = said_by_simdjson(reader, text, form, behind);
@@ -155,7 +155,7 @@ TEST(CheckReader, ReadsAsManyAsAreAllowed) {
   ASSERT_TRUE(reading.ok) << reading.reader.problem().detail;
   ASSERT_EQ(reading.reader.body().checks.size(), kChecksMax);
   EXPECT_EQ(reading.reader.body().checks[255].key, "k255");
-  // The list is at fault, none of its checks.
+  // The list is wrong, none of its checks.
   const Reading too_long(list_of(kChecksMax + 1), kSingleOrList);
   EXPECT_FALSE(too_long.ok);
   EXPECT_EQ(too_long.reader.problem().field, "checks");
@@ -254,7 +254,7 @@ TEST(CheckReader, NulBehindTheEndIsSomething) {
   EXPECT_FALSE(Reading(text).ok);
 }
 
-// The next request, say.
+// Such as the next request.
 TEST(CheckReader, WhatFollowsDoesNotMatter) {
   for (const std::string_view text : {
            R"({"key":"a","limit":1,"window":1})",
@@ -423,7 +423,7 @@ TEST(CheckReader, DepthAndSizeAreHarmless) {
   EXPECT_TRUE(spaces.ok);
 }
 
-// One byte is changed to every other: refused, or read as some check.
+// Changes one byte to every other value: the body is refused, or read as some check.
 TEST(CheckReader, SurvivesEveryChangedByte) {
   const std::string text = R"({"key":"a\u00e9b","limit":10,"window":"1m","cost":1,)"
                            R"("bucket":"b","algorithm":"sliding_log"})";

@@ -1,4 +1,4 @@
-// What the reader of check bodies says of one, as a text: so that its two ways can be compared.
+// The answer of the reader of check bodies as a text, so that tests compare its two ways.
 //
 // Thread rule: as CheckReader. For check_body_test.cc and fuzz/check_body_fuzz.cc.
 
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// What a reader says of a body behind which there is `behind`.
+// The reader's answer to `text`, with the byte `behind` after it.
 inline std::string said_of(CheckReader& reader, std::string text, CheckForm form, char behind) {
   const std::size_t size = text.size();
   text.append(InputBuffer::kPadding, behind);
@@ -41,7 +41,7 @@ inline std::string said_of(CheckReader& reader, std::string text, CheckForm form
   return said;
 }
 
-// A line's end in front, which means nothing, leaves a body to simdjson.
+// An end of line in front, which means nothing, makes simdjson parse a body.
 inline std::string said_by_simdjson(CheckReader& reader, std::string_view text, CheckForm form,
                                     char behind) {
   return said_of(reader, "\n" + std::string(text), form, behind);

@@ -22,7 +22,7 @@ constexpr std::size_t kScratchInitial = 32 << 10;  // the longest key, escaped, 
 
 enum class ListForm : std::uint8_t { kEach, kAtomic };
 
-// What these routes share: the reader of their bodies, and memory for one reply.
+// Shared by these routes: the reader of their bodies, and memory for one reply.
 class CheckDesk final : public AnswerWriter {
  public:
   explicit CheckDesk(HttpCore& core) : core_(core), scratch_(kScratchInitial) {}
@@ -32,7 +32,7 @@ class CheckDesk final : public AnswerWriter {
     if (!read_body(exchange, form)) return;
     if (reader_.body().is_list) return decide_list(exchange);
     if (!reader_.body().checks[0].resets) return queue_single(exchange);
-    // A reset is for whom the route of resets is.
+    // A reset needs the access that the route of resets needs.
     if (!refuse_access(core_, exchange)) decide_single(exchange, Operation::kReset);
   }
 
@@ -58,14 +58,14 @@ class CheckDesk final : public AnswerWriter {
   std::vector<char> scratch_;
 };
 
-// False if the body is not what it should be: then the request has been answered.
+// False if the body is wrong: then this has answered the request.
 bool CheckDesk::read_body(const Exchange& exchange, CheckForm form) {
   if (reader_.read(exchange.body, form)) return true;
   core_.reply_problem(exchange, reader_.problem());
   return false;
 }
 
-// The same for the check in it.
+// The same for the check in the body.
 bool CheckDesk::make_single(const Exchange& exchange, Ask& ask) {
   Problem problem;
   if (make_ask(reader_.body().checks[0], core_.rules(), ask, problem)) return true;
@@ -109,7 +109,7 @@ void CheckDesk::write_answer(const Recipient& to, const Asks& asks, std::size_t 
   core_.write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 
-// False if a check of the list cannot be decided: then the whole is refused, and nothing is
+// False if a check of the list cannot be decided: then the whole list is refused, and nothing is
 // charged.
 bool CheckDesk::add_list(const Exchange& exchange, Asks& asks) {
   const auto checks = reader_.body().checks;
@@ -144,7 +144,7 @@ void CheckDesk::decide_list(const Exchange& exchange) {
   });
 }
 
-// {"results":[...]}, or {"allowed":true,"results":[...]} of an atomic list.
+// {"results":[...]}, or {"allowed":true,"results":[...]} for an atomic list.
 void CheckDesk::write_list(const Recipient& to, const Asks& asks, ListForm form) {
   std::size_t room = 64;
   bool all = true;

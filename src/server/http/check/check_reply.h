@@ -5,7 +5,7 @@
 //
 // and "mode":"local" if this node decided alone because the shared store failed.
 //
-// Seconds are exact, to the microsecond. retry_after is 0 when allowed and null when no
+// Seconds are exact, to the microsecond. retry_after is 0 if the check is allowed, and null if no
 // wait helps.
 //
 // Thread rule: pure. Tested by http_check_test.cc.
@@ -20,7 +20,7 @@
 
 namespace weir {
 
-// No more than this is written, the key aside.
+// The most bytes that this writes, without the key.
 inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 123; values: up to 105
 
 // `key_json` is the key as a JSON string.

@@ -1,4 +1,4 @@
-// The value of a field of a check, whichever reader has it, and its way into the check.
+// The value of a check's field, from either reader, and how the check takes it.
 //
 // Thread rule: values. Tested by check_body_test.cc.
 
@@ -15,21 +15,21 @@
 
 namespace weir {
 
-// What a field is given.
+// A field's value.
 struct Value {
   enum class Kind : std::uint8_t { kOther, kText, kInteger, kFraction };
 
   Kind kind = Kind::kOther;
-  std::string_view text{};  // as it is meant
-  std::string_view json{};  // as it stands in the body
+  std::string_view text{};  // decoded
+  std::string_view json{};  // as in the body
   std::int64_t integer = 0;
-  double fraction = 0;  // or an integer beyond the other ones
+  double fraction = 0;  // or an integer beyond std::int64_t
 };
 
-// Beyond any window, so that it need not be exact; Quota::make says that it is too long.
+// Beyond any window, so it need not be exact; Quota::make says that it is too long.
 inline constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
 
-// Each of these says whether the value is one of its field's.
+// Each of these returns whether the value is valid for its field.
 
 inline bool set_text(const Value& value, std::size_t least, std::string_view& text) {
   text = value.text;
@@ -47,7 +47,7 @@ bool set_known(std::optional<T> known, auto& field) {
   return known.has_value();
 }
 
-// Only whether it is a duration at all: which ones make a window, Quota::make knows.
+// Checks only that it is a duration at all: Quota::make knows which ones make a window.
 inline bool set_window(const Value& value, Duration& window) {
   switch (value.kind) {
     case Value::Kind::kText: return set_known(parse_duration(value.text), window);

@@ -10,7 +10,7 @@ constexpr const char* kTooManyText = "Too many requests.";
 
 }  // namespace
 
-// The one that attackers get.
+// Attackers get this text.
 std::string_view usual_denial() {
   static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
   return kTooMany;

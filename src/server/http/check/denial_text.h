@@ -1,4 +1,4 @@
-// What a rule says to those it denies.
+// A rule's text for callers that it denies.
 //
 // Thread rule: values. Tested by tests/scenarios/http_auth.yaml.
 
@@ -15,11 +15,11 @@
 
 namespace weir {
 
-// What most denials say, with kProblemContentType: a body that is made once, and no further fields.
+// The text of most denials, with kProblemContentType: a body made once, and no further fields.
 std::string_view usual_denial();
 bool says_the_usual(const Denial& denial, int status);
 
-// The body and the further fields of one denial, with the values that it has.
+// The body and the further fields of one denial, with its values filled in.
 class DenialText {
  public:
   // `status`: of the reply. All must outlive this.

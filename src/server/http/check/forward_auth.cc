@@ -48,7 +48,7 @@ constexpr std::array kProfiles = {
                  .takes_parameters = false},
 };
 
-// Where the path of the request is appended, the profile takes all paths below its own.
+// A profile that appends the request's path takes all paths below its own.
 const ProxyProfile* find_profile(std::string_view path) {
   for (const ProxyProfile& profile : kProfiles) {
     if (!path.starts_with(profile.auth_path)) continue;
@@ -89,7 +89,7 @@ std::optional<Problem> read_parameter(std::string_view name, std::string_view va
   return std::nullopt;
 }
 
-// What the proxy told by a field, if the profile names one.
+// The value of a field, if the profile names one.
 struct Told {
   std::string_view name;
   std::string_view value{};

@@ -1,5 +1,5 @@
-// The handlers of /v1/reserve and /v1/commit: units are held while work is under way, and its cost
-// is charged when it is known. Of /v1/acquire and /v1/release: so much work may be under way at
+// The handlers of /v1/reserve and /v1/commit: units are held while work is under way, and charged
+// when its cost is known. Also of /v1/acquire and /v1/release: so much work may be under way at
 // once (weir/holding_store.h).
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Problem unknown_token() {
           .expected = "the token of a hold that goes on"};
 }
 
-// `wait`: until there may be room; 0: nobody knows.
+// `wait`: until there may be room; 0: unknown.
 void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
   const Problem problem{.kind = ProblemKind::kTooManyHolds,
                         .status = 429,
@@ -45,7 +45,7 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
   core.write_problem(to, problem, std::span(fields).first(wait > Duration{0} ? 2 : 1));
 }
 
-// What is to be held, and for how long. The ask refers to the body, and to the rule set or `own`.
+// The ask to hold, and for how long. It refers to the body, and to the rule set or `own`.
 struct Holding {
   Ask ask{};
   Duration length{0};
@@ -59,7 +59,7 @@ std::optional<Problem> read_length(std::string_view text, const Engine& engine, 
   return std::nullopt;
 }
 
-// Makes a rule of the quota, which has none.
+// Makes a rule for the quota, which has none.
 std::optional<Problem> read_quota(const Engine& engine, Holding& holding) {
   Ask& ask = holding.ask;
   const Mode mode = engine.mode_for(ask.mode);
@@ -93,7 +93,7 @@ std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body
   return read_length(hold, engine, holding);
 }
 
-// The answer of a check, and what names the hold if there is one.
+// The answer of a check, and the fields that name the hold if there is one.
 void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
   const std::string key = json_string(asks.ask(0).key);
   std::string text(kDecisionJsonMax + key.size(), '\0');
@@ -109,7 +109,7 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
   core.write(to, {.limit = &limit, .fields = kNoStore, .body = text});
 }
 
-// `write` is called with the answer, and the token if there is one.
+// Calls `write` with the answer, and the token if there is one.
 template <typename Write>
 void hold_while_working(HttpCore& core, const Exchange& exchange, const Holding& holding,
                         Write write) {
@@ -158,7 +158,7 @@ void commit(HttpCore& core, const Exchange& exchange) {
               });
 }
 
-// Nothing if the body names a limit, and no rule.
+// nullopt if the body names a limit, and no rule.
 std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
   if (!body.has("limit")) return body.text("rule", "the id of a rule, or 'limit' in its place");
   const std::uint64_t limit = body.number("limit", 0);

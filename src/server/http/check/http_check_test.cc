@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One login a minute, of each client.
+// One login a minute for each client.
 Rule login() {
   Rule rule{.id = "login",
             .quota = *Quota::make({.limit = 1, .window = 1min}),
@@ -110,7 +110,7 @@ TEST(HttpCheck, AnOutageIsNotADenial) {
   EXPECT_EQ(door.ask(post("/check", single)).status, 200);
 }
 
-// One batch charges first what counts always: the check was denied by the charge behind it.
+// Once a batch first charged what always counts: the charge behind a check made it denied.
 TEST(HttpCheck, APipelinedChargeIsChargedAfterTheCheckBeforeIt) {
   TestDoor door;
   const std::string key = R"({"key":"a","limit":10,"window":86400,"cost":)";

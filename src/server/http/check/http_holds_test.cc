@@ -1,4 +1,4 @@
-// Reservations by HTTP: what bodies may say, and what becomes of a hold.
+// Reservations by HTTP: the contents of bodies, and the ends of holds.
 
 #include <array>
 #include <barrier>

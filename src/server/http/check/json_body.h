@@ -1,7 +1,7 @@
 // JsonBody: the body of an admin request: one JSON object of known fields.
 //
-// For requests that come now and then; checks have a reader of their own (check_body.h).
-// The first mistake is kept: read all fields, then look at problem().
+// For requests that come now and then; checks have their own reader (check_body.h). It keeps the
+// first mistake: read all fields, then look at problem().
 //
 //   JsonBody body(text, {"rule", "key"});
 //   const std::string_view rule = body.text("rule");
@@ -31,21 +31,21 @@ class JsonBody {
   using Names = std::initializer_list<std::string_view>;
 
   JsonBody(const RequestBody& source, Names known);
-  // What the query says instead of a body.
+  // For a query that takes the place of a body.
   JsonBody(boost::json::object fields, Names known);
 
   bool has(std::string_view field) const;
 
-  // Texts are views of the body. This one must be there, and not empty.
+  // Texts are views of the body. This text must be there, and not empty.
   std::string_view text(std::string_view field, std::string_view expected = "a text, not empty");
-  // One that may be missing.
+  // A text that may be missing.
   std::string_view text_or(std::string_view field, std::string_view otherwise);
   // An object of up to 256 texts, which may be missing; a list has several of one name.
   std::vector<NameValue> texts(std::string_view field);
-  // A whole number of that range that must be there.
+  // A whole number in that range, which must be there.
   std::uint64_t number(std::string_view field, std::int64_t least = 1,
                        std::int64_t most = INT64_MAX);
-  // false where it is missing.
+  // false if it is missing.
   bool flag(std::string_view field);
 
   void reject(std::string_view field, std::string_view expected);

@@ -1,4 +1,4 @@
-// The handler of /v1/limits: what is left to the caller of each limit that counts it.
+// The handler of /v1/limits: what each limit that counts the caller has left.
 
 #include <algorithm>
 #include <memory>
@@ -16,8 +16,8 @@
 namespace weir {
 namespace {
 
-// Whether the caller shows that the rule's keys count it, whatever it asks for. One counter of all
-// callers is nobody's own.
+// Whether the caller shows that the rule's keys count it, whatever it asks for. A counter that all
+// callers share is no caller's own.
 bool is_of_caller(const Rule& rule, const Request& request) {
   using enum KeyPart::Property;
   const auto is_shown = [](const KeyPart& part) {
@@ -43,7 +43,7 @@ void write_limit(JsonWriter& json, const Rule& rule, const Answer& answer, const
   } else if (answer.cause == Answer::Cause::kBlocked) {
     json.field("blocked_for", decision.retry_after);
   } else {
-    json.field("denied", !answer.allowed());  // by name, or as Redis is away
+    json.field("denied", !answer.allowed());  // by name, or because Redis is away
   }
   json.end_object();
 }

@@ -1,10 +1,10 @@
 // The handlers of the console. /console/session signs people in with the admin token, and out.
-// /console/live, a WebSocket, shows what happens each second, and /console/live.json the same for
-// people whose proxy breaks WebSockets; /console/history what happened in the last day. / and
-// /console/{name} are its page and what the page loads.
+// /console/live, a WebSocket, sends the news of each second, and /console/live.json the same to
+// people whose proxy breaks WebSockets; /console/history tells of the last day. / and
+// /console/{name} are the console's page and its files.
 //
-// The files are the same for everybody and say nothing of this node: a visitor who may not see more
-// is asked for the token by the page.
+// The files are the same for everybody and say nothing of this node: the page asks a visitor who
+// may not see more for the token.
 
 #include <algorithm>
 #include <array>
@@ -42,8 +42,8 @@ struct Console : ConsoleParts {
 constexpr auto kAgeMax_s =
     std::chrono::duration_cast<std::chrono::seconds>(ConsoleSessions::kAgeMax).count();
 
-// Whether the client may use the admin routes, whatever it shows as Authorization: this is no
-// place to try tokens.
+// Whether the client may use the admin routes, whatever its Authorization: this is no place to try
+// tokens.
 bool may_use_all(HttpNode& node, AccessClaim claim, Instant now) {
   claim.authorization = {};
   return session_of(node, claim, now) || !access_refusal(node.options().access, claim);
@@ -65,7 +65,7 @@ void reply_with_cookie(HttpCore& core, const Exchange& exchange, const AccessCla
   std::string cookie = cookie_name(claim.host) + "=" + std::string(value) +
                        "; HttpOnly; SameSite=Strict; Path=/; Max-Age=" +
                        std::to_string(value.empty() ? 0 : kAgeMax_s);
-  // The page came by TLS, to us or to who ends it in front of us.
+  // The page came by TLS, to us or to a proxy in front of us.
   if (claim.origin.starts_with("https://")) cookie += "; Secure";
   const std::array<NameValue, 2> fields = {{kNoStore[0], {"Set-Cookie", cookie}}};
   core.reply(exchange, {.status = 204, .content_type = {}, .fields = fields});
@@ -80,7 +80,7 @@ void sign_in(HttpCore& core, Exchange& exchange, const AccessClaim& claim) {
   JsonBody body(exchange.body, {"token"});
   const std::string_view token = body.text("token");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  // Others wait while this one is compared, which takes as long as it is.
+  // Others wait while this token is compared, for as long as its length takes.
   const bool fits = token.size() <= http1::kHeadMax;
   const auto verdict =
       judge_token(core, exchange, [&] { return fits && equals_secret(token, *expected); });
@@ -110,17 +110,17 @@ constexpr std::array<NameValue, 3> kHowToUpgrade = {
     {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}}};
 constexpr std::array<NameValue, 1> kComeAgain = {{{"Retry-After", "5"}}};
 
-// Whether the client may not see the figures: then it has its reply.
+// Whether the client may not see the figures. If so, this has replied.
 bool refuse_figures(const Console& console, Exchange& exchange) {
   return !console.is_public && refuse_access(console.core, exchange);
 }
 
-// A page of another origin may not listen here, even to what is public.
+// A page of another origin may not listen here, not even to public figures.
 bool is_of_other_page(const AccessClaim& claim) {
   return !claim.origin.empty() && !claim.is_from_own_page();
 }
 
-// A client that came in by a session stays as long as that lasts.
+// A client that came in by a session may stay as long as the session lasts.
 LiveSession::MayStay may_stay(HttpNode& node, const AccessClaim& claim, Instant now) {
   const auto session = session_of(node, claim, now);
   if (!session) return {};
@@ -227,7 +227,7 @@ struct Coded {
 Coded coded(const ConsoleAsset& asset, std::string_view accept_encoding) {
   const Coded brotli{.coding = "br", .bytes = asset.brotli};
   const Coded gzip{.coding = "gzip", .bytes = asset.gzip};
-  // Without the field only "identity" would be sure to be understood.
+  // Without the field, only "identity" is sure to be understood.
   for (const Coded& form : {brotli, gzip}) {
     const bool is_taken = !accept_encoding.empty() && quality_of(accept_encoding, form.coding) > 0;
     if (is_taken && !form.bytes.empty()) return form;
@@ -235,7 +235,7 @@ Coded coded(const ConsoleAsset& asset, std::string_view accept_encoding) {
   return {.coding = {}, .bytes = asset.plain};
 }
 
-// Whether one of the tags that a client has is this one. Weak or not is the same to it.
+// Whether one of the client's tags is this one, weak or not.
 bool has_tag(std::string_view if_none_match, std::string_view tag) {
   while (!if_none_match.empty()) {
     std::string_view one = trim_blanks(take_until(if_none_match, ','));
@@ -269,7 +269,7 @@ void send_asset(HttpCore& core, const Exchange& exchange, const ConsoleAsset& as
                         .lifetime = Reply::Lifetime::kProgram});
 }
 
-// A program that says nothing of what it likes gets what programs read.
+// A program that says no preference gets JSON.
 bool prefers_page(std::string_view accept) {
   return quality_of(accept, "text/html") > quality_of(accept, "application/json");
 }

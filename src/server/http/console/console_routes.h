@@ -1,5 +1,4 @@
-// The routes of the console: its page and the files that the page loads, who is signed in, and what
-// happens each second.
+// The routes of the console: its page, the page's files, signing in, and the news of each second.
 //
 // Thread rule: the core's. Tested by http_assets_test.cc, http_console_session_test.cc and
 // http_live_test.cc.
@@ -26,17 +25,17 @@ struct ConsoleOptions {
   bool is_on() const { return use != Use::kOff; }
 };
 
-// What the console of one core shows and holds; all of it outlives the core.
+// Objects of the node that the console of one core uses; all outlive the core.
 struct ConsoleParts {
   const NodeView& view;
   LiveFeed& feed;
   LiveConsoles& consoles;
 };
-// /console/...; none of them if the console is off.
+// Adds /console/..., unless the console is off.
 void add_console_routes(HttpCore& core, const ConsoleOptions& options, const ConsoleParts& parts);
 
-// /: the page, for those who prefer HTML; for the others, and if the console is off, where the
-// routes of a server are.
+// Adds /: the page for clients that prefer HTML. Others, and all clients if the console is off,
+// learn where the server's routes are.
 void add_index_route(HttpCore& core, const ConsoleOptions& options);
 
 }  // namespace weir

@@ -57,8 +57,8 @@ std::vector<FleetRoster::News> FleetRoster::look(const TrafficSnapshot& traffic,
   return news;
 }
 
-// Whether that is the other one, started again. Nodes without an address may share a title: then
-// one that is new stands for one that was silent when it came.
+// Whether `one` is `other`, started again. Nodes without an address may share a title: then a new
+// node replaces one that was silent when it came.
 bool FleetRoster::replaces(const Known& one, const Known& other) {
   if (one.silent > 0 || other.silent == 0 || one.about.title != other.about.title) return false;
   if (one.about.address != other.about.address) return false;
@@ -66,7 +66,7 @@ bool FleetRoster::replaces(const Known& one, const Known& other) {
   return !one.about.title.empty() && !one.is_heir && one.first > other.seen;
 }
 
-// The first second that is heard has nobody who joins.
+// In the first second that is heard no node counts as new.
 void FleetRoster::hear(const TrafficSnapshot& traffic, std::span<const RuleHold::Node> alive,
                        std::vector<News>& news) {
   const bool is_first = nodes_.empty();

@@ -1,11 +1,11 @@
-// FleetRoster: the nodes that this one has heard of, those that are silent among them.
+// FleetRoster: the nodes that this node has heard of, silent ones included.
 //
 // A node that is silent for kGoneSeconds of the fleet's is gone, and stays in the roster: it has
-// died, or has lost its way to Redis. One that said goodbye is struck off. While Redis is away
-// nobody knows how the others are, and no time passes for them. One that joins is told of when it
-// has said its name, or kGoneSeconds later. One that talks under the title and the address of
-// another that is silent is that node, started again, and replaces it; without addresses, one that
-// came since does. Of a large fleet, of which groups are heard, the roster knows no node.
+// died, or has lost its way to Redis. A node that said goodbye is struck off. While Redis is away
+// nobody knows how the others are, and no time passes for them. A new node is told of when it has
+// said its name, or kGoneSeconds later. If it has the title and the address of a silent node, it is
+// that node, started again, and replaces it; without addresses, it must have come since. A large
+// fleet is heard in groups: then the roster knows no node.
 //
 // Thread rule: one owner. Tested by fleet_roster_test.cc.
 
@@ -29,7 +29,7 @@ namespace weir {
 class FleetRoster {
  public:
   static constexpr std::int64_t kGoneSeconds = RecentTraffic::kGoneSeconds;
-  static constexpr std::size_t kGoneMax = 64;  // the longest gone are forgotten
+  static constexpr std::size_t kGoneMax = 64;  // those gone for longest are forgotten
 
   enum class Change : std::uint8_t { kJoined, kRestarted, kReturned, kLeft, kGone };
   struct News {
@@ -37,28 +37,28 @@ class FleetRoster {
     std::string node;
     std::string title{};  // empty: unknown
   };
-  // Takes in the fleet's last second, if it is a new one. `alive`: the nodes that Redis counts as
-  // alive, empty: unknown; one that has died is among them for some seconds. `abouts`: what
-  // they say.
+  // Takes in the fleet's last second, if it is new. `alive`: the nodes that Redis counts as alive,
+  // empty: unknown; a node that has died is among them for some seconds. `abouts`: the nodes' words
+  // on themselves.
   std::vector<News> look(const TrafficSnapshot& traffic, std::span<const NodeAbout> abouts,
                          std::span<const RuleHold::Node> alive);
 
-  // One that the last seconds have nothing of.
+  // A node that was not heard in the last seconds.
   struct Absent {
     std::string name{};
-    Instant seen{};        // the end of the last second in which it was heard
-    bool is_gone = false;  // else nobody knows yet, or Redis is away
-    NodeAbout about{};     // as it said last
+    Instant seen{};        // the end of the last second with a word of it
+    bool is_gone = false;  // else unknown yet, or Redis is away
+    NodeAbout about{};     // as it last said
   };
   std::vector<Absent> absent(const TrafficSnapshot& traffic, std::string_view own) const;
 
  private:
   struct Known : Absent {
-    Instant first{};          // the end of the first one
+    Instant first{};          // the end of the first second with a word of it
     std::int64_t silent = 0;  // seconds of the fleet
-    std::int64_t untold = 0;  // seconds that its name has left to come, before its joining is told
+    std::int64_t untold = 0;  // seconds left for its name to come, before its joining is told
     bool has_left = false;
-    bool is_heir = false;  // it has replaced one
+    bool is_heir = false;  // it has replaced a node
   };
   static bool replaces(const Known& one, const Known& other);
   void hear(const TrafficSnapshot& traffic, std::span<const RuleHold::Node> alive,

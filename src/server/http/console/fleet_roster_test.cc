@@ -11,11 +11,11 @@ using Change = FleetRoster::Change;
 using Scope = TrafficSnapshot::Scope;
 using ::testing::Contains;
 
-// A fleet as "me" sees it, second by second.
+// A fleet in the view of "me", second by second.
 class FleetRosterTest : public ::testing::Test {
  protected:
-  // The next second, in which these were silent for so long; the others are not heard of. Redis
-  // counts all of these as alive, but for one that has left.
+  // The next second: these nodes were silent for so long, and others are not heard of. Redis counts
+  // all of these as alive, except one that has left.
   void pass(std::vector<std::pair<std::string, std::int64_t>> nodes, std::string_view left = {},
             Scope scope = Scope::kFleet) {
     traffic_.scope = scope;
@@ -32,7 +32,7 @@ class FleetRosterTest : public ::testing::Test {
       titles_.push_back(one.title);
     }
   }
-  // "other" says nothing any more until it is taken out of the sums.
+  // "other" is silent until it is taken out of the sums.
   void fall_silent(std::string_view left = {}) {
     for (int silent = 1; silent < FleetRoster::kGoneSeconds; ++silent) {
       pass({{"me", 0}, {"other", silent}}, left);
@@ -93,7 +93,7 @@ TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeBeforeAnybodyListenedDoesNotEither) 
   }
 }
 
-// As at any restart: Redis counts the new one before anybody reads its figures.
+// As at any restart: Redis counts the new node before anybody reads its figures.
 TEST_F(FleetRosterTest, ANodeThatSaidGoodbyeDoesNotWhileAnotherComes) {
   pass({{"me", 0}, {"other", 0}});
   pass({{"me", 0}, {"other", 1}, {"third", 1}}, "other");

@@ -1,4 +1,4 @@
-// The files of the console: who gets which, in which coding, for how long.
+// The files of the console: access, codings, and how long browsers keep them.
 
 #include <array>
 #include <string>
@@ -120,7 +120,7 @@ TEST(HttpAssets, WithoutAConsoleNoneIsThere) {
   EXPECT_TRUE(door.ask(get("/", kBrowser)).body.starts_with(R"({"service":"weir")"));
 }
 
-// A page whose name was made to lead here is to learn nothing, not even that we are here.
+// A page whose name was made to lead here must learn nothing, not even that we are here.
 TEST(HttpAssets, ANameThatLeadsHereGetsNone) {
   const std::string foreign = " HTTP/1.1\r\nHost: evil.example\r\n" + kBrowser + "\r\n";
   TestDoor door(with(Use::kOn));

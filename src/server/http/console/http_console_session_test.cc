@@ -1,5 +1,5 @@
-// Guessers, long tokens and other people's cookies at the console's sign-in; what a session is good
-// for is in tests/scenarios/http_console.yaml.
+// Guessers, long tokens and other people's cookies at the console's sign-in.
+// tests/scenarios/http_console.yaml has the uses of a session.
 
 #include <string>
 
@@ -19,7 +19,7 @@ const std::string kOwnOrigin = "Origin: http://localhost\r\n";
 
 TestDoor::Options with(const HttpAccess& access) { return {.rules = {}, .access = access}; }
 
-// The field Cookie of who has signed in.
+// The field Cookie of a signed-in client.
 std::string sign_in(TestDoor& door) {
   TestReply reply = door.ask(post("/console/session", kRight, kPage + kOwnOrigin));
   EXPECT_EQ(reply.status, 204);
@@ -31,7 +31,7 @@ int stats(TestDoor& door, const std::string& fields) {
   return door.ask(get("/admin/stats", fields)).status;
 }
 
-// Ten wrong ones, each from another client of the proxy, refused the right one from all of them.
+// Once ten wrong tokens, each from another client of the proxy, locked out all of its clients.
 TEST(HttpConsoleSession, GuessersBehindAProxyLockOutNobodyElse) {
   TestDoor door(with(kToken));
   door.peer = {.address = IpAddress::parse("127.0.0.1")};
@@ -49,14 +49,14 @@ TEST(HttpConsoleSession, GuessersBehindAProxyLockOutNobodyElse) {
   EXPECT_EQ(stats(door, "Authorization: Bearer a secret of admins\r\n"), 200);
 }
 
-// A token that no field could hold would keep others waiting while it is compared.
+// A token that fits into no field would keep others waiting while it is compared.
 TEST(HttpConsoleSession, ATokenThatIsTooLongIsWrong) {
   const std::string token((32 << 10) + 1, 't');
   TestDoor door(with({.exposure = Exposure::kNetwork, .admin_token = token}));
   EXPECT_EQ(door.ask(post("/console/session", R"({"token":")" + token + "\"}", kPage)).status, 401);
 }
 
-// A page at another port of this host can give the browser such cookies, which come first.
+// A page at another port of this host can set such cookies, which come first.
 TEST(HttpConsoleSession, ACookieOfTheSameNameHidesNoSession) {
   TestDoor door(with(kToken));
   const std::string ours = sign_in(door).substr(8);  // without "Cookie: "

@@ -1,4 +1,4 @@
-// How a connection becomes a WebSocket, and how many may listen; who may is in
+// How a connection becomes a WebSocket, and how many may listen. Who may listen is in
 // tests/scenarios/http_console.yaml.
 
 #include <boost/json.hpp>
@@ -44,7 +44,7 @@ std::string cookie_of(TestDoor& door) {
 TEST(HttpLive, AConnectionBecomesAWebSocket) {
   TestDoor door;
   const auto session = door.door.make_session(door.peer, door.now);
-  // A request before, and frames right behind: all in one piece.
+  // A request before, and frames right behind it: all in one piece.
   feed(*session, get("/health") + get("/console/live", kUpgrade) + kPing, door.now);
   const std::string output = drink(*session, door.now);
   std::string_view rest = output;
@@ -80,7 +80,7 @@ TEST(HttpLive, SoManyMayListenAndNoMore) {
   EXPECT_EQ(upgrade(door, ""), 101);
 }
 
-// One client took all places of a console that is public.
+// Once one client took all places of a public console.
 TEST(HttpLive, StrangersFromOneNetworkHaveSomePlaces) {
   TestDoor door(with(Use::kPublic, kToken));
   const std::string cookie = cookie_of(door);

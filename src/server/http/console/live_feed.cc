@@ -14,9 +14,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kEventTextMax = 300;  // of an event
-constexpr std::size_t kNamedMax = 5;        // things of one kind that an event names
+constexpr std::size_t kNamedMax = 5;        // of one kind, in the text of an event
 constexpr std::size_t kLatencySeconds = 10;
-constexpr int kTakingSeconds = 3;  // that a node may need to take what others have changed
+constexpr int kTakingSeconds = 3;              // for which a node may take what others have changed
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
 
 LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& before) {
@@ -71,7 +71,7 @@ LiveEvent start_event(const LivePicture& picture, Instant started) {
           .text = is_alone ? text + "; counters and changes of rules by hand are forgotten" : text};
 }
 
-// Whom a hand has blocked, as far as people may read that: the hash is what a denial of it has.
+// The key that a person blocked, or for readers who may not see it the hash that denials have.
 std::string whom(const Block& block, const RuleSet& rules, const KeyHasher& hasher, bool is_open) {
   if (is_open) return block.key;
   const Rule* const rule = rules.find(block.rule);
@@ -170,7 +170,7 @@ void LiveFeed::tell(std::string_view kind, std::string rule, std::string text) {
   add(std::move(event));
 }
 
-// With the lock held.
+// REQUIRES: the lock is held
 void LiveFeed::add(LiveEvent event) {
   if (event.text.size() > kEventTextMax) {
     const auto end = event.text.rfind(' ', kEventTextMax);
@@ -181,7 +181,7 @@ void LiveFeed::add(LiveEvent event) {
   if (events_.size() > kEventsMax) events_.pop_front();
 }
 
-// A rule that is timed for the first time counts if all its answers are of this second.
+// A rule with its first figures counts if all its answers are of this second.
 void LiveFeed::note_latency(const TrafficSecond& second) {
   LatencyFigures sum;
   for (const RuleTraffic& rule : second.rules) {
@@ -205,11 +205,11 @@ LatencyFigures LiveFeed::recent_latency() const {
   return sum;
 }
 
-// The news since the last second, as far as nobody tells it.
+// Adds news since the last second that no tell() adds.
 void LiveFeed::note_events(LivePicture& picture) {
   std::vector<LiveEvent> news;
   const auto surges = surges_.since(last_surge_);
-  std::map<std::string, std::vector<std::string>> reached;  // by the rule, keys near their limits
+  std::map<std::string, std::vector<std::string>> reached;  // by rule, keys near their limits
   for (const auto& surge : surges.events) {
     if (surge->kind == TrafficEvent::Kind::kLimit) reached[surge->rule].push_back(surge->text);
     if (surge->text.empty()) news.push_back(surge_event(*surge));
@@ -244,8 +244,8 @@ void LiveFeed::note_events(LivePicture& picture) {
   for (LiveEvent& event : news) add(std::move(event));
 }
 
-// By hands on any node, but for those from before this one has started, and for blocks that ended
-// before anybody here heard of them.
+// Blocks by people on any node, except blocks from before this node started, and those that ended
+// before this node heard of them.
 void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& news) {
   const bool is_public = people_ == People::kHidden;
   const auto& shared = picture.figures->shared;
@@ -267,13 +267,13 @@ void LiveFeed::note_blocks(const LivePicture& picture, std::vector<LiveEvent>& n
   }
 }
 
-// Of nodes, as they say. While Redis is away nobody knows.
+// By the nodes' own words. While Redis is away nothing is known.
 void LiveFeed::note_apart(LivePicture& picture, const std::vector<NodeAbout>& abouts,
                           std::vector<LiveEvent>& news) {
   const auto& shared = picture.figures->shared;
   if (!shared || !shared->rules) return;
   const auto before = std::exchange(apart_, {});
-  std::map<std::string, std::vector<std::string>> told;  // by the reason; none: they reach it again
+  std::map<std::string, std::vector<std::string>> told;  // by reason; empty: they reach it again
   for (const auto& [name, why_not] : shared->rules->nodes) {
     const auto found = before.find(name);
     int seconds = found == before.end() ? 0 : found->second;
@@ -298,7 +298,7 @@ void LiveFeed::note_apart(LivePicture& picture, const std::vector<NodeAbout>& ab
   }
 }
 
-// A reload that changes nothing has a version, too, and no place in the history.
+// A reload that changes nothing has a version, too, but no place in the history.
 void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& news) {
   const bool was_fine = std::exchange(is_reload_fine_, view_.reloads.figures().succeeded);
   if (was_fine && !is_reload_fine_) {

@@ -1,10 +1,10 @@
-// LiveFeed: what consoles show of this node and its fleet, once a second.
+// LiveFeed: news of this node and its fleet for consoles, once a second.
 //
 //   first core ──tick()──> the second that has ended ──message()──> one text, made once for all
 //                     └──> TrafficHistory ──history()──> charts and lists of up to a day
 //
-// A message that nobody wants is not made; who wants it first makes it. It has no keys, so all
-// consoles get the same.
+// The feed makes a message only if a console wants it; the first that does makes it. It has no
+// keys, so all consoles get the same.
 //
 // Thread rule: tick() by one thread; the rest from any.
 // Tested by live_feed_test.cc and http_live_test.cc.
@@ -37,7 +37,7 @@
 
 namespace weir {
 
-// Something that people should see when it happens.
+// An event that people should see when it happens.
 struct LiveEvent {
   std::uint64_t id = 0;  // from 1, without gaps
   double at = 0;         // seconds since 1970
@@ -46,7 +46,7 @@ struct LiveEvent {
   std::string text{};
 };
 
-// One message, as the frame of a WebSocket that it is sent in.
+// One message, as the WebSocket frame that sends it.
 class LiveMessage {
  public:
   explicit LiveMessage(std::string_view json);
@@ -59,7 +59,7 @@ class LiveMessage {
 };
 using LiveMessagePtr = std::shared_ptr<const LiveMessage>;
 
-// What a message is made of.
+// The input of a message.
 struct LivePicture {
   Instant now{};           // of the node's clock
   Duration wall_lead{0};   // of the wall clock
@@ -67,19 +67,19 @@ struct LivePicture {
   double at = 0;           // `now` by the wall clock, in seconds since 1970
   RuleSetPtr rules{};
   std::uint64_t rules_version = 0;
-  RuleNumber ruleless = kNoRuleNumber;  // under which checks without a rule count
+  RuleNumber ruleless = kNoRuleNumber;  // the number of checks without a rule
   std::shared_ptr<const TrafficSnapshot> traffic{};
   std::shared_ptr<const NodeFigures> figures{};
   LatencyFigures latency{};  // of the last ten seconds
   std::vector<FleetRoster::Absent> absent{};
   std::map<std::string, std::string> apart{};  // nodes that changes by hand do not reach, and why
 
-  // To the millisecond: the same instant is the same a second later.
+  // To the millisecond: the same instant stays the same a second later.
   double wall(Instant then) const {
     const auto there = std::chrono::round<std::chrono::milliseconds>(then + wall_lead);
     return std::chrono::duration<double>(there.time_since_epoch()).count();
   }
-  // When a second of the traffic had ended, by the wall clock.
+  // When a second of the traffic ended, by the wall clock.
   double wall_end(std::int64_t second) const {
     return wall(Instant(std::chrono::seconds(second + 1)) - traffic->lead);
   }
@@ -88,11 +88,11 @@ struct LivePicture {
 class LiveFeed {
  public:
   static constexpr int kConsolesMax = 1'000;  // that listen at once
-  static constexpr int kStrangersMax = 50;    // of them without a session, from one network
+  static constexpr int kStrangersMax = 50;    // of these, without a session, from one network
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
 
-  // Whether events say which people have changed rules, and whom they have blocked.
+  // Whether events name the people who changed rules, and whom they have blocked.
   enum class People : std::uint8_t { kNamed, kHidden };
 
   // All of it outlives the feed.
@@ -110,23 +110,23 @@ class LiveFeed {
 
   // As of the last tick.
   LiveMessagePtr message();
-  // The last so many seconds, with the rules that denied most; and those of one rule.
+  // The last so many seconds, with the rules that denied most; and the same of one rule.
   std::string history(std::chrono::seconds span);
   std::string history(std::chrono::seconds span, RuleNumber rule) const;
 
   // Adds an event of that kind; the text is a sentence without its stop.
   void tell(std::string_view kind, std::string rule, std::string text);
 
-  // A console that listens has a place, as long as it has this.
+  // A listening console has a place for as long as it keeps this.
   using Place = std::shared_ptr<LiveFeed>;
-  // Null if all are taken, or by a stranger all that its network may have.
+  // Null if all places are taken; for a stranger, if all of its network are.
   Place take_place(const std::optional<Caller>& stranger = {});
   int consoles() const {
     const std::scoped_lock lock(places_mutex_);
     return consoles_;
   }
 
-  // A console was given up that took nothing, or only made work.
+  // Counts a console that was dropped: it took no messages, or only made work.
   void count_dropped() { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
@@ -148,28 +148,28 @@ class LiveFeed {
   const RuleDesk& desk_;
   BlockList& blocks_;
   const People people_;
-  std::atomic<std::uint64_t> dropped_{0};  // relaxed: a number by itself
+  std::atomic<std::uint64_t> dropped_{0};  // relaxed: it orders nothing else
 
   mutable std::mutex places_mutex_;  // guards these two
   int consoles_ = 0;
-  std::map<Caller, int> strangers_;  // by network; those that have a place
+  std::map<Caller, int> strangers_;  // by network: places of consoles without a session
 
-  // The ticking thread's.
+  // Only the ticking thread uses these.
   std::unordered_map<RuleNumber, LatencyFigures> latency_before_;  // of rules that were timed
   std::deque<LatencyFigures> latency_;                             // by second, ten of them
   std::uint64_t last_surge_ = 0;
   std::uint64_t rules_version_ = 0;
   bool is_reload_fine_ = true;
-  std::optional<bool> redis_up_;  // since it first was
+  std::optional<bool> redis_up_;  // since Redis was first up
   std::uint64_t redis_losses_ = 0;
   FleetRoster roster_;
   std::map<std::string, int> apart_;  // seconds for which changes by hand have not reached a node
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the fields below
   LivePicture picture_;
-  LiveMessagePtr message_;  // of the picture, if somebody wanted it
+  LiveMessagePtr message_;  // of the picture, once a console wanted it
   TrafficHistory history_;
-  std::map<std::chrono::seconds, std::string> told_;  // of the history since the last second
+  std::map<std::chrono::seconds, std::string> told_;  // histories made since the last second
   std::deque<LiveEvent> events_;
   std::uint64_t last_event_ = 0;
 };

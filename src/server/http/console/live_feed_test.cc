@@ -16,11 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 namespace json = boost::json;
 
-// A node whose seconds this test lets pass.
+// A node whose seconds pass when the test says.
 struct World {
   World() { pass(1); }
 
-  // Each with so many checks, of which the first `limit` ones are allowed.
+  // Each second has `checks` checks, of which the first `limit` are allowed.
   void pass(int seconds, int checks = 0) {
     for (int i = 0; i < seconds; ++i) {
       for (int check = 0; check < checks; ++check) {
@@ -32,7 +32,7 @@ struct World {
     }
   }
 
-  // The last one that has ended.
+  // The last second that has ended.
   std::int64_t own_second() const {
     return std::chrono::floor<std::chrono::seconds>(door.now.time_since_epoch()).count() - 1;
   }
@@ -159,7 +159,7 @@ TEST(LiveFeed, ShowsOfALargeFleetItsSumsAndThisNodeAlone) {
   EXPECT_EQ(message.at("events").as_array().size(), 1u) << "nobody has joined or gone";
 }
 
-// A fleet's seconds are heard late, and while Redis is away not at all.
+// A fleet's seconds are heard late, and not at all while Redis is away.
 TEST(LiveFeed, DrawsWhatAnOutageHadAtItsOwnSeconds) {
   World world;
   const auto pass_with_fleet = [&](int seconds) {
@@ -273,7 +273,7 @@ TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
   EXPECT_EQ(world.message().at("events").as_array().size(), 4u) << "each is told once";
 }
 
-// Also by a hand on another node. All consoles get the same, those of the public, too.
+// Blocks by people on other nodes, too. All consoles get the same message, public ones included.
 TEST(LiveFeed, SaysWhomAHandHasBlocked) {
   World world;
   world.rules = world.door.rules;

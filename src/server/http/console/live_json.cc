@@ -37,7 +37,7 @@ void write_rates(JsonWriter& json, const TrafficWindow& window, std::int64_t kno
   json.field("burst_ratio", rates_of(window, known).burst_ratio);
 }
 
-// About how many different keys came in this minute and the one before.
+// About how many different keys came in this minute and the last.
 std::uint64_t keys_of(const NodeView& view, const LivePicture& picture) {
   const RuleCounts& counts = view.traffic.rules();
   const auto& rules = picture.rules->rules();
@@ -102,7 +102,7 @@ std::unordered_map<RuleNumber, const Rule*> rules_by_number(const LivePicture& p
   return found;
 }
 
-// Those that had requests in the last ten seconds.
+// The rules that had requests in the last ten seconds.
 void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& picture) {
   const auto by_number = rules_by_number(picture);
   json.key("rules").begin_array();
@@ -132,7 +132,7 @@ void write_sums(JsonWriter& json, const NodeView& view, const LivePicture& pictu
   json.end_object();
 }
 
-// What a node says of itself; what it does not know is left out, and what strangers need not.
+// A node's word on itself, without what it does not know, and what strangers need not know.
 void write_about(JsonWriter& json, const NodeAbout& about, const LivePicture& picture) {
   if (!about.title.empty()) json.field("title", about.title);
   if (!about.address.empty() && !picture.is_public) json.field("address", about.address);
@@ -154,7 +154,7 @@ void write_state(JsonWriter& json, const NodeAbout& about, const LivePicture& pi
   json.field("degraded", as_utf8(about.degraded)).field("since", picture.wall(about.since));
 }
 
-// Null: it has not said anything yet, or is of another version.
+// Null: the node has not said anything yet, or has another version.
 const NodeAbout* about_other(const std::string& name, const NodeFigures& figures) {
   if (!figures.shared) return nullptr;
   const auto found = std::ranges::find(figures.shared->others, name, &NodeAbout::id);
@@ -166,7 +166,7 @@ void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& pict
   const std::string& own = view.info.node;
   json.key("nodes").begin_array();
   const TrafficSnapshot& traffic = *picture.traffic;
-  // Of a large fleet groups are heard: then it is this node alone.
+  // A large fleet is heard in groups: then this shows this node alone.
   const auto nodes =
       traffic.large ? std::span(&traffic.own, 1) : std::span<const NodeTraffic>(traffic.nodes);
   for (const NodeTraffic& one : nodes) {
@@ -257,7 +257,7 @@ std::string history_json(const NodeView& view, const LivePicture& picture,
   return json.text();
 }
 
-// A step in which the rule may be among the others says nothing of it.
+// A step in which the rule may be among the others has no value.
 std::string history_json(const LivePicture& picture, const TrafficHistory& history,
                          std::chrono::seconds span, RuleNumber rule) {
   const auto found = history.last(span);

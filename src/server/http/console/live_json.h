@@ -1,6 +1,6 @@
 // The message that consoles get once a second, as JSON (docs/internals/console.md).
 //
-// Fields that the node cannot know are left out.
+// Fields that the node cannot know are missing.
 //
 // Thread rule: any thread. Tested by live_feed_test.cc.
 
@@ -17,7 +17,7 @@ namespace weir {
 std::string live_json(const NodeView& view, const LivePicture& picture,
                       const std::deque<LiveEvent>& events);
 
-// The last so many seconds: of all with the rules that denied most, and of one rule.
+// The last so many seconds: of all, with the rules that denied most; and of one rule.
 std::string history_json(const NodeView& view, const LivePicture& picture,
                          const TrafficHistory& history, std::chrono::seconds span);
 std::string history_json(const LivePicture& picture, const TrafficHistory& history,

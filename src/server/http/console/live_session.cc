@@ -27,7 +27,7 @@ void LiveSession::tell(const LiveMessagePtr& message, Instant now) {
     frames_.ping();
   }
   choose_next();
-  if (waker_ != nullptr) waker_->yield();  // a thousand of them take their turns
+  if (waker_ != nullptr) waker_->yield();  // a thousand sessions take turns
 }
 
 std::span<char> LiveSession::input_space() {
@@ -72,7 +72,7 @@ void LiveSession::sent(std::size_t size, Instant) {
   choose_next();
 }
 
-// Whole frames, one behind the other; nothing comes behind a close frame.
+// Chooses whole frames; nothing follows a close frame.
 void LiveSession::choose_next() {
   if (writes_message_) return;
   if (frames_.is_closed()) message_ = next_ = nullptr;

@@ -1,14 +1,14 @@
 // LiveSession: the WebSocket of one console. It gets the message of each second, and says nothing.
 //
-//   HttpSession ──101──> LiveSession      the connection goes over with what has come behind the
+//   HttpSession ──101──> LiveSession      takes over the connection, and the bytes behind the
 //                                         request
 //
-// Messages are shared with all other sessions and are not copied. One that has not taken a message
-// when the next one comes gets the newest later, and never those between. So a slow reader holds up
-// nobody and costs no memory. It is pinged every kPingEvery, and dropped when no pong has come for
-// kSilenceMax. It reads and answers kFramesMax frames a second of a peer that makes work.
+// Messages are shared with all other sessions and not copied. A session that has not taken a
+// message when the next one comes gets the newest later, and never those between. So a slow reader
+// holds up nobody and costs no memory. A session pings every kPingEvery, and ends when no pong has
+// come for kSilenceMax. It reads and answers kFramesMax frames a second of a peer that makes work.
 //
-// A session of the console that was needed to get in is needed to stay.
+// If the client needed a console session to come in, it needs one to stay.
 //
 // Thread rule: the core that accepted the connection.
 // Tested by live_session_test.cc, fuzz/live_session_fuzz.cc and tests/e2e/console_test.py.
@@ -77,10 +77,10 @@ class LiveSession final : public Session,
   std::array<char, 512> input_;
   Waker* waker_ = nullptr;
 
-  // The next bytes to write are settled before they are offered, and stay until they are taken:
+  // The next bytes to write are fixed before they are offered, and stay until taken. They are
   // answers, unless writes_message_.
   LiveMessagePtr message_;
-  LiveMessagePtr next_;   // behind it: the newest
+  LiveMessagePtr next_;   // the newest, to follow it
   std::size_t sent_ = 0;  // of message_
   bool writes_message_ = false;
 
@@ -88,7 +88,7 @@ class LiveSession final : public Session,
   Instant ping_at_;
   Instant frames_since_;
   int frames_count_ = 0;
-  bool is_over_ = false;  // nothing more is written
+  bool is_over_ = false;  // writes nothing more
   bool was_flooded_ = false;
 };
 

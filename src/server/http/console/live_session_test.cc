@@ -22,7 +22,7 @@ std::string client_frame(int first_byte, std::string_view payload) {
 
 const std::string kPong = client_frame(0x8a, "");
 
-// Counts what it was asked for.
+// Counts the requests of the session.
 class CountingWaker final : public Waker {
  public:
   void wake() noexcept override { ++wakes; }
@@ -39,7 +39,7 @@ struct Live {
   void tell(std::string_view text) {
     consoles.publish(std::make_shared<const LiveMessage>(text), now);
   }
-  // All that the session has to write, as a loop takes it.
+  // All output of the session, as a loop takes it.
   std::string drink() { return weir::drink(*session, now); }
   void feed_bytes(std::string_view bytes) { weir::feed(*session, bytes, now); }
 
@@ -153,7 +153,7 @@ TEST(LiveSession, FragmentsWithoutEndAreAFlood) {
   EXPECT_TRUE(live.session->was_flooded());
 }
 
-// It neither reads nor stops asking.
+// The client neither reads nor stops asking.
 TEST(LiveSession, ReadsNothingMoreWhileItsAnswersWait) {
   Live live;
   const std::string ping = client_frame(0x89, std::string(125, 'p'));
