@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kForAnybody = {"/metrics", "/health", 
 constexpr std::array<std::string_view, 3> kForThisMachine = {"/", "/v1/explain", "/v1/reset"};
 constexpr std::string_view kAdminPages = "/admin/";
 
-// What "/" names.
+// The entries of "/".
 constexpr std::array<NameValue, 5> kListed = {{{"health", "/health"},
                                                {"metrics", "/metrics"},
                                                {"rules", "/admin/rules"},
@@ -36,7 +36,7 @@ bool is_index(const Admin::Request& request) {
   return path_of(request) == "/" && (request.method == "GET" || request.method == "HEAD");
 }
 
-// That of a server names paths which are not here, without the location's.
+// The server's index names paths that are not here, and lacks the location's.
 std::string index_of(std::string_view place) {
   JsonWriter json;
   json.begin_object().field("service", "weir");
@@ -45,7 +45,7 @@ std::string index_of(std::string_view place) {
   return json.text();
 }
 
-// Nothing if the client may go on.
+// nullopt if the client may go on.
 std::optional<Problem> refusal(const Admin::Request& request) {
   const auto path = path_of(request);
   if (std::ranges::find(kForAnybody, path) != kForAnybody.end()) return std::nullopt;
@@ -91,7 +91,7 @@ Admin::Admin(const World& world, Instant now)
   add_event_page(core_, events_);
   add_denial_page(core_, view_.traffic);
   add_openapi_page(core_);
-  add_index_route(core_, {});  // of other methods than those that answer() shows it to
+  add_index_route(core_, {});  // for methods to which answer() does not show its own index
   judge_.before_each([this](Instant then) { rules_.catch_up(then); });
 }
 
@@ -116,7 +116,7 @@ void Admin::answer(const Request& request, ReplyLine& line, Instant now) {
   } else if (is_index(request)) {
     core_.reply(exchange, {.body = index_of(request.place)});
   } else {
-    static_cast<void>(core_.answer(exchange));  // nothing before it waits
+    static_cast<void>(core_.answer(exchange));  // always true: no request waits for another
   }
 }
 

@@ -1,5 +1,5 @@
-// Admin: the pages of one nginx, as its HTTP door has them: metrics, health, blocks, rules,
-// explanations. Any worker answers for all of them.
+// Admin: the pages of one nginx, as at Weir's HTTP door: metrics, health, blocks, rules,
+// explanations. Any worker answers for all workers.
 //
 //   /metrics, /health, /openapi.json              anybody whom nginx lets in
 //   /, /admin/..., /v1/explain, /v1/reset         clients on this machine
@@ -52,7 +52,7 @@ class Admin {
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
 
-  // Texts of a request, which live until its reply is written.
+  // A request's texts, which live until its reply is written.
   struct Request {
     std::string_view method;
     std::string_view place;   // the path of the location, without a '/' at its end: "/weir"
@@ -72,7 +72,7 @@ class Admin {
   ChangedRules rules_;
   const Reloads reloads_;
   const NodeView view_;
-  const TrafficEvents events_;  // none: nobody watches the traffic
+  const TrafficEvents events_;  // empty: traffic is not watched
   HttpNode node_{HttpNode::Options()};
   HttpCore core_;
 };

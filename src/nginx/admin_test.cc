@@ -71,7 +71,7 @@ TEST_F(AdminTest, WebPagesAndOtherNamesOfThisMachineAreRefused) {
   EXPECT_THAT(get("/admin/blocks", {{"Host", "evil.example"}}), StartsWith("HTTP/1.1 403"));
 }
 
-// It was that of a server: "/health", "/metrics" and "POST /check".
+// Once it was a server's index: "/health", "/metrics" and "POST /check".
 TEST_F(AdminTest, TheIndexNamesWhatThereIsBelowTheLocation) {
   const std::string index = get("/");
   EXPECT_THAT(index, StartsWith("HTTP/1.1 200"));

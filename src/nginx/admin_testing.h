@@ -1,6 +1,6 @@
-// Asks pages as nginx would, for tests.
+// Asks the pages as nginx does, for tests.
 //
-// Thread rule: one thread. Tested with those who use it, admin_test.cc first.
+// Thread rule: one thread. Tested with its users, admin_test.cc first.
 
 #pragma once
 
@@ -20,7 +20,7 @@ namespace weir::nginx {
 inline const std::vector<NameValue> kFromHere = {{"Host", "localhost"},
                                                  {"Content-Type", "application/json"}};
 
-// The reply as HTTP/1.1 has it. `request` without its body.
+// The reply as HTTP/1.1 text. `request` comes without its body.
 inline std::string ask_page(Admin& admin, Admin::Request request, std::string body, Instant now) {
   class Line final : public ReplyLine {
    public:

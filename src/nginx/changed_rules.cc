@@ -26,12 +26,12 @@ ChangedRules::ChangedRules(World world, Instant now)
       book_(
           {}, [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
           [this] { put_to_use(); }) {
-  // The first catch_up() reads the changes of others before this worker.
+  // The first catch_up() reads changes from before this worker.
   book_.number_from(world_.board.version() - (world_.board.has_changes() ? 1 : 0));
   book_.load(world_.gateway.config(), world_.gateway.texts(), {}, now);
 }
 
-// The first rules are those of the file, from which the master has made sets.
+// The first rules are the file's, of which the master has made sets.
 RuleSetPtr ChangedRules::compile(std::vector<Rule> rules) {
   if (sets_.empty()) return world_.gateway.sets().front();
   for (Rule& rule : rules) rule.number = world_.ids.known(rule.id);
@@ -56,7 +56,7 @@ void ChangedRules::read_board(Instant now) {
   if (version) follow(*version, now);
 }
 
-// REQUIRES: a version of this generation
+// REQUIRES: the version is of this generation
 void ChangedRules::follow(const RuleBoard::Version& version, Instant now) {
   if (version.rules.empty() || version.number == book_.view()->version) return;
   try {

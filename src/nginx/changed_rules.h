@@ -1,10 +1,10 @@
-// ChangedRules: the rules of one worker as its admin pages see and change them, and as the workers
-// of the same nginx have changed them.
+// ChangedRules: the rules of one worker, as its admin pages see and change them, and as other
+// workers of the same nginx have changed them.
 //
 //   a request of this worker ──> Rulebook ──> RuleBoard ──> the others' catch_up() ──> Rulebook
 //
-// A change by request holds until nginx is reloaded. The file is not written, since workers
-// usually may not. A rule that the file lacks counts among no figures of rules.
+// A change by request holds until nginx is reloaded. Weir does not write the file, since workers
+// usually may not. A rule that the file lacks has no figures of its own.
 //
 // Thread rule: the worker's only thread. Tested by changed_rules_test.cc and
 // tests/nginx/admin_test.py.
@@ -31,7 +31,7 @@ class ChangedRules final : public RuleDesk {
   using Use = std::function<void(const std::vector<RuleSetPtr>& sets)>;
   using Say = std::function<void(const std::string& line)>;
 
-  // All must outlive this. Decisions follow `use` from then on.
+  // All must outlive this. From then on `use` makes decisions follow the rules.
   struct World {
     const Gateway& gateway;
     const RuleIds& ids;
@@ -41,7 +41,7 @@ class ChangedRules final : public RuleDesk {
   };
   ChangedRules(World world, Instant now);
 
-  // What other workers have changed. One load, if they have not.
+  // Takes up other workers' changes. Costs one load if there are none.
   void catch_up(Instant now) {
     if (world_.board.has_news()) read_board(now);
   }
@@ -61,7 +61,7 @@ class ChangedRules final : public RuleDesk {
 
   const World world_;
   std::vector<RuleSetPtr> sets_;    // in force
-  std::vector<RuleSetPtr> next_;    // compiled last
+  std::vector<RuleSetPtr> next_;    // compiled last, and not in force yet
   std::vector<RuleSetPtr> former_;  // requests may still read them
   Rulebook book_;
 };

@@ -116,7 +116,7 @@ TEST_F(ChangedRulesTest, AWorkerThatStartsLaterFollows) {
   EXPECT_TRUE(is_denied(*other_));
 }
 
-// Places that chose among the rules have sets of their own.
+// Places that choose among the rules have sets of their own.
 TEST_F(ChangedRulesTest, RulesThatPlacesNameChangeThereAndStay) {
   EXPECT_THAT(put(*one_, "named", R"({"id":"named","limit":0,"window":"1m"})"),
               StartsWith("HTTP/1.1 200"));

@@ -9,7 +9,7 @@
 namespace weir::nginx {
 namespace {
 
-// A block takes at most so long from one worker to the one that tells other nodes.
+// A block takes at most so long from one worker to the worker that tells other nodes.
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
@@ -64,7 +64,7 @@ FleetMember::~FleetMember() {
   world_.board.leave(worker_);
 }
 
-// It has no console; leases and memory are its workers', each its own.
+// It has no console; each worker has its own leases and memory.
 NodeAbout FleetMember::about() const {
   const SharedStoreFigures shared = figures();
   return {.title = options_.title.empty() ? host_name() : options_.title,
@@ -88,7 +88,7 @@ void FleetMember::turn(Duration wait) {
   world_.judge.blocks().tell(loop_.now());
 }
 
-// Everything that the workers of one node have to know of each other.
+// Exchanges all facts that the workers of one node must know of each other.
 void FleetMember::look(Instant now) {
   using Wish = FleetBoard::Wish;
   dialer_.sweep();
@@ -118,7 +118,7 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
     return world_.judge.blocks().stop_telling_fleet();
   }
   const std::string& read = news.known.blocks_read;
-  fleet_.state().set_heard(news.known.nodes, now);  // until the first beat, perhaps for long
+  fleet_.state().set_heard(news.known.nodes, now);  // until the first beat, which may take long
   world_.judge.blocks().tell_fleet(now);
   fleet_.at(0).begin_beat(
       {.secret = fleet_.secret().value_or(options_.secret),

@@ -2,12 +2,12 @@
 //
 //   nginx's loop ── readable, or next_timeout() ──> turn() ──> EventLoop ──> Redis
 //
-// Each worker has connections of its own to the Redis, and decides there by itself. All workers
-// together are one node: which of them says the node's word is on the board (fleet_board.h), where
-// the others read what is known of the fleet. Blocks travel
+// Each worker has its own connections to the Redis, and decides there by itself. All workers
+// together are one node. The board (fleet_board.h) says which of them sends the node's beats; the
+// others read the fleet's facts there. Blocks travel
 //
-//   here    a worker's log entry -> who has the seat -> Redis -> other nodes
-//   there   Redis -> who has the seat -> log -> all workers
+//   here    a worker's log entry -> the worker with the seat -> Redis -> other nodes
+//   there   Redis -> the worker with the seat -> log -> all workers
 //
 // Thread rule: the worker's only thread. Tested by tests/nginx/fleet_test.py.
 
@@ -37,7 +37,7 @@ namespace weir::nginx {
 
 class FleetMember {
  public:
-  // All must outlive this. Connects.
+  // All must outlive this. The member connects at once.
   struct World {
     Judge& judge;
     FleetBoard& board;
@@ -53,7 +53,7 @@ class FleetMember {
   FleetMember(const FleetMember&) = delete;
   FleetMember& operator=(const FleetMember&) = delete;
 
-  // Waits until rules can be decided in Redis, or it is clear that they cannot now.
+  // Waits until Redis can decide rules, or it is clear that it cannot now.
   void join(Duration patience);
 
   // Handles the events of its connections and the alarms that are due. Waits for `wait` at most.
@@ -61,9 +61,9 @@ class FleetMember {
   int descriptor() const { return loop_.descriptor(); }
   Instant next_timeout() const { return loop_.next_timeout(); }
 
-  // This worker takes no more connections: another says the node's word.
+  // This worker takes no more connections: another worker sends the node's beats.
   void retire();
-  // The last call: gives back and sends what it owes, for so long at most.
+  // The last call: returns leases and sends all that it owes, for so long at most.
   void leave(Duration patience);
 
   SharedStoreFigures figures() const { return fleet_.figures(); }
@@ -85,7 +85,7 @@ class FleetMember {
   RuleSwitches switches_;
   FleetKeys keys_{KeyTexts::kHidden};
   NodeFleet fleet_;
-  std::unique_ptr<Alarm> looks_;  // at the board
+  std::unique_ptr<Alarm> looks_;  // rings for looks at the board
   bool has_seat_ = false;
   bool is_retired_ = false;
 };

@@ -26,7 +26,7 @@ Gateway::Sentences sentences_of(const ConfigErrors& errors) {
   return sentences;
 }
 
-// A setting of `weir serve` that changes what a request is answered, and that workers lack.
+// Settings of `weir serve` that would change answers, and that workers lack.
 Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
   Gateway::Sentences mistakes;
   if (!config.settings.is_set<&EnvoySettings::config>()) return mistakes;
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::st
   return gateway;
 }
 
-// The Redis need not be there yet; the files that its URL names have to be.
+// The Redis need not run yet; the files that its URL names must exist.
 Gateway::Sentences Gateway::read_store(const Config& config, const std::string& file) {
   Sentences mistakes;
   auto settings = fleet_settings(config.settings);
@@ -127,7 +127,7 @@ Result<std::vector<Rule>, Fault> Gateway::chosen_among(const std::vector<Rule>& 
     if (!is_named || chosen.match) continue;
     chosen.match.emplace();
     chosen.key_parts = {KeyPart{}};
-    if (chosen.group.empty()) chosen.group = chosen.id;  // next to the others that are named
+    if (chosen.group.empty()) chosen.group = chosen.id;  // applies next to the others
   }
   if (!unknown.empty()) {
     std::vector<std::string_view> ids;

@@ -1,8 +1,8 @@
 // Gateway: the rules of one nginx configuration, read from the file that `weir serve` takes, and
-// checked for what nginx's workers can do.
+// checked for features that nginx's workers lack.
 //
-// Some parts of a configuration may choose among the rules (`weir_rules`): each choice is a rule
-// set of its own, by number. Number 0 is all rules that match requests.
+// Parts of a configuration may choose among the rules (`weir_rules`): each choice is a rule set of
+// its own, with a number. Set 0 has all rules that match requests.
 //
 // Thread rule: load() and choose() while nginx reads its configuration; then immutable.
 // Tested by gateway_test.cc.
@@ -33,11 +33,11 @@
 
 namespace weir::nginx {
 
-// Gives each id a number under which its answers count, the same through all reloads.
+// Gives each rule's id a number under which its answers count, the same through all reloads.
 class RuleIds {
  public:
   RuleNumber number_of(const std::string& id);
-  // kNoRuleNumber if the id has none.
+  // kNoRuleNumber if the id has no number.
   RuleNumber known(const std::string& id) const;
   // By number.
   const std::vector<std::string>& all() const { return ids_; }
@@ -58,28 +58,28 @@ class Gateway {
 
   static Result<std::unique_ptr<Gateway>, Sentences> load(const std::string& file, RuleIds& ids);
 
-  // What the file says and probably does not mean.
+  // Parts of the file that are probably mistakes.
   const Sentences& warnings() const { return warnings_; }
 
-  // The number of the set of these rules, and of all rules of these groups. One that is named by
+  // The number of the set of these rules, and of all rules of these groups. A rule that is named by
   // its id applies even if it matches no requests: to all, for each client.
   Result<std::size_t, Fault> choose(std::span<const std::string_view> names);
 
   std::uint64_t version() const { return version_; }
-  // The file, and its rules as they stand in it.
+  // The file's content, and its rules as written there.
   const Config& config() const { return config_; }
   const ConfigSources& texts() const { return texts_; }
 
-  // Which header fields the file wants.
+  // The header fields that the file asks for.
   const RateLimitStyle& headers() const { return headers_; }
 
-  // The Redis that this nginx shares with others; none: it is alone.
+  // The Redis that this nginx shares with others; nullopt: it is alone.
   const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
   const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
 
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
-  // What they would be with these rules instead of the file's.
+  // The sets with these rules instead of the file's.
   Result<std::vector<RuleSetPtr>, Fault> sets_of(std::vector<Rule> rules) const;
 
  private:

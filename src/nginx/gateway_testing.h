@@ -1,6 +1,6 @@
-// A gateway of a text, for tests.
+// A gateway made of a text, for tests.
 //
-// Thread rule: one thread. Tested with those who use it, gateway_test.cc first.
+// Thread rule: one thread. Tested with its users, gateway_test.cc first.
 
 #pragma once
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kWallInterval = std::chrono::seconds(1);
 
-// An empty one is used again.
+// An empty one stays, to be used again.
 std::unique_ptr<Stay> take_unless_empty(std::unique_ptr<Stay>& stay) {
   return stay == nullptr || stay->is_empty() ? nullptr : std::move(stay);
 }
@@ -81,7 +81,7 @@ Judgement Judge::judge(const Question& question, Instant now) {
   return judgement;
 }
 
-// All rules that apply are charged, or none; those in shadow only for what passes. A request is
+// Charges all rules that apply, or none; rules in shadow only for requests that pass. A request is
 // under way from here on, until it is denied or ends.
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
@@ -136,7 +136,7 @@ Judgement Judge::decided(const Asks& asks, Stay& stay, Instant now) {
     stay.end();
     return judgement;
   }
-  if (stay.is_empty()) return judgement;  // nor has it to wait
+  if (stay.is_empty()) return judgement;  // nor does it have to wait
   judgement.wait = longest_wait(asks);
   stay.passes(asks, judgement.wait, now);
   return judgement;

@@ -37,10 +37,10 @@
 
 namespace weir::nginx {
 
-// A request, and what the place in nginx's configuration says that it came to.
+// A request, and the settings of the place in nginx's configuration that it came to.
 struct Question {
   DescribedRequest& described;
-  std::size_t rules = 0;                   // the number of a set of the gateway
+  std::size_t rules = 0;                   // the number of the gateway's set
   std::optional<std::string_view> cost{};  // instead of what the rules make of the request
   bool passes = false;                     // whatever the judgement is
   const BodyStart* body = nullptr;         // null: it is not there yet
@@ -51,14 +51,14 @@ struct Judgement {
     kNothing,      // no rule applies
     kDecided,      // `said` says how
     kRefused,      // `refusal` says why
-    kUnavailable,  // nobody could decide
+    kUnavailable,  // no counter could decide
     kWaits,        // for a Redis: see Pending
-    kNeedsBody,    // that of the request says how much it holds; nothing was asked
+    kNeedsBody,    // the request's body says what it holds; nothing was asked
   };
 
   Kind kind = Kind::kNothing;
   Instant at{};
-  const GateAnswer* said = nullptr;  // until the next request is judged; null: nothing
+  const GateAnswer* said = nullptr;  // until the next request is judged; null: no answer
   GateRefusal refusal{};
   Duration wait{0};  // until a request that is allowed may go on
 
@@ -68,18 +68,18 @@ struct Judgement {
 
 class Judge;
 
-// A request whose answer comes later. Destroyed before that, it gives up what it has asked: that is
+// A request whose answer comes later. If it is destroyed before that, its asks go on: they are
 // decided to the end, and nobody reads the answer.
 class Pending : public Waiting, Asks::Listener {
  public:
-  // REQUIRES: what the judge judged last waits
+  // REQUIRES: the request that was judged last waits
   explicit Pending(Judge& judge);
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
-  // Asks what is left, when all slots have come for which it waits.
+  // Asks the other rules when all slots have come that it waits for.
   bool is_decided();
-  // REQUIRES: it is decided. Refers to this
+  // REQUIRES: it is decided. The judgement refers to this
   Judgement judgement();
   std::unique_ptr<Stay> take_stay();
 
@@ -105,25 +105,25 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
 
   Judgement judge(const Question& question, Instant now);
-  // What the request that was judged last owes when it passes, until its end; null: nothing.
+  // The Stay of the last judged request, for when it passes; null: it holds and owes nothing.
   std::unique_ptr<Stay> take_stay();
-  // Charges what the response makes due, by its head or by as much of its body as has been read.
-  // Nobody waits for it.
+  // Charges what the response makes due, by its head or by the part of its body that was read. No
+  // request waits for this.
   void charge(Stay& stay, const ResponseHead& response);
   // Returns what Stay::pay_for_body() does.
   std::optional<std::string> charge_for_body(Stay& stay);
 
-  // Before a request is read: other workers may have changed the rules, and so what they look at.
-  // Returns the time at which it is to be judged.
+  // Call before a request is read: other workers may have changed the rules, and so the fields that
+  // they read. Returns the time at which to judge the request.
   Instant catch_up() {
     const Instant now = clock_.now();
     look_(now);
     return now;
   }
-  // What the rules of this set look at.
+  // The parts of a request that the rules of this set read.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
-  // It resumes whatever was woken, such as requests whose answers have come.
+  // resume() is called for all that was woken, such as requests whose answers have come.
   DueList& due() { return due_; }
 
   // From now on requests are judged by these sets of rules, by number.
@@ -131,7 +131,7 @@ class Judge {
   // catch_up() calls `look`.
   void before_each(std::function<void(Instant)> look) { look_ = std::move(look); }
 
-  // Stands for the key of the rule, as long as there is the zone.
+  // Stands for the key of the rule, for as long as the zone lives.
   std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
 
   // Memory for one request at a time.
@@ -159,10 +159,10 @@ class Judge {
   Instant wall_seen_{};
   const KeyHasher hasher_;
   std::unique_ptr<MemoryStore> store_;
-  HoldingStore holds_;  // names of slots that are on lease to this worker
+  HoldingStore holds_;  // slots on lease to this worker, by name
   BlockLog blocks_;
   Concurrency under_way_;
-  Traffic traffic_;  // of all workers; without a place for it, this worker counts for itself
+  Traffic traffic_;  // of all workers; a worker without a place there counts for itself
   CoreTraffic& counts_;
   Engine engine_;
   std::function<void(Instant)> look_ = [](Instant) {};
@@ -170,8 +170,8 @@ class Judge {
   DueList due_;
   LeasedSlots leased_;
   AsksPtr asks_;                // of the last request
-  std::unique_ptr<Stay> stay_;  // and what it will owe
-  Instant asked_at_{};          // and when it came
+  std::unique_ptr<Stay> stay_;  // its Stay, for when it passes
+  Instant asked_at_{};          // when it came
   GateVoice voice_;
   DescribedRequest scratch_;
 };

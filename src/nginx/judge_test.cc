@@ -76,7 +76,7 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }
 
-// All who sent none counted together.
+// Once all clients that sent no key counted together.
 TEST_F(Workers, AnEmptyKeyIsTheClients) {
   const auto judge = worker();
   const auto left_for = [&](std::string_view client, std::string_view key) {
@@ -92,7 +92,7 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
   EXPECT_EQ(left_for("192.0.2.3", "client 192.0.2.1"), 2) << "somebody's own text";
 }
 
-// As Tomcat reads the path. A key that the place gives is the same for all readings.
+// As Tomcat reads the path. A key from the place is the same for all readings.
 TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
   const auto judge = worker();
   EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").said->answer->decision.remaining, 1);

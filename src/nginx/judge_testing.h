@@ -1,6 +1,6 @@
 // Two workers of one nginx, or as many as a test wants, in one process.
 //
-// Thread rule: one thread. Tested with those who use it, judge_test.cc first.
+// Thread rule: one thread. Tested with its users, judge_test.cc first.
 
 #pragma once
 

@@ -12,7 +12,7 @@ void RequestSlot::begin(Instant now) {
   if (asks_->reserve(kHold, now) == Asks::Progress::kWaits) asks_->listen(*this);
 }
 
-// A slot that is not counted, as there is no room for another, is a matter of `on_full`.
+// If a slot is not counted because the store is full, `on_full` decides.
 bool RequestSlot::lets_pass() const {
   if (asks_->progress() != Asks::Progress::kAnswered || !asks_->answer(0).allowed()) return false;
   const bool is_counted = asks_->answer(0).cause == Answer::Cause::kCounted;
@@ -26,7 +26,7 @@ void RequestSlot::let_stay(Instant now) {
   slots_.answered_.push_back(std::move(asks_));
 }
 
-// Where Redis is asked, nobody waits for its answer. If there is none, the slot ends by its time.
+// If Redis is asked, no request waits for its answer. Without an answer, the slot ends by its time.
 void RequestSlot::give_back(Instant now) {
   let_stay(now);
   if (!token_.empty()) pool_.take(Operation::kLook)->release(token_, now);

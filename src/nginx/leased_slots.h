@@ -1,10 +1,10 @@
-// Slots on lease, for requests on their way through this worker: by rules with `of: concurrency`
-// and `mode: leased`. Each is asked for by asks of its own, before the request's other rules are:
-// where one is missing, nothing else is charged.
+// Slots on lease for requests through this worker: by rules with `of: concurrency` and `mode:
+// leased`. The worker asks for each slot before it asks the request's other rules: if one slot is
+// missing, nothing else is charged.
 //
 //   ask() ──> begin() ──> held ──────────────────────── give_back() ──> for the next request
 //                └──────> waits for Redis ── held ──────────┘
-//                            └── its request goes away: it is given back when it comes
+//                            └── its request goes away: the slot is given back when it comes
 //
 // Thread rule: a worker's only thread. Tested by tests/nginx/leased_slots_test.py.
 
@@ -26,27 +26,27 @@ namespace weir::nginx {
 
 class LeasedSlots;
 
-// One, of one request.
+// One slot of one request.
 class RequestSlot final : public Waiting, Asks::Listener {
  public:
-  // A request counts for so long at most. What only Redis knows, as in a cluster, would else stay
-  // with an nginx that was killed.
+  // A request counts for at most so long. In a cluster only Redis knows its slot, which would else
+  // stay with an nginx that was killed.
   static constexpr Duration kHold = std::chrono::hours(1);
 
   RequestSlot(LeasedSlots& slots, AsksPool& pool, AsksPtr asks)
       : slots_(slots), pool_(pool), asks_(std::move(asks)) {}
 
-  // REQUIRES: nobody has called let_stay()
+  // REQUIRES: let_stay() was not called
   const Asks& asks() const { return *asks_; }
   void begin(Instant now);
   bool waits() const {
     return has_begun_ && asks_ != nullptr && asks_->progress() == Asks::Progress::kWaits;
   }
-  // It wakes `who` when it waits no more. Null: its request has gone.
+  // The slot wakes `who` when it no longer waits. Null: its request has gone.
   void belong_to(Waiting* who) { who_ = who; }
-  // REQUIRES: it waits no more
+  // REQUIRES: it does not wait any more
   bool lets_pass() const;
-  // Its request passes: all that is needed from now on is the slot's name.
+  // Its request passes: from now on only the slot's name is needed.
   void let_stay(Instant now);
   void give_back(Instant now);
 
@@ -62,7 +62,7 @@ class RequestSlot final : public Waiting, Asks::Listener {
   bool has_begun_ = false;
 };
 
-// Those of one request.
+// The slots of one request.
 class RequestSlots {
  public:
   bool empty() const { return slots_.empty(); }
@@ -73,10 +73,10 @@ class RequestSlots {
   void belong_to(Waiting& who) {
     for (RequestSlot& slot : slots_) slot.belong_to(&who);
   }
-  // One that it did not get; null: it has all. REQUIRES: it waits for none
+  // A slot that the request did not get; null: it has all. REQUIRES: it waits for none
   const RequestSlot* missing() const;
-  // The asks that decide about the request: those of a slot that it did not get, or all others,
-  // `rest`, unless they are none. REQUIRES: as above
+  // The asks that decide about the request: those of a slot that it did not get. If it got all:
+  // `rest`, its other asks, unless there are none. REQUIRES: as above
   const Asks& deciding(const Asks& rest) const;
   void let_stay(Instant now) {
     for (RequestSlot& slot : slots_) slot.let_stay(now);
@@ -92,13 +92,13 @@ class LeasedSlots {
   // Both outlive this.
   LeasedSlots(DueList& due, const Clock& clock) : due_(due), clock_(clock) {}
 
-  // Adds a slot that RequestSlots::begin() asks for, unless it is there. `passes`: its request,
-  // whatever the answer is.
+  // Adds a slot that RequestSlots::begin() asks for, unless it is there already. `passes`: the
+  // request passes whatever the answer is.
   void ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes, RequestSlots& to);
-  // Those of a request that has ended.
+  // Gives back the slots of a request that has ended.
   void give_back(RequestSlots& slots);
-  // What was said of a request refers to its asks. Until this is called they can be read, whether
-  // it passes or ends.
+  // A request's answer refers to its asks. They can be read until this is called, whether the
+  // request passes or ends.
   void forget_asks() { answered_.clear(); }
 
  private:
@@ -107,7 +107,7 @@ class LeasedSlots {
 
   DueList& due_;
   const Clock& clock_;
-  std::list<RequestSlot> left_;  // they wait, and their requests have gone
+  std::list<RequestSlot> left_;  // slots that wait although their requests have gone
   std::vector<AsksPtr> answered_;
 };
 

@@ -15,7 +15,7 @@ std::int64_t cost_by(std::string_view text) {
 
 namespace {
 
-// No id of a rule begins so.
+// No id of a rule begins like these.
 constexpr std::string_view kWaitingFor("\0waiting", 8);
 constexpr std::string_view kMayCount("\0may count", 10);
 
@@ -23,7 +23,7 @@ bool is_error(int status) { return status >= 400; }
 
 bool is_listed(const Ask& ask) { return ask.is_on_deny_list() || ask.is_on_allow_list(); }
 
-// How much is under way, with this request, that a limit is compared with; 0: nobody knows.
+// The requests under way, with this one, as a limit counts them; 0: unknown.
 std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, const Rule& rule) {
   if (entrance.has_entered()) return entrance.under_way;
   const bool is_over = entrance.kind == Concurrency::Entrance::Kind::kOver;
@@ -37,7 +37,7 @@ std::int64_t least_of(std::span<const Quota> limits) {
   return std::ranges::min(limits, {}, &Quota::capacity).capacity();
 }
 
-// What the request says of its cost, in units of the rule.
+// The request's own statement of its cost, in units of the rule.
 AskedCost asked_of(const ResponseCount& count, const BodyStart* body) {
   const auto& path = count.reserved_path;
   if (!path || body == nullptr) return {.units = count.reserved};
@@ -45,7 +45,7 @@ AskedCost asked_of(const ResponseCount& count, const BodyStart* body) {
   return {.units = asked_tokens(*body, *path, count.reserved)};
 }
 
-// Work that nobody waited for costs the estimate. Nothing: the request says the cost.
+// Work without a known response costs the estimate. nullopt: the request's own cost counts.
 std::optional<std::int64_t> cost_of(const ResponseHead& response, const ResponseCount& count,
                                     std::int64_t estimate) {
   if (count.cost_from == ResponseCount::CostFrom::kNowhere) return std::nullopt;
@@ -88,8 +88,8 @@ std::int64_t Stay::enter(const Ask& ask) {
   return counted(entrance, rule.quota.limit(), rule);
 }
 
-// One that no limit has room for holds nothing, or those that are sure to be denied would take the
-// places of others while they wait for a Redis.
+// An ask that no limit has room for holds nothing. Else requests that are sure to be denied would
+// take others' places while they wait for a Redis.
 void Stay::reserve(Ask& ask, std::int64_t limit, Charge& charge) {
   const Rule& rule = *ask.rule;
   const KeyHash share =
@@ -97,19 +97,19 @@ void Stay::reserve(Ask& ask, std::int64_t limit, Charge& charge) {
   const auto entrance =
       under_way_.enter(share, limit, Concurrency::Count::kLiving, charge.estimate);
   if (entrance.has_entered()) charge.share = share;
-  // Where too little is left whatever becomes of the others, the look says when there is enough.
+  // If too little is left whatever the others do, the look says when there is enough.
   const bool is_by_levels = rule.quota.algorithm() == Algorithm::kExponentialBackoff;
   if (!is_by_levels) ask.cost = charge.estimate;
   ask.under_way = counted(entrance, limit, rule);
   ask.is_alone = entrance.is_alone;
 }
 
-// How long the request may wait: not at all, unless there is a place for one more.
+// How long the request may wait: not at all, unless there is a place for one more request.
 Duration Stay::patience(const Ask& ask) {
   const Rule& rule = *ask.rule;
   const Denial& denial = rule.denial;
   if (denial.delay_max == Duration{0} || ask.cost == 0) return Duration{0};
-  if (ask.is_shadow()) return denial.delay_max;  // counted so, and nobody waits
+  if (ask.is_shadow()) return denial.delay_max;  // counted as waiting, but does not wait
   const KeyHash place =
       hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
   if (!under_way_.enter(place, denial.waiting_max).has_entered()) return Duration{0};
@@ -117,7 +117,7 @@ Duration Stay::patience(const Ask& ask) {
   return denial.delay_max;
 }
 
-// The estimate is at most the limit, as the request could never pass otherwise.
+// The estimate is at most the limit: with more the request could never pass.
 Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit,
                         const BodyStart* body) {
   const auto [units, prices] = asked_of(*ask.rule->response, body);
@@ -130,7 +130,7 @@ Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit,
        .estimate = std::clamp<std::int64_t>(units, 1, std::max<std::int64_t>(1, limit)),
        .asked = prices,
        .wants_body = ask.rule->response->is_of_body()});
-  charges_.back().ask.choices = nullptr;  // the request's, like the texts
+  charges_.back().ask.choices = nullptr;  // it is the request's, like the texts
   return charges_.back();
 }
 

@@ -1,20 +1,20 @@
-// Stay: what a request that passes holds and owes on its way through nginx.
+// Stay: the units that a request holds and owes on its way through nginx.
 //
 //   decided ────── passed on ────── head of the response ────── body ────── end
 //   looked at, counted              charged, unless the body    charged     counted no more
 //   as under way,                   says the cost
 //   waits for its turn
 //
-// Requests under way are counted until their memory is given back, however they end.
+// A request counts as under way until its memory is given back, however it ends.
 //
 // A request that a rule may count by the response holds units of the limit until then: the rule's
-// estimate, or what its body says. The cost is charged when the response's head is known, before
-// any of the body is sent: a client that reads slowly delays nothing. A request that ends without a
-// response is charged at its end: nobody knows what it would have been, so it counts.
+// estimate, or what the request's body says. The cost is charged when the response's head is known,
+// before any of the body is sent: a client that reads slowly delays nothing. A request without a
+// response is charged at its end: nobody knows its cost, so it counts.
 //
-// Where the body says the cost, it is read on its way, and charged when its end is there. If the
-// client leaves before, it pays what was said so far. A body that says nothing, or cannot be read,
-// costs the rule's estimate; that of an error, nothing.
+// If the body says the cost, Weir reads it as it passes, and charges at its end. If the client
+// leaves earlier, it pays the cost up to there. A body that says no cost, or cannot be read, costs
+// the rule's estimate; the body of an error costs nothing.
 //
 // Thread rule: a worker's only thread. Tested by stay_test.cc, stay_asked_test.cc and
 // tests/nginx/response_test.py.
@@ -43,18 +43,18 @@ struct ResponseHead {
   static constexpr int kNoResponse = 499;
 
   int status = kNoResponse;
-  // Else nobody has seen one: the client has left, or nginx says that the origin has not answered.
+  // False: the client left before it, or nginx says that the origin has not answered.
   bool is_known = true;
-  // How the body can be read; none: it cannot, as it is compressed or of another type.
+  // How to read the body; nullopt: it is compressed, or of another type.
   std::optional<UsageReader::Form> body{};
-  // The value of the field, the first if there are several; empty if there is none.
+  // The field's value, the first if there are several; empty if there is none.
   std::function<std::string_view(std::string_view name)> field = [](std::string_view) {
     return std::string_view();
   };
 };
 
-// What an origin or nginx's configuration says of a cost. Unlike a client, both may say that the
-// work costs nothing.
+// A cost from an origin or from nginx's configuration. Unlike a client, both may say that the work
+// costs nothing.
 std::int64_t cost_by(std::string_view text);
 
 // check:allow(methods): the steps of a request's way, and what each asks of it
@@ -63,66 +63,66 @@ class Stay {
   // All outlive this.
   Stay(Concurrency& under_way, LeasedSlots& leased, const KeyHasher& hasher)
       : under_way_(under_way), leased_(leased), hasher_(hasher) {}
-  // Its units are others' from then on.
+  // Its units are free from then on.
   ~Stay() { end(); }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
 
-  // Of a request that is judged by this set of the gateway. REQUIRES: it is empty
+  // For a request that is judged by this set of the gateway. REQUIRES: it is empty
   void begin(std::size_t rules) { rules_ = rules; }
   std::size_t rules() const { return rules_; }
   bool owes() const;
-  // A rule by which it is counted reads the body.
+  // Whether a rule that counts it reads the request's body.
   bool wants_body() const;
   bool is_empty() const { return is_empty_; }
 
-  // The slots on lease that it asks for, or has. REQUIRES: of what is added, end() follows
+  // The leased slots that it asks for, or has. REQUIRES: end() follows if any is added
   RequestSlots& asked_slots() {
     is_empty_ = false;
     return slots_;
   }
   const RequestSlots& slots() const { return slots_; }
 
-  // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
-  // `body`: of the request; null: it is not there yet.
+  // Changes a rule's ask into the ask for now. `place`: of the ask among the request's asks.
+  // `body`: of the request; null: not read yet.
   void admit(Ask& ask, std::size_t place, const BodyStart* body);
-  // Whether a rule wants the request's body, and it was not given. REQUIRES: end() follows
+  // Whether a rule needs the request's body, and admit() had none. REQUIRES: end() follows
   bool lacks_body() const { return lacks_body_; }
 
-  // The request passes, as `looks` say: it owes nothing that they have denied. If it need not wait
-  // for its turn, it goes on.
+  // The request passes, as `looks` say: it owes nothing to rules that denied it. If it need not
+  // wait for its turn, it goes on.
   void passes(const Asks& looks, Duration wait, Instant now);
-  // It waits for its turn no more.
+  // It no longer waits for its turn.
   void go_on();
 
-  // Asks for what the response makes due by the rules of today. From then on it owes only what the
-  // body will say.
+  // Asks for what the response makes due by the current rules. From then on it owes only the costs
+  // that the body will say.
   void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
   bool reads_body() const;
-  // Where nothing catches what is thrown.
+  // noexcept, as the caller catches nothing.
   void read(std::string_view piece) noexcept;
-  // Asks for what the body has said, as far as it came, and owes nothing from then on.
-  // Returns what the body calls its model, if no price is known and the dearest is charged.
+  // Asks for the cost that the body has said so far, and owes nothing from then on. Returns the
+  // body's name of the model, if that has no price and the dearest price is charged.
   std::optional<std::string> pay_for_body(const RuleSet& rules, Asks& asks);
-  // Gives the shares of what it has paid back, when that is charged.
+  // Gives back the shares that it held, when their cost is charged.
   void let_go();
-  // Lets go of all.
+  // Lets go of everything.
   void end() {
     if (!is_empty_) let_all_go();
   }
 
  private:
   struct Charge {
-    Ask ask;  // of its texts none, and no rule, which a request may change meanwhile
+    Ask ask;  // without texts and rule, which a request may change meanwhile
     std::size_t look;
     std::string rule;
     std::string key;
     std::string tier;
-    std::int64_t estimate;               // of its cost, which it holds until that is known
-    std::optional<TokenPrices> asked{};  // of the models that the request names, if all are known
+    std::int64_t estimate;               // of its cost, held until the cost is known
+    std::optional<TokenPrices> asked{};  // of the models in the request, if all are known
     std::optional<KeyHash> share{};
     bool wants_body = false;
-    std::unique_ptr<UsageReader> body{};  // while that passes by
+    std::unique_ptr<UsageReader> body{};  // while the body passes
     bool is_paid = false;
   };
   void let_all_go();
@@ -139,10 +139,10 @@ class Stay {
   LeasedSlots& leased_;
   const KeyHasher& hasher_;
   std::size_t rules_ = 0;
-  bool is_empty_ = true;  // as most are: then nothing else is looked at
+  bool is_empty_ = true;  // mostly true: then nothing else is read
   bool lacks_body_ = false;
   std::vector<Charge> charges_;
-  bool is_error_ = false;  // says the status of the response whose body is read
+  bool is_error_ = false;  // by the status of the response whose body is read
   RequestSlots slots_;
   std::vector<KeyHash> held_;
   std::vector<KeyHash> waiting_;

@@ -1,4 +1,4 @@
-// Requests whose bodies say how much they hold until their cost is known.
+// Requests whose bodies say how much to hold until their cost is known.
 
 #include <gtest/gtest.h>
 
@@ -59,12 +59,12 @@ prices:
   - {model: "large*", input: 5, cached_input: 0.1, output: 10}
 )";
 
-// Requests that say in their bodies how many tokens they may cost.
+// Requests whose bodies say how many tokens they may cost.
 class Asked : public Workers {
  protected:
   Asked() : Workers(kRules) {}
 
-  // Null: it is denied.
+  // Null: the request is denied.
   std::unique_ptr<Stay> go(Judge& judge, std::string_view body, std::string_view path = "/asked") {
     const BodyStart said{.bytes = body};
     if (ask(judge, path, "192.0.2.1", &said).is_denied()) return nullptr;

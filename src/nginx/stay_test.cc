@@ -104,7 +104,7 @@ class Stays : public Workers {
     return true;
   }
   bool pass(std::string_view path, int status) { return pass(path, {.status = status}); }
-  // How many pass, of so many.
+  // How many of so many requests pass.
   int passing(int requests, std::string_view path, const ResponseHead& response) {
     int passed = 0;
     for (int i = 0; i < requests; ++i) passed += pass(path, response) ? 1 : 0;
@@ -131,7 +131,7 @@ TEST_F(Stays, FailedLoginsAloneAreCounted) {
   EXPECT_FALSE(pass("/login", 200)) << "blocked";
 }
 
-// As many as are under way at once pass. They pay what they owe before the next.
+// The requests that are under way at once pass. They pay their costs before the next one.
 TEST_F(Stays, RequestsThatReserveNothingAreChargedWhenTheirResponsesCome) {
   std::vector<std::unique_ptr<Stay>> stays;
   for (int i = 0; i < 4; ++i) {
@@ -231,7 +231,7 @@ TEST_F(Stays, ARuleMaySkipWhatNobodyHasSeen) {
   EXPECT_EQ(passing(5, "/lenient", {.status = 502, .is_known = false}), 2) << "as nginx says";
 }
 
-// No more pass than limit / reserve, whatever each will cost.
+// No more than limit / reserve pass, whatever each will cost.
 TEST_F(Stays, OfAHundredOfUnknownCostAtOnceAsManyPassAsTheirReservesFit) {
   const auto other = worker();
   std::vector<std::unique_ptr<Stay>> stays;
@@ -261,7 +261,7 @@ TEST_F(Stays, WhoGoesWithoutAResponsePaysWhatWasReserved) {
   EXPECT_EQ(left("/tokens"), 64);
 }
 
-// A request whose body comes so far.
+// A request whose body has come up to here.
 class Bodies : public Stays {
  protected:
   using Form = UsageReader::Form;
@@ -280,7 +280,7 @@ class Bodies : public Stays {
     judge_->charge_for_body(*stay);
     EXPECT_FALSE(stay->owes());
   }
-  // Of both rules.
+  // What is left of both rules.
   std::vector<std::int64_t> left() {
     const auto items = ask(*judge_, "/usage").said->limit.items;
     std::vector<std::int64_t> remaining;
@@ -385,7 +385,7 @@ TEST_F(Stays, WhoIsOnAListIsNotUnderWay) {
   }
 }
 
-// Each rule denies without a trace in the other.
+// Each rule denies without a trace in the other's counter.
 TEST_F(Stays, ADeniedRequestIsNeitherUnderWayNorCharged) {
   const auto limited = [&] { return ask(*judge_, "/stream/limited").is_denied(); };
   std::vector<std::unique_ptr<Stay>> stays;

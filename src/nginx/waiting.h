@@ -1,5 +1,5 @@
-// Waiting: something that goes on when what it waits for has come; not at once, but when the worker
-// comes to it, as requests may end while they go on.
+// Waiting: it goes on when the thing it waits for has come. This happens when the worker comes to
+// it, not at once, as requests may end while they go on.
 //
 // Thread rule: a worker's only thread. Tested by judge_test.cc and tests/nginx.
 
@@ -19,7 +19,7 @@ class Waiting : public boost::intrusive::list_base_hook<
   ~Waiting() = default;
 };
 
-// What is woken, in that order.
+// Woken objects, in the order of waking.
 class DueList {
  public:
   void wake(Waiting& waiting) {

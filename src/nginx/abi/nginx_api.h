@@ -1,6 +1,6 @@
-// nginx's own headers, which are C and not judged by our warnings.
+// nginx's own headers. They are C, and compiled without our warnings.
 //
-// Thread rule: nginx's: one thread a process. Tested with those who use it, tests/nginx first.
+// Thread rule: nginx's: one thread a process. Tested with its users, tests/nginx first.
 
 #pragma once
 
@@ -19,12 +19,12 @@ inline std::string_view view_of(const ngx_str_t& text) {
   return {reinterpret_cast<const char*>(text.data), text.len};
 }
 
-// nginx does not write to what these refer to.
+// nginx does not write to the texts of these.
 inline ngx_str_t str_of(std::string_view text) {
   return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
 }
 
-// A copy that lives as long as the pool. No data if there is no memory.
+// A copy that lives as long as the pool; no data if there is no memory.
 inline ngx_str_t copy_of(std::string_view text, ngx_pool_t* pool) {
   auto* const data = static_cast<u_char*>(ngx_pnalloc(pool, text.size()));
   if (data == nullptr) return {0, nullptr};

@@ -1,8 +1,8 @@
-// How nginx was configured: what its configure writes, as far as its headers ask for it.
+// nginx's build configuration: the parts of its configure's output that its headers use.
 //
 // Debian's nginx-dev has nginx's headers, but not this one. nginx is built --with-compat, so its
-// structs have the same layout whatever else it was built with. The module's signature holds what
-// matters, and the build compares it with that of the nginx that is installed.
+// structs have the same layout for all other options. The module's signature holds the rest, and
+// the build compares it with the signature of the installed nginx.
 //
 // Thread rule: constants. Tested by the static_assert in src/nginx/module/module.cc.
 

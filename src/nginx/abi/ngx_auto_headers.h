@@ -1,4 +1,4 @@
-// Which system headers there are: what nginx's configure writes, for Debian.
+// The system headers that exist: nginx's configure writes this file; here for Debian.
 //
 // Thread rule: constants. Tested by the static_assert in src/nginx/module/module.cc.
 

@@ -1,5 +1,5 @@
-// A place that has `weir_admin`: hands the request to the pages, and their reply to nginx.
-// Tested by tests/nginx/admin_test.py.
+// Places with `weir_admin`: hands requests to the pages, and their replies to nginx. Tested by
+// tests/nginx/admin_test.py.
 
 #include <exception>
 #include <memory>
@@ -24,7 +24,7 @@ namespace {
 
 Admin* the_admin = nullptr;
 
-// nginx puts a long one into a file. The status of a refusal, else NGX_OK.
+// nginx puts a long body into a file. Returns the status of a refusal, else NGX_OK.
 ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
   if (request->request_body == nullptr) return NGX_OK;
   for (const ngx_chain_t* link = request->request_body->bufs; link != nullptr; link = link->next) {
@@ -45,7 +45,7 @@ ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
   return NGX_OK;
 }
 
-// The location's own name.
+// The name of the location.
 std::string_view place_of(ngx_http_request_t* request) {
   const auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_get_module_loc_conf(request, ngx_http_core_module));
@@ -54,7 +54,7 @@ std::string_view place_of(ngx_http_request_t* request) {
   return name;
 }
 
-// What follows it; empty if the client has spelled that otherwise.
+// The rest of the target behind it; empty if the client has spelled the location otherwise.
 std::string target_of(ngx_http_request_t* request) {
   const std::string_view place = place_of(request);
   std::string_view target = view_of(request->unparsed_uri);
@@ -97,7 +97,7 @@ class Page final : ReplyLine, Waker, public Waiting {
   bool waits() const override { return false; }
 
   void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {
-    if (deciders.loop == nullptr) return;  // nothing would say when the time has come
+    if (deciders.loop == nullptr) return;  // no timer would ring
     if (ngx_handle_read_event(request_->connection->read, 0) != NGX_OK) return;
     watch_.emplace(*deciders.loop, request_);
     late_ = std::move(late);
@@ -106,7 +106,7 @@ class Page final : ReplyLine, Waker, public Waiting {
   }
   void wake() noexcept override { judge_.due().wake(*this); }
 
-  // The request may end with this, and its memory.
+  // The request may end here, and its memory with it.
   void resume() override {
     ngx_connection_t* const connection = request_->connection;
     ngx_http_set_log_request(connection->log, request_);

@@ -28,7 +28,7 @@ std::string_view find_field(ngx_list_t& list, std::string_view name) {
   return {};
 }
 
-// As the client gets it, or as the origin has sent it: nginx may be told to hide it.
+// As the client gets it, or as the origin sent it: nginx may hide it.
 std::string_view field_of(ngx_http_request_t* request, std::string_view name) {
   const auto shown = find_field(request->headers_out.headers, name);
   if (!shown.empty() || request->upstream == nullptr) return shown;
@@ -36,7 +36,7 @@ std::string_view field_of(ngx_http_request_t* request, std::string_view name) {
   return received.part.elts == nullptr ? shown : find_field(received, name);
 }
 
-// An origin got a part of the request, as far as nginx knows, and no other has answered it.
+// As far as nginx knows, an origin got a part of the request, and no origin has answered.
 bool is_unanswered(const ngx_http_request_t* request) {
   const ngx_array_t* const tries = request->upstream_states;
   if (tries == nullptr) return false;
@@ -44,13 +44,13 @@ bool is_unanswered(const ngx_http_request_t* request) {
   bool unanswered = false;
   for (const auto& each :
        std::span(static_cast<const ngx_http_upstream_state_t*>(tries->elts), tries->nelts)) {
-    if (each.peer == nullptr) continue;  // stands between those of two locations
+    if (each.peer == nullptr) continue;  // separates the tries of two locations
     unanswered = each.header_time == kNever && (unanswered || each.bytes_sent > 0);
   }
   return unanswered;
 }
 
-// Once: an operator has to add a price, whatever the models are.
+// Once: an operator has to add a price, whichever models come.
 void tell_unknown_model(std::string_view model, ngx_log_t* log) {
   static bool is_told = false;
   if (std::exchange(is_told, true)) return;
@@ -78,7 +78,7 @@ void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
   }
 }
 
-// What nobody can read has no form.
+// nullopt for a body that cannot be read.
 std::optional<UsageReader::Form> form_of(const ngx_http_request_t* request) {
   const auto& head = request->headers_out;
   const bool is_coded = head.content_encoding != nullptr && head.content_encoding->hash != 0 &&
@@ -86,7 +86,7 @@ std::optional<UsageReader::Form> form_of(const ngx_http_request_t* request) {
   return is_coded ? std::nullopt : UsageReader::form_of(view_of(head.content_type));
 }
 
-// nginx shall hand on what comes at once, and show what it has on disk.
+// nginx must pass data on at once, and show its data from disk.
 void watch_body(ngx_http_request_t* request, const ResponseHead& head, Decided& decided) {
   ngx_http_set_ctx(request, &decided, ngx_http_weir_module);
   request->filter_need_in_memory = 1;
@@ -110,17 +110,17 @@ void read_pieces(Stay& stay, const ngx_chain_t* pieces, ngx_log_t* log) {
   if (is_last) charge(stay, {}, log);
 }
 
-// With a request that goes away while it waits goes what it has asked.
+// If a request goes away while it waits, its asks go with it.
 void settle(void* data) {
   auto& decided = *static_cast<Decided*>(data);
   delete std::exchange(decided.parked, nullptr);
-  // Without a judge the process ends, and what it counts by has ended.
+  // Without a judge the process is ending, and its counters have ended.
   if (deciders.judge == nullptr) return;
   const std::unique_ptr<Stay> stay(std::exchange(decided.stay, nullptr));
   if (stay != nullptr && stay->owes()) charge(*stay, {.is_known = false}, ngx_cycle->log);
 }
 
-// Its phases go on where they waited.
+// The phases go on where they waited.
 void run_phases(ngx_http_request_t* request) {
   if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
     return ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -132,7 +132,7 @@ void run_phases(ngx_http_request_t* request) {
 
 void go_on(ngx_http_request_t* request) noexcept {
   ngx_connection_t* const connection = request->connection;
-  if (connection->write->delayed != 0) {  // something else has happened
+  if (connection->write->delayed != 0) {  // woken by something else
     if (ngx_handle_write_event(connection->write, 0) != NGX_OK) {
       ngx_http_finalize_request(request, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }

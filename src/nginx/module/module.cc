@@ -1,5 +1,5 @@
-// ngx_http_weir_module: what nginx finds when it loads the module, and calls when it starts and
-// ends.
+// ngx_http_weir_module: the parts that nginx looks for when it loads the module, and the functions
+// that it calls at start and end.
 
 #include <algorithm>
 #include <chrono>
@@ -29,11 +29,11 @@ static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
 namespace weir::nginx {
 namespace {
 
-// A new worker waits so long for its Redis before it takes requests, which it would else decide
-// alone.
+// A new worker waits so long for its Redis before it takes requests. Without Redis it would decide
+// them alone.
 constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 
-// Each lives on those before it. The second and the last: if there is a Redis.
+// Each uses those before it. The second and the last: only with a Redis.
 std::unique_ptr<Judge> the_judge;
 std::unique_ptr<FleetMember> the_member;
 std::unique_ptr<Admin> the_admin;
@@ -49,8 +49,8 @@ std::span<ngx_http_handler_pt> one_more(ngx_conf_t* conf, ngx_http_phases phase)
 }
 
 // Other modules have pushed their handlers before this one, and the last one pushed runs first.
-// trim_headers() is to run first. handle_request() goes to the front: behind realip, which says who
-// the client is, and limit_req, which may have denied the request.
+// trim_headers() is to run first. handle_request() goes to the front of the array: it runs after
+// realip, which finds the client, and limit_req, which may have denied the request.
 ngx_int_t add_handlers_of_requests(ngx_conf_t* conf) {
   const auto readers = one_more(conf, NGX_HTTP_POST_READ_PHASE);
   const auto limiters = one_more(conf, NGX_HTTP_PREACCESS_PHASE);
@@ -61,8 +61,8 @@ ngx_int_t add_handlers_of_requests(ngx_conf_t* conf) {
   return NGX_OK;
 }
 
-// The last module's filter is the first that a head passes: it sees the status before others make
-// 304 or 206 of 200. A request may give a worker rules that need it.
+// A head passes the last module's filter first: it sees the status before others make 304 or 206 of
+// 200. A request may bring a worker new rules that need it.
 void add_filter() {
   count_responses_before(ngx_http_top_header_filter);
   ngx_http_top_header_filter = count_response;
@@ -73,7 +73,7 @@ ngx_int_t add_handlers(ngx_conf_t* conf) noexcept {
   return add_handlers_of_requests(conf);
 }
 
-// Its module comes before the one that reads bodies from disk into memory, and so sees them later.
+// Its filter runs after that of the module which reads bodies from disk into memory.
 ngx_int_t add_body_filter(ngx_conf_t*) noexcept {
   read_responses_before(ngx_http_top_body_filter);
   ngx_http_top_body_filter = read_response;
@@ -116,7 +116,7 @@ bool join_fleet(const Gateway& gateway, const Zone& zone, ngx_cycle_t* cycle) {
   return the_loop->begin();
 }
 
-// In a worker, and not in the processes that look after caches.
+// Only in workers, not in the processes that manage caches.
 ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
   if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE) return NGX_OK;
   if (cycle->conf_ctx[ngx_http_module.index] == nullptr) return NGX_OK;
@@ -155,7 +155,7 @@ void end_worker(ngx_cycle_t*) noexcept {
   use_admin(nullptr);
   use_judge(nullptr, nullptr);
   the_loop.reset();
-  the_member.reset();  // asks that it gives up may be of a page
+  the_member.reset();  // it may give up asks of a page
   the_admin.reset();
   the_judge.reset();
 }
@@ -164,8 +164,8 @@ ngx_http_module_t hooks = {
     add_variables,         // before the configuration is read
     add_handlers,          // after it
     make_main_settings,    //
-    nullptr,               // no more to do when all is read
-    nullptr,               // nothing is said of a server alone
+    nullptr,               // nothing to do when all is read
+    nullptr,               // no settings of servers
     nullptr,               //
     make_place_settings,   //
     merge_place_settings,  //
@@ -204,8 +204,8 @@ ngx_module_t ngx_http_weir_body_filter_module = {
     nullptr,       NGX_MODULE_V1_PADDING,
 };
 
-// What nginx looks for in a dynamic module; exports.map exports nothing else. A module in the order
-// goes before those that follow it there, the other one behind all.
+// The names that nginx looks for in a dynamic module; exports.map exports nothing else. A module in
+// the order goes before those that follow it there; the other module goes behind all.
 ngx_module_t* ngx_modules[] = {&ngx_http_weir_module, &ngx_http_weir_body_filter_module, nullptr};
 char* ngx_module_names[] = {const_cast<char*>("ngx_http_weir_module"),
                             const_cast<char*>("ngx_http_weir_body_filter_module"), nullptr};

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kHashDigits = 16;
 
-// Origins would differ in what they read: rules/request/plain_value.h.
+// Origins would read it in different ways: rules/request/plain_value.h.
 bool has_odd_header(const ngx_http_request_t* request) {
   bool has_one = false;
   for_each_header(request, [&](ngx_table_elt_t& header) {
@@ -42,8 +42,8 @@ bool has_odd_header(const ngx_http_request_t* request) {
   return has_one;
 }
 
-// As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
-// False: its path has too many readings.
+// The request as rules compare it, as far as they read it: the client's, before nginx rewrote
+// anything. False: its path has too many readings.
 bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
   to.request = {.method = view_of(from->method_name), .client = client_of(from)};
   if (needs.headers) {
@@ -54,7 +54,7 @@ bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, Des
   return !needs.target || set_uri(view_of(from->unparsed_uri), to);
 }
 
-// nginx believes an absolute request line, and a proxied origin gets the field: rules see one host.
+// nginx uses an absolute request line, a proxied origin the field: rules must see one host.
 bool says_two_hosts(const ngx_http_request_t* request, std::string_view host) {
   const ngx_table_elt_t* const field = request->headers_in.host;
   if (field == nullptr || view_of(field->value) == host) return false;
@@ -63,7 +63,7 @@ bool says_two_hosts(const ngx_http_request_t* request, std::string_view host) {
   return other.request.host != host;
 }
 
-// False if nginx could not work out the value. Nothing if the place has none.
+// False if nginx could not work out the value. nullopt if the place has none.
 bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
                 std::optional<std::string_view>& text) {
   if (value == nullptr) return true;
@@ -88,7 +88,7 @@ bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return true;
 }
 
-// The operator answers this status with a page of his own.
+// Whether the operator answers this status with a page of his own.
 bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
   const auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_get_module_loc_conf(request, ngx_http_core_module));
@@ -134,7 +134,7 @@ std::string_view decision_text(const Judgement& judgement, Switch state) {
   return "allowed";
 }
 
-// In one piece of memory. Nothing if there is none.
+// Keeps both in one piece of memory; keeps nothing if there is none.
 void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, Decided& decided) {
   auto* const room = static_cast<char*>(ngx_pnalloc(pool, rule.size() + key.size()));
   if (room == nullptr) return;
@@ -144,7 +144,7 @@ void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, D
   decided.key = str_of({room + rule.size(), key.size()});
 }
 
-// Keeps what variables say: longer than the rules, which a request may change.
+// Keeps the values of variables. They outlive the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
@@ -171,7 +171,7 @@ void log_refusal(const ngx_http_request_t* request, const GateRefusal& refusal) 
   }
 }
 
-// The origin shall not compress an answer that is to be read.
+// Asks the origin not to compress an answer that Weir has to read.
 void want_plain_answer(const ngx_http_request_t* request) {
   for_each_header(request, [](ngx_table_elt_t& header) {
     if (equal_ignoring_case(view_of(header.key), "Accept-Encoding")) {
@@ -398,7 +398,7 @@ bool add_fields(ngx_http_request_t* request, std::span<const NameValue> fields) 
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
   auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
   if (room == nullptr) return false;
-  bool are_complete = true;  // else nginx has no memory
+  bool are_complete = true;  // false: nginx has no memory
   put_rate_limit_fields<FieldNames::kUsual>(
       limit, room, [&](std::string_view name, std::string_view value) {
         are_complete = push_field(request, str_of(name), str_of(value)) && are_complete;
@@ -416,7 +416,7 @@ ngx_int_t trim_headers(ngx_http_request_t* request) noexcept {
     const std::string_view trimmed = trim_blanks(view_of(header.value));
     if (trimmed.size() == header.value.len) return;
     header.value = str_of(trimmed);
-    header.value.data[header.value.len] = '\0';  // as nginx leaves each
+    header.value.data[header.value.len] = '\0';  // nginx ends each so
   });
   return NGX_DECLINED;
 }

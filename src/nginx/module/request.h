@@ -1,9 +1,9 @@
-// What Weir does to nginx's requests: decides each once, answers those it denies, and keeps what
-// logs and headers say of it.
+// Weir's work on nginx's requests: it decides each once, answers denied ones, and keeps values for
+// logs and headers.
 //
-// A request is charged at the first place that has Weir switched on. Internal redirects (index,
-// try_files, error_page, named locations, X-Accel-Redirect) go on with what was decided, and
-// subrequests are not asked about.
+// A request is charged at the first place where Weir is on. Internal redirects (index, try_files,
+// error_page, named locations, X-Accel-Redirect) keep that decision, and subrequests are not
+// decided.
 //
 // Thread rule: a worker's only thread. Tested by tests/nginx.
 
@@ -28,17 +28,17 @@ class Admin;
 // which requests may wait; null: there is none.
 void use_judge(Judge* judge, WorkerLoop* loop);
 
-// The handler of phase POST_READ: takes the blanks around each value of a header away, before other
-// modules read it, and variables of which keys are made. A server without Weir keeps them.
+// The handler of phase POST_READ. It removes blanks around header values, before other modules and
+// the variables of keys read them. Servers without Weir keep the blanks.
 ngx_int_t trim_headers(ngx_http_request_t* request) noexcept;
 
 // The handler of phase PREACCESS.
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 
-// Its address, as realip says; none at a Unix socket.
+// The client's address, as realip says; nullopt at a Unix socket.
 std::optional<IpAddress> client_of(const ngx_http_request_t* request);
 
-// Its header fields, in the order sent.
+// The request's header fields, in the order sent.
 void for_each_header(const ngx_http_request_t* request, const auto& visit) {
   for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
        part = part->next) {
@@ -51,16 +51,16 @@ void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to);
 
 // Adds fields to the response. False: there is no memory.
 bool add_fields(ngx_http_request_t* request, std::span<const NameValue> fields);
-// Those that tell of a limit.
+// Adds the fields that tell of a limit.
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit);
 
-// Sends the response, whose type and text live as long as the request; without data they are for
-// want of memory. Returns what to finalize the request with.
+// Sends the response, whose type and text live as long as the request. Without data, memory is
+// short. Returns the value to finalize the request with.
 ngx_int_t send_text(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text);
 
-// ---- a place that has `weir_admin` (admin_request.cc) ----
+// ---- places with `weir_admin` (admin_request.cc) ----
 
-// From now on these pages are shown. Null: none are.
+// From now on these pages are shown. Null: no pages are.
 void use_admin(Admin* admin);
 
 // The content of such a place: hands the request to the pages, and their reply to nginx.

@@ -13,12 +13,12 @@ namespace {
 
 void go_on_with_body(ngx_http_request_t* request) noexcept {
   find_decided(request)->body = Decided::Body::kRead;
-  request->preserve_body = 1;  // for a location that nginx redirects to
+  request->preserve_body = 1;  // for a location to which nginx redirects
   request->write_event_handler = ngx_http_core_run_phases;
   ngx_http_core_run_phases(request);
 }
 
-// As much as fits behind what is there. False if its file cannot be read.
+// Appends as much as fits. False if the body's file cannot be read.
 bool append(const ngx_buf_t& piece, std::string& to) {
   const auto size = static_cast<std::size_t>(std::max<off_t>(0, ngx_buf_size(&piece)));
   const std::size_t part = std::min(size, BodyStart::kBytesMax - to.size());
@@ -50,7 +50,7 @@ ngx_int_t await_body(ngx_http_request_t* request, Decided& decided) {
   decided.body = Decided::Body::kAwaited;
   const ngx_int_t result = ngx_http_read_client_request_body(request, go_on_with_body);
   if (result >= NGX_HTTP_SPECIAL_RESPONSE) return result;
-  ngx_http_finalize_request(request, NGX_DONE);  // one who holds it less
+  ngx_http_finalize_request(request, NGX_DONE);  // takes back one reference
   return NGX_DONE;
 }
 

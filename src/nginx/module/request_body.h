@@ -1,5 +1,5 @@
-// The body of a request whose rules look at it: nginx reads it before the request is judged, as for
-// its mirror module, and hands it on unharmed.
+// The body of a request, if rules read it: nginx reads it before the request is judged, as for its
+// mirror module, and passes it on unchanged.
 //
 // Thread rule: a worker's only thread. Tested by tests/nginx/usage_test.py.
 
@@ -11,15 +11,15 @@
 
 namespace weir::nginx {
 
-// It has one, and that is not compressed.
+// Whether it has a body, and that is not compressed.
 bool has_plain_body(const ngx_http_request_t* request);
 
-// Has nginx read it all, into memory or a file. Returns what a handler of a phase does then; the
-// handler runs again when it is there. Whom nginx waits for in vain it answers itself.
+// Makes nginx read the whole body, into memory or a file. Returns the value for a phase's handler
+// to return; the handler runs again when the body is there. If it never comes, nginx answers.
 ngx_int_t await_body(ngx_http_request_t* request, Decided& decided);
 
-// As much as rules look at. Refers to the request, or to memory of the worker until the next call.
-// REQUIRES: it has been read
+// The beginning of the body that rules read. It refers to the request, or to memory of the worker
+// until the next call. REQUIRES: nginx has read the body
 BodyStart start_of_body(const ngx_http_request_t* request);
 
 }  // namespace weir::nginx

@@ -20,7 +20,7 @@ constexpr ngx_uint_t kStatusUnlessSaid = 429;
 constexpr ngx_uint_t kStatusMin = 400;
 constexpr ngx_uint_t kStatusMax = 599;
 
-// Places for workers: those that serve, those that a reload replaces, and some to spare.
+// Places for workers: serving ones, those that a reload replaces, and some to spare.
 constexpr std::size_t kPlacesACore = 2;
 constexpr std::size_t kPlacesSpare = 4;
 
@@ -34,7 +34,7 @@ char* refuse(ngx_conf_t* conf, const std::string& sentence) {
   return kFailed;
 }
 
-// nginx is C: what it calls throws nothing.
+// Stops exceptions: nginx is C.
 template <typename Body>
 char* guarded(ngx_conf_t* conf, const Body& body) noexcept {
   try {
@@ -49,7 +49,7 @@ std::span<ngx_str_t> words(ngx_conf_t* conf) {
   return {static_cast<ngx_str_t*>(conf->args->elts), conf->args->nelts};
 }
 
-// All of the zone that the slab allocator has to give, from the beginning of a page on.
+// All memory that the zone's slab allocator can give, from the beginning of a page on.
 std::span<std::byte> take_all(ngx_shm_zone_t* zone) {
   auto* const pool = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
   const std::size_t size = pool->pfree * ngx_pagesize;
@@ -105,12 +105,12 @@ char* read_zone(ngx_conf_t* conf, MainSettings& settings) {
       ngx_shared_memory_add(conf, &word[1], static_cast<std::size_t>(size), &ngx_http_weir_module);
   const auto name = std::string(view_of(word[1])) + std::string(kFiguresSuffix);
   ngx_str_t figures_name = copy_of(name, conf->pool);
-  // A slab needs some of its memory for itself: less than a hundredth, and some pages.
+  // A slab needs a part of its memory: less than a hundredth, and some pages.
   const std::size_t figures = place_count() * sizeof(CoreTraffic);
   settings.figures = ngx_shared_memory_add(
       conf, &figures_name, figures + figures / 100 + 64 * ngx_pagesize, &ngx_http_weir_module);
   if (settings.zone == nullptr || settings.figures == nullptr) return kFailed;
-  zone_clock();  // before there are workers
+  zone_clock();  // made before there are workers
   settings.zone->init = begin_zone;
   settings.figures->init = begin_figures;
   return kOk;
@@ -158,7 +158,7 @@ char* set_rules(ngx_conf_t* conf, ngx_command_t*, void* settings) noexcept {
   return kOk;
 }
 
-// A text with variables. Null if it is wrong, which nginx has then said.
+// A text with variables. Null if it is wrong; nginx has then logged it.
 ngx_http_complex_value_t* compile(ngx_conf_t* conf, ngx_str_t text) {
   auto* const value = static_cast<ngx_http_complex_value_t*>(
       ngx_pcalloc(conf->pool, sizeof(ngx_http_complex_value_t)));
@@ -250,8 +250,8 @@ ngx_conf_post_t kCheckStatus = {check_status};
 
 constexpr ngx_uint_t kAnywhere = NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF;
 
-// An operator who is blocked could not lift the block there. "weir on" around the location is not
-// meant for it, and holds for locations within it; an "if" within it is part of it.
+// A blocked operator could not lift the block at a spared place. "weir on" around the location is
+// only for locations within it; an "if" within it is part of it.
 bool is_spared(ngx_conf_t* conf, const PlaceSettings& above, const PlaceSettings& place) {
   if (place.mode != NGX_CONF_UNSET_UINT) return false;
   const auto& core = core_settings(conf);
@@ -279,7 +279,7 @@ char* choose_rules(ngx_conf_t* conf, PlaceSettings& place) {
   return kOk;
 }
 
-// What a request has before nginx knows its location.
+// The settings of a request before nginx knows its location.
 PlaceSettings& server_settings(ngx_conf_t* conf) {
   const auto* const server = static_cast<ngx_http_core_srv_conf_t*>(
       ngx_http_conf_get_module_srv_conf(conf, ngx_http_core_module));

@@ -1,5 +1,5 @@
-// What nginx's configuration says of Weir: once for all of it, and for each place (http, server,
-// location).
+// Weir's settings in nginx's configuration: one set for all of it, and one for each place (http,
+// server, location).
 //
 // Thread rule: made while nginx reads its configuration; then immutable. Tested by tests/nginx.
 
@@ -20,10 +20,10 @@ namespace weir::nginx {
 
 enum class Switch : std::uint8_t { kOff, kOn, kDryRun };
 
-// All null if the configuration does not say it.
+// All null if the configuration does not set them.
 struct MainSettings {
   ngx_shm_zone_t* zone;
-  ngx_shm_zone_t* figures;  // the counters of traffic, in a zone of their own
+  ngx_shm_zone_t* figures;  // the counters of traffic, in their own zone
   Gateway* gateway;
 };
 
@@ -35,8 +35,8 @@ struct PlaceSettings {
   ngx_http_complex_value_t* cost;
   ngx_uint_t status;  // of denials whose rule has none
   std::size_t rules;  // the number of the gateway's set
-  bool is_used;       // of a server: Weir is on in it, or in one of its locations
-  bool is_spared;     // it shows the pages of `weir_admin`, and does not say itself that it is on
+  bool is_used;       // of a server: Weir is on there, or in a location
+  bool is_spared;     // shows the pages of `weir_admin`, without a `weir on` of its own
 
   Switch state() const { return is_spared ? Switch::kOff : static_cast<Switch>(mode); }
 };
@@ -50,9 +50,9 @@ char* merge_place_settings(ngx_conf_t* conf, void* parent, void* child) noexcept
 // The counters of traffic in `figures`: one for each place in the zone.
 std::size_t place_count();
 
-// The master's, which all workers inherit, so that their times are of one line.
+// The master's clock. All workers inherit it, so that they share one timeline.
 const Clock& zone_clock();
-// The master's, too, through all reloads.
+// The master's ids, which stay through all reloads.
 RuleIds& rule_ids();
 
 }  // namespace weir::nginx

@@ -22,7 +22,7 @@ bool WorkerLoop::begin() {
   connection_ = ngx_get_connection(member_.descriptor(), cycle_->log);
   if (connection_ == nullptr) return false;
   connection_->data = this;
-  connection_->read->channel = 1;  // or nginx complains of it at the end
+  connection_->read->channel = 1;  // else nginx complains of it at the end
   connection_->read->log = cycle_->log;
   connection_->read->handler = turn;
   for (ngx_event_t* const event : {&timer_, &soon_}) {
@@ -31,7 +31,7 @@ bool WorkerLoop::begin() {
     event->handler = turn;
   }
   timer_.cancelable = 1;
-  // Level-triggered: one turn does not always do all there is to do.
+  // Level-triggered: one turn does not always do all work.
   if (ngx_add_event(connection_->read, NGX_READ_EVENT, 0) != NGX_OK) return false;
   set_timer();
   return true;
@@ -40,12 +40,12 @@ bool WorkerLoop::begin() {
 WorkerLoop::~WorkerLoop() {
   if (timer_.timer_set != 0) ngx_del_timer(&timer_);
   if (soon_.posted != 0) {
-    ngx_delete_posted_event(&soon_);  // several statements
+    ngx_delete_posted_event(&soon_);  // a macro of several statements
   }
   if (connection_ != nullptr) {
     ngx_del_event(connection_->read, NGX_READ_EVENT, 0);
     ngx_free_connection(connection_);
-    connection_->fd = -1;  // which is the member's
+    connection_->fd = -1;  // the descriptor is the member's
   }
   member_.leave(kLeaveMax);
 }

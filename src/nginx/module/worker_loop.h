@@ -1,8 +1,8 @@
 // WorkerLoop: a fleet member's event loop within nginx's, and the requests that wait for it.
 //
 // The member's descriptor is readable for nginx when something has happened on a connection to the
-// Redis; one timer of nginx stands for all alarms of the member. nginx turns the member's loop
-// when either says so, and after handlers that have asked something.
+// Redis; one timer of nginx stands for all alarms of the member. nginx turns the member's loop at
+// either, and after handlers that have asked something.
 //
 // The timer keeps a worker that is to quit alive exactly while requests wait.
 //
@@ -20,15 +20,15 @@ class WorkerLoop {
  public:
   // All must outlive this.
   WorkerLoop(FleetMember& member, Judge& judge, ngx_cycle_t* cycle);
-  // Ends the member's part in the fleet, in so short a time that a worker may wait for it.
+  // Ends the member's part in the fleet, soon enough for a worker to wait for it.
   ~WorkerLoop();
   WorkerLoop(const WorkerLoop&) = delete;
   WorkerLoop& operator=(const WorkerLoop&) = delete;
 
-  // False if nginx has no connection to spare, which it has then said.
+  // False if nginx has no connection to spare, which it has then logged.
   bool begin();
 
-  // A handler has asked something: it leaves when nginx has done what it does now.
+  // A handler has asked something: it is sent when nginx has finished its current work.
   void has_asked();
 
   void begin_waiting();

@@ -19,10 +19,10 @@ constexpr auto kProcesses = BlockList::Audience::kProcesses;
 
 constexpr int kSizeBits = 32;
 
-// More than a record of an IPv6 address and a rule with a name of a dozen letters.
+// More than a record of an IPv6 address and a rule with a name of twelve letters.
 constexpr std::size_t kBytesABlock = 96;
 
-// What a log that starts over may fill of its half.
+// The part of its half that a log may fill when it starts over.
 constexpr std::size_t filled_max(std::size_t half) { return half / 4 * 3; }
 
 std::uint32_t generation_of(std::uint64_t state) {
@@ -30,7 +30,7 @@ std::uint32_t generation_of(std::uint64_t state) {
 }
 std::size_t size_of(std::uint64_t state) { return static_cast<std::uint32_t>(state); }
 
-// False if it finds no room behind the `size` bytes that `half` has.
+// False if there is no room behind the `size` bytes of the half.
 bool append(std::span<std::byte> half, std::size_t& size, const Block& block) {
   const std::string record = to_bytes(block);
   if (record.size() > half.size() - size) return false;
@@ -55,7 +55,7 @@ BlockLog::BlockLog(std::span<std::byte> memory, const KeyHasher& hasher)
   list_.share(kProcesses);
 }
 
-// So many that the log has room for all of them.
+// The log has room for so many.
 std::size_t BlockLog::blocks_max() const { return filled_max(half(0).size()) / kBytesABlock; }
 
 std::uint32_t BlockLog::generation() const {
@@ -88,7 +88,7 @@ void BlockLog::learn_locked(Instant now) {
   seen_ = state;
 }
 
-// Those behind an earlier state; all, if the log has started over meanwhile. REQUIRES: the lock
+// Records behind an earlier state; all, if the log has started over since. REQUIRES: the lock
 std::vector<Block> BlockLog::records(std::uint64_t from, std::uint64_t state) const {
   const std::uint32_t generation = generation_of(state);
   const std::size_t place = generation_of(from) == generation ? size_of(from) : 0;
@@ -103,7 +103,7 @@ void BlockLog::tell_fleet(Instant now) {
   list_.share(BlockList::Audience::kFleet, unknown_to_fleet());
 }
 
-// What this worker has read. REQUIRES: it has
+// Blocks that this worker has read and other nodes may not know. REQUIRES: it has read
 std::vector<Block> BlockLog::unknown_to_fleet() const {
   const std::lock_guard lock(head_.mutex);
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
@@ -111,8 +111,8 @@ std::vector<Block> BlockLog::unknown_to_fleet() const {
   return records(head_.fleet_knows.load(std::memory_order_relaxed), has_read_on ? *seen_ : state);
 }
 
-// A block that was lifted before the log started over is no longer in it. Nor is what found no
-// room: so other nodes are not told that it was lifted.
+// The log no longer has blocks that were lifted before it started over, nor those that found no
+// room: so other nodes do not hear of these lifts.
 void BlockLog::lift_unknown(std::span<const Block> known, Instant now) {
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const Block& block : known) names.emplace(block.rule, block.key);
@@ -121,7 +121,7 @@ void BlockLog::lift_unknown(std::span<const Block> known, Instant now) {
   }
 }
 
-// Writes what holds now into the other half. REQUIRES: the lock
+// Writes the blocks that still hold into the other half. REQUIRES: the lock
 void BlockLog::start_over(Instant now) {
   const std::uint32_t next = generation_of(head_.state.load(std::memory_order_relaxed)) + 1;
   const auto room = half(next).first(filled_max(half(next).size()));
@@ -144,7 +144,7 @@ void BlockLog::write(Instant now) {
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
   if (seen_ != state) {
     learn_locked(now);
-    // Theirs are in the log before ours.
+    // The others' blocks are in the log before ours.
     for (const Block& block : news) list_.learn(block, kProcesses, now);
   }
   std::size_t size = size_of(state);

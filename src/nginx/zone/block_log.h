@@ -1,18 +1,18 @@
-// BlockLog: the blocks that one worker of nginx knows, and what workers tell each other about
-// blocks, in memory that all of them map.
+// BlockLog: the blocks that one worker of nginx knows. Workers tell each other of blocks by it, in
+// memory that all of them map.
 //
-// Each worker has all blocks in a BlockList of its own, which its requests ask. It appends its
-// blocks and lifts here. It learns what others have appended before it decides the next request:
-// one load, while there is nothing new. A worker that starts reads all of it, so blocks outlive
-// reloads and workers that are killed.
+// Each worker has all blocks in its own BlockList, which its requests ask. It appends its blocks
+// and lifts to the log. It reads the other workers' entries before it decides the next request: one
+// load, while there is nothing new. A new worker reads the whole log, so blocks outlive reloads and
+// killed workers.
 //
 //   half 0  │ block │ block │ lifted │ block │        <- size
 //   half 1  │                                         the next log, when this half is full
 //
-// When a half is full, what still holds of it goes to the other half and fills three quarters of it
-// at most. If it filled more, each further block would have the log start over. What a writer
-// leaves half done is behind `size`, or in the half that nobody reads. So a worker may be killed at
-// any time; its lock is then passed on.
+// When a half is full, the entries that still hold go to the other half, and fill three quarters of
+// it at most. If they filled more, each further block would make the log start over. An unfinished
+// write lies behind `size`, or in the half that nobody reads. So a worker may be killed at any
+// time; its lock then passes to another.
 //
 // Thread rule: one thread of each process. Tested by block_log_test.cc.
 
@@ -44,7 +44,7 @@ class BlockLog {
 
   BlockList& list() { return list_; }
 
-  // Blocks of the other workers that are new, and to them those of this one.
+  // Reads the other workers' new blocks, and appends this worker's.
   void learn(Instant now) {
     tell(now);
     if (head_.state.load(std::memory_order_acquire) != seen_) catch_up(now);
@@ -54,22 +54,22 @@ class BlockLog {
     if (list_.changes() != told_) write(now);
   }
 
-  // One worker tells other nodes of all blocks, from what they may not know on; and no longer.
+  // One worker tells other nodes of all blocks, from the first that they may not know; or stops to.
   void tell_fleet(Instant now);
   void stop_telling_fleet() { list_.stop_sharing(BlockList::Audience::kFleet); }
-  // Other nodes know of all that this worker does. REQUIRES: learn() was called
+  // Other nodes know all blocks that this worker knows. REQUIRES: learn() was called
   void fleet_knows_all() { head_.fleet_knows.store(*seen_, std::memory_order_relaxed); }
 
-  // How often the log has started over: rarely, even while more blocks are told than fit.
+  // How often the log has started over: rarely, even if more blocks are told than fit.
   std::uint32_t generation() const;
 
-  // Blocks that found no room, so that the others do not know them.
+  // Blocks that found no room, so that the other workers do not know them.
   std::uint64_t dropped() const { return head_.dropped.load(std::memory_order_relaxed); }
 
  private:
   struct Head {
-    ShardMutex mutex;  // a worker that dies with it leaves what it guards complete
-    // The generation, whose lowest bit says which half is read, and the bytes in that half.
+    ShardMutex mutex;  // if a worker dies with it, the guarded memory is complete
+    // The generation, whose lowest bit says which half is read, and that half's bytes.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> dropped;
     std::atomic<std::uint64_t> fleet_knows;  // a state
@@ -90,7 +90,7 @@ class BlockLog {
   const std::span<std::byte> bytes_;  // of both halves
   std::optional<std::uint64_t> seen_;
   BlockList list_;
-  std::uint64_t told_ = 0;  // changes of the list that the log has
+  std::uint64_t told_ = 0;  // changes of the list that are in the log
 };
 
 }  // namespace weir::nginx

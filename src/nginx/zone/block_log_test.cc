@@ -40,7 +40,7 @@ class LogMemory {
   void* memory_;
 };
 
-// One worker, as far as blocks go.
+// One worker's part in blocks.
 struct Worker {
   explicit Worker(const LogMemory& memory) : log(memory.bytes(), hasher) { learn(); }
   void learn() { log.learn(kNow); }
@@ -62,7 +62,7 @@ struct Worker {
   BlockList& blocks = log.list();
 };
 
-// Else what was blocked while the worker that tells other nodes was replaced would hold here alone.
+// Else blocks made while the telling worker was replaced would hold here alone.
 TEST(BlockLog, WhoTellsOtherNodesGoesOnWhereTheLastHasEnded) {
   const LogMemory memory;
   Worker first(memory);
@@ -78,8 +78,8 @@ TEST(BlockLog, WhoTellsOtherNodesGoesOnWhereTheLastHasEnded) {
   EXPECT_EQ(unknown.front().key, "new");
 }
 
-// Blocks that others have told this worker are news for other nodes. That a log had no room is
-// none: a client that floods one nginx with blocks would else lift those of all.
+// Blocks that others have told this worker are news for other nodes. A full log is no news: else a
+// client that floods one nginx with blocks would lift the blocks of all.
 TEST(BlockLog, WhatFindsNoRoomIsNotLiftedOnOtherNodes) {
   const LogMemory memory;
   Worker one(memory);
@@ -154,7 +154,7 @@ TEST(BlockLog, WhatStillHoldsStaysWhenTheLogStartsOver) {
   one.block("lifted");
   EXPECT_TRUE(sleeper.blocks_key("lifted"));
   one.lift("lifted");
-  // Far more than fits in, of which little holds at a time.
+  // Far more blocks than fit, of which few hold at a time.
   for (int i = 0; i < 2'000; ++i) {
     const auto key = "key " + std::to_string(i);
     one.block(key);
@@ -170,7 +170,7 @@ TEST(BlockLog, WhatStillHoldsStaysWhenTheLogStartsOver) {
   EXPECT_EQ(one.log.dropped(), 0u);
 }
 
-// Other nodes may bring back what was lifted here.
+// Other nodes may bring back blocks that were lifted here.
 TEST(BlockLog, LiftsStayWhenTheLogStartsOver) {
   const LogMemory memory;
   Worker one(memory);
@@ -198,7 +198,7 @@ TEST(BlockLog, CountsBlocksThatFindNoRoom) {
   EXPECT_GT(later.blocks.size(), 100u);
 }
 
-// Each holds the lock most of the time, so that the kill finds it held.
+// Each worker holds the lock most of the time, so that the kill finds it held.
 TEST(BlockLog, AWorkerThatIsKilledLeavesALogThatOthersGoOnWith) {
   const LogMemory memory;
   Worker survivor(memory);

@@ -41,7 +41,7 @@ std::optional<std::uint32_t> Concurrency::take_place() {
 
 Concurrency::Set& Concurrency::set_of(KeyHash key) const { return sets_[key.high % sets_.size()]; }
 
-// A worker that was killed leaves a whole entry behind, so there is nothing to repair.
+// A killed worker leaves a whole entry behind, so there is nothing to repair.
 ShardMutex& Concurrency::lock_of(KeyHash key) const {
   return head_.locks[key.high % sets_.size() % kLocks];
 }
@@ -79,7 +79,7 @@ std::int64_t Concurrency::count_living(Set& set, std::uint64_t key) const {
   return count_all(set, key);
 }
 
-// The entry of this worker for the key, else one that is free; null: there is none.
+// This worker's entry for the key, else a free one; null: there is none.
 Concurrency::Entry* Concurrency::place_for(Set& set, std::uint64_t key) const {
   const auto own = std::ranges::find_if(set, [&](const Entry& entry) {
     return entry.key == key && is_own(entry) && is_valid(entry);
@@ -107,7 +107,7 @@ Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit, Count 
   if (is_over()) return {Entrance::Kind::kOver, others};
   Entry* const entry = place_ ? place_for(set, key.low) : nullptr;
   if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
-  // Behind all else of the entry, for the worker that comes after this one is killed here.
+  // Written last, for the worker that comes after this one is killed here.
   entry->count.store(entry->count.load(std::memory_order_relaxed) + units,
                      std::memory_order_release);
   return {Entrance::Kind::kEntered, others + units, others == 0};

@@ -1,16 +1,16 @@
-// Concurrency: how many requests of a key are under way, or what they hold, in memory that all
+// Concurrency: how many requests of a key are under way, or how much they hold, in memory that all
 // workers map.
 //
 //   │ owners: a lock and a term for each │ locks of the sets │ sets of entries │
 //
 // An entry says how much of one key one worker has under way; the entries of a key are in one set.
-// The number that a limit is compared with is the sum of those whose owners live.
+// A limit is compared with the sum of the entries whose owners live.
 //
-// No count outlives its worker. Each holds the lock of its place among the owners while it lives,
-// and if it is killed, the kernel says so to the next that tries the lock. The finder ends the
-// term of the place, and all entries of that term are void. Before anybody is denied, and before a
-// set counts as full, the owners in it are tried: a denial is never for the dead. A worker that is
-// killed in the middle of a change leaves an entry that is whole, as its count is written last.
+// No count outlives its worker. Each worker holds the lock of its place among the owners. If it is
+// killed, the kernel says so to the next worker that tries the lock. That worker ends the term of
+// the place, and all entries of the term become void. Before a denial, and before a set counts as
+// full, the set's owners are tried: a denial never counts the dead. A worker that is killed in the
+// middle of a change leaves a whole entry, as it writes the count last.
 //
 // A set that is full of requests under way has no place for another key.
 //
@@ -46,33 +46,32 @@ class Concurrency {
   Concurrency(const Concurrency&) = delete;
   Concurrency& operator=(const Concurrency&) = delete;
 
-  // Its number among the owners: no other that lives has it. None: all are taken.
+  // Its number among the owners: no other living worker has it. nullopt: all are taken.
   std::optional<std::uint32_t> place() const { return place_; }
 
   struct Entrance {
     enum class Kind : std::uint8_t {
       kEntered,  // counted until it leaves
-      kOver,     // so much is under way that this one would be beyond the limit
-      kNoPlace,  // it cannot be counted
+      kOver,     // with this request the limit would be exceeded
+      kNoPlace,  // no room to count it
     };
     Kind kind = Kind::kNoPlace;
-    std::int64_t under_way = 0;  // of the key, with this one if it has entered
-    bool is_alone = false;       // nobody else is under way
+    std::int64_t under_way = 0;  // of the key, with this request if it has entered
+    bool is_alone = false;       // no other request is under way
 
     bool has_entered() const { return kind == Kind::kEntered; }
   };
-  // kLiving: counts none of a dead worker, however few there are, as somebody asks for their
-  // number.
+  // kLiving: leaves out every dead worker's entries, however few, as somebody asks for the number.
   enum class Count : std::uint8_t { kAll, kLiving };
   // REQUIRES: units > 0
   Entrance enter(KeyHash key, std::int64_t limit, Count count = Count::kAll,
                  std::int64_t units = 1);
-  // REQUIRES: it has entered with as many, and not left
+  // REQUIRES: as many units have entered, and not left
   void leave(KeyHash key, std::int64_t units = 1);
 
  private:
   struct Owner {
-    ShardMutex life;                  // held by who owns the place
+    ShardMutex life;                  // held by the owner of the place
     std::atomic<std::uint32_t> term;  // changes with each owner
   };
   struct Entry {
@@ -98,7 +97,7 @@ class Concurrency {
   ShardMutex& lock_of(KeyHash key) const;
   bool is_own(const Entry& entry) const;
   bool is_valid(const Entry& entry) const;
-  // Makes it valid no longer if its owner is dead.
+  // Voids the entry if its owner is dead.
   bool is_orphan(const Entry& entry) const;
   std::int64_t count_all(Set& set, std::uint64_t key) const;
   std::int64_t count_living(Set& set, std::uint64_t key) const;
@@ -106,7 +105,7 @@ class Concurrency {
 
   Head& head_;
   const std::span<Set> sets_;
-  const std::optional<std::uint32_t> place_;  // none: all are taken
+  const std::optional<std::uint32_t> place_;  // nullopt: all are taken
   const std::uint32_t term_;
 };
 

@@ -19,7 +19,7 @@ using Kind = Concurrency::Entrance::Kind;
 
 constexpr auto kLiving = Concurrency::Count::kLiving;
 
-// The worker's part is run in a process of its own, which is killed at its end.
+// Runs the worker's part in a process of its own, which is killed at its end.
 template <typename Work>
 void run_and_kill(Work work) {
   const pid_t child = ::fork();
@@ -137,7 +137,7 @@ TEST_F(ConcurrencyTest, BelowTheLimitTheDeadAreNotCountedEither) {
 
 TEST_F(ConcurrencyTest, AWorkerInThePlaceOfAKilledOneInheritsNothing) {
   run_and_kill([&] { worker()->enter(ada_, 9); });
-  // Not destroyed, as a worker that is killed destroys nothing.
+  // Not destroyed: a killed worker destroys nothing.
   run_and_kill([&] { (new Concurrency(memory_))->enter(ada_, 9); });
   const auto successor = worker();
   EXPECT_EQ(successor->enter(ada_, 9).under_way, 1);

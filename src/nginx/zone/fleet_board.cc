@@ -5,7 +5,7 @@
 
 namespace weir::nginx {
 
-// A note that a worker has written in part is forgotten with it.
+// A note that a worker has written in part is void.
 class FleetBoard::Lock {
  public:
   explicit Lock(FleetBoard& board) : board_(board) {

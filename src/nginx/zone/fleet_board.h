@@ -1,15 +1,14 @@
-// FleetBoard: what the workers of one nginx tell each other about the fleet of which they are one
-// node, in memory that all of them map.
+// FleetBoard: the workers of one nginx, which are one node of a fleet, share facts of the fleet
+// here, in memory that all of them map.
 //
-// One worker at a time has the seat: it says the node's word to the others in Redis. It notes here
-// how many nodes are alive, and the secret under which the fleet hashes its keys. The others read
-// it. The worker on the seat renews it with every look. A worker that does not look for kSeatMax
-// has lost it, so the next that looks takes the place of one that is killed or stopped. With each
-// worker a node of its own, the share that a node decides by while Redis is away would be divided
-// by the workers once more.
+// One worker at a time has the seat: it sends the node's beats to Redis. It notes here how many
+// nodes are alive, and the secret under which the fleet hashes its keys. The other workers read
+// that. The worker on the seat renews it with every look. A worker that does not look for kSeatMax
+// has lost it: so the next that looks replaces a killed or stopped worker. If each worker were a
+// node of its own, a node's share while Redis is away would be divided by the workers once more.
 //
-// A reload may bring another Redis: what was noted is of the fleet that is named with it, and
-// workers of another one read nothing.
+// A reload may bring another Redis. Notes belong to the fleet that is named with them, and workers
+// of another fleet ignore them.
 //
 // Thread rule: format() before there are workers; the rest one thread of each process.
 // Tested by fleet_board_test.cc.
@@ -38,35 +37,35 @@ class FleetBoard {
   // Once, before any process uses it. REQUIRES: zeros
   void format();
 
-  // As other nodes know this nginx.
+  // This nginx's name among the nodes.
   std::string node() const { return {node_.begin(), node_.end()}; }
 
   struct Worker {
-    std::uint64_t fleet;  // like no other's
+    std::uint64_t fleet;  // like no other fleet's
     std::int32_t process;
   };
   enum class Wish : std::uint8_t { kSeat, kNothing };
-  // What one worker knows of the fleet, and all need to know.
+  // Facts of the fleet that one worker knows, and all need.
   struct Known {
     NodesHeard nodes{};
     std::optional<HashSecret> secret{};
-    std::string blocks_read{};  // where this node has ended to read the blocks of others
+    std::string blocks_read{};  // where this node stopped to read the others' blocks
   };
   struct News {
     bool has_seat = false;
     Known known{};
   };
-  // Takes or keeps the seat if it is free and wished for, and reads what is noted.
+  // Takes or keeps the seat if it is free and wished for, and reads the notes.
   News look(const Worker& worker, Wish wish, Instant now);
 
-  // Notes for all, now and then. Nothing happens if somebody else has the seat by now.
+  // Writes notes for all, now and then. Does nothing if another worker has the seat by now.
   void note(const Worker& worker, const Known& known);
   void leave(const Worker& worker);
 
  private:
   struct Noted {
     std::uint64_t fleet;
-    std::int32_t holder;  // of the seat; 0: nobody
+    std::int32_t holder;  // of the seat; 0: no worker
     std::int64_t renewed_us;
     NodesHeard nodes;
     bool has_secret;

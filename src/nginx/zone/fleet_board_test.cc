@@ -71,7 +71,7 @@ TEST_F(FleetBoardTest, WhatIsKnownOfTheFleetIsKnownToAllOfIt) {
   EXPECT_EQ(news.secret->bytes, secret.bytes);
 }
 
-// After a reload that names another Redis, whose keys have other names.
+// After a reload with another Redis, whose keys have other names.
 TEST_F(FleetBoardTest, NothingIsKnownOfAnotherFleet) {
   EXPECT_TRUE(sits(kFirst));
   board().note(kFirst, {.nodes = {.live = 3}, .secret = HashSecret{}});

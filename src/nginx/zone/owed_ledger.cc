@@ -9,10 +9,10 @@
 namespace weir::nginx {
 namespace {
 
-// The holder of what an earlier process has left that had the number of this one.
+// The holder of notes of an earlier process with this process's number.
 constexpr std::int32_t kNobody = -1;
 
-constexpr std::size_t kTries = 32;     // of a note for a place
+constexpr std::size_t kTries = 32;     // places tried for a note
 constexpr std::size_t kAtOnce = 4096;  // places that inherit() looks at
 
 // False for a process that was waited for, or never was. REQUIRES: process > 0
@@ -35,7 +35,7 @@ OwedUnits::Note* OwedLedger::open(const Charge& charge) noexcept {
   for (std::size_t tried = 0; tried < std::min(kTries, records_.size()); ++tried) {
     Record& record = records_[std::exchange(next_, (next_ + 1) % records_.size())];
     std::int32_t nobody = 0;
-    // Pairs with close(): what it has left of an earlier note is overwritten after it.
+    // Pairs with close(): the remains of an earlier note are overwritten after it.
     if (!record.process.compare_exchange_strong(nobody, owner_.process,
                                                 std::memory_order_acq_rel)) {
       continue;
@@ -50,7 +50,7 @@ OwedUnits::Note* OwedLedger::open(const Charge& charge) noexcept {
   return nullptr;
 }
 
-// Without units first: who inherits what is half closed inherits nothing.
+// Clears the units first: an heir of a half-closed note inherits nothing.
 void OwedLedger::close(Note& note) noexcept {
   auto& record = static_cast<Record&>(note);
   record.units.store(0, std::memory_order_relaxed);
@@ -70,7 +70,7 @@ void OwedLedger::inherit(const Heir& heir) {
     swept_ = (swept_ + 1) % records_.size();
     std::int32_t holder = record.process.load(std::memory_order_relaxed);
     if (holder == 0 || holder == owner_.process || !is_gone(holder)) continue;
-    // Pairs with the units that the holder has stored before it was gone.
+    // Pairs with the units that the holder stored before it was gone.
     if (!record.process.compare_exchange_strong(holder, owner_.process,
                                                 std::memory_order_acq_rel)) {
       continue;

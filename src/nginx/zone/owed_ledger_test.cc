@@ -49,7 +49,7 @@ class OwedLedgerTest : public testing::Test {
     note->entered = entered;
     note->units = units;
   }
-  // What a process does that then dies.
+  // Runs `body` in a process that then dies.
   void in_another_process(const std::function<void()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -101,7 +101,7 @@ TEST_F(OwedLedgerTest, WhatIsOwedToAnotherFleetIsForgotten) {
   EXPECT_TRUE(inherit(other).empty());
 }
 
-// A new worker may have the number of one that was killed.
+// A new worker may have the process number of a killed one.
 TEST_F(OwedLedgerTest, AProcessInheritsFromOneOfTheSameNumber) {
   auto before = ledger();
   note(before, 1, 30);

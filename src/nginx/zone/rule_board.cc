@@ -35,7 +35,7 @@ void RuleBoard::publish(std::uint64_t version, std::string_view rules) {
   head_.version.store(version, std::memory_order_release);
 }
 
-// Nobody reads what its last holder has half written.
+// Nobody reads the unfinished text of the last holder.
 RuleBoard::Hold::Hold(RuleBoard& board) : board_(board) {
   static_cast<void>(board_.head_.mutex.lock());
 }

@@ -2,11 +2,11 @@
 //
 //   worker: PUT /admin/rules/login ──> Hold ──> version 8 ──> the others, before their next request
 //
-// A reload reads the file again: it begins a generation of workers, for which nothing is changed.
-// Workers of the one before, which end their last requests, go on with what they have.
+// A reload reads the file again: it begins a generation of workers without changed rules. The
+// workers of the last generation, which finish their requests, go on with theirs.
 //
-// The board has two halves, and the version says which of them is read: a worker that is killed
-// while it writes leaves the other one as it was.
+// The board has two halves, and the version says which half is read: a worker that is killed while
+// it writes leaves the read half intact.
 //
 // Thread rule: format() before there are workers; the rest one thread of each process.
 // Tested by src/nginx/changed_rules_test.cc.
@@ -33,7 +33,7 @@ class RuleBoard {
   // Once, before any process uses it. REQUIRES: zeros, at least kBytesMin, aligned for any type
   static void format(std::span<std::byte> memory);
 
-  // `memory` has been formatted, and outlives this. `generation`: of this process, from 1 on.
+  // `memory` has been formatted, and outlives this. `generation`: this process's, from 1 on.
   RuleBoard(std::span<std::byte> memory, std::uint64_t generation);
 
   std::uint64_t version() const { return head_.version.load(std::memory_order_acquire); }
@@ -41,13 +41,13 @@ class RuleBoard {
   // There is a version that read() has not returned yet.
   bool has_news() const { return version() != seen_; }
 
-  // Versions are counted on through all generations.
+  // The count of versions goes on through all generations.
   struct Version {
     std::uint64_t number = 0;
-    std::string rules{};  // a configuration; empty: those of the file
+    std::string rules{};  // a configuration; empty: the file's rules
   };
 
-  // Nobody else changes anything while this lives.
+  // While this lives, no other worker changes anything.
   class Hold {
    public:
     explicit Hold(RuleBoard& board);
@@ -55,7 +55,7 @@ class RuleBoard {
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
-    // Nothing if the board is of a later generation.
+    // nullopt if the board is of a later generation.
     std::optional<Version> read();
     // Makes the next version. False if the text is too long. REQUIRES: read() has returned one
     [[nodiscard]] bool write(std::string_view rules);

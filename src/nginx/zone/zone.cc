@@ -15,18 +15,18 @@ namespace {
 
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
-// Grows with each change of what is where.
+// Grows with each change of the layout.
 constexpr std::uint64_t kLayout = 10;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// A part of the zone gets so large a share of it, within its bounds.
+// A part of the zone gets this share of it, within its bounds.
 struct Share {
   std::size_t divisor;
   std::size_t least;
   std::size_t most;
 };
-// In the order of the parts behind the head. The last part, the table, has the rest.
+// In the order of the parts behind the head. The table, which comes last, has the rest.
 constexpr Share kShares[] = {{32, RuleBoard::kBytesMin, 8 * kMiB},
                              {8, BlockLog::kBytesMin, 16 * kMiB},
                              {16, 0, 8 * kMiB},

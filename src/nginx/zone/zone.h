@@ -1,10 +1,10 @@
-// Zone: the memory that all workers of one nginx share, and what is where in it.
+// Zone: the memory that all workers of one nginx share, and its parts.
 //
 //   │ head: mark, version, size, hash secret, board of the fleet │
 //   │ changed rules │ blocks │ units owed to a Redis │ requests under way │ table │
 //
 // The master makes it before it starts workers. It has the same address in all of them, and stays
-// through reloads. It has no pointers to anything outside.
+// through reloads. It has no pointers to other memory.
 //
 // Thread rule: format() before there are workers; the rest in any process.
 // Tested by zone_test.cc.
@@ -26,16 +26,16 @@ class Zone {
  public:
   static constexpr std::size_t kBytesMin = std::size_t{768} << 10;
 
-  // Makes zeros a zone. REQUIRES: at least kBytesMin, aligned to a page
+  // Turns zeros into a zone. REQUIRES: at least kBytesMin, aligned to a page
   static void format(std::span<std::byte> memory, Instant now);
 
-  // `memory`: of a zone, perhaps of another version or size, or damaged.
+  // `memory`: a zone, perhaps of another version or size, or damaged.
   explicit Zone(std::byte* memory) : memory_(memory) {}
 
-  // Why nothing may be read from it; empty if it is a zone of ours. `size`: what it should have.
+  // Why the zone is unusable; empty if it is one of ours. `size`: the right one.
   std::string fault(std::size_t size) const;
 
-  // REQUIRES, of all that follows: it is without fault
+  // REQUIRES for all below: the zone has no fault
   const HashSecret& secret() const { return head().secret; }
   Instant started() const { return instant_from_epoch_us(head().started_us); }
   FleetBoard& board() const { return head().board; }
