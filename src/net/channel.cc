@@ -11,7 +11,7 @@ namespace {
 
 using Status = IoResult::Status;
 
-// Input thrown away at once.
+// The most input that is thrown away at once.
 constexpr std::size_t kDiscardBytes = std::size_t{64} << 10;
 
 bool is_transient(int error) { return error == EAGAIN || error == EINTR; }

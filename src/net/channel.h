@@ -29,15 +29,15 @@ class Channel {
     return tls_ ? tls_->write(output) : write_clear(output);
   }
 
-  // The channel has taken bytes from the socket that read() has not returned: the next call
-  // returns them, and epoll does not know of them.
+  // The channel has taken bytes from the socket that read() has not returned: the next read()
+  // returns them, and epoll does not report them.
   bool has_unread() const { return tls_ && tls_->has_unread(); }
 
   // Ends our side. False if the peer has gone.
   bool finish_writing();
 
-  // Throws away some of what the peer still sends, encrypted or not. Returns how many bytes;
-  // nothing if the peer has ended.
+  // Throws away some bytes that the peer still sends, encrypted or not. Returns how many; nullopt
+  // if the peer has ended.
   std::optional<std::size_t> discard_input();
 
  private:

@@ -1,17 +1,17 @@
 // The machine's time for some 5 ns instead of 20.
 //
-// clock_gettime waits for everything before it to finish (it fences the processor's
-// tick counter), which costs a library call more than its own few nanoseconds. Where the kernel
-// itself trusts the counter (clocksource "tsc"), we read it without the fence. We go on from an
+// clock_gettime waits for all earlier instructions to finish (it fences the processor's tick
+// counter), which costs a library call more than its own few nanoseconds. If the kernel itself
+// trusts the counter (clocksource "tsc"), Weir reads it without the fence. It goes on from an
 // anchor, a pair (ticks, time) taken from clock_gettime at most a millisecond ago:
 //
 //   time = anchor.time + (ticks - anchor.ticks) * rate
 //
 // The rate is measured between anchors and then lowered by 2^-12, more than it can be wrong. So
-// between two anchors our time falls behind the kernel's, by less than 0.3 us, and never has to go
-// back. The counter may fail to count: another core's lags, or the machine was suspended or moved
-// to other hardware. Then the difference of ticks is negative or large, and both lead to a new
-// anchor.
+// between two anchors Weir's time falls behind the kernel's, by less than 0.3 us, and never has to
+// go back. The counter may fail to count: another core's lags, or the machine was suspended or
+// moved to other hardware. Then the difference of ticks is negative or large, and both lead to a
+// new anchor.
 
 #include "weir/clock.h"
 
@@ -34,7 +34,7 @@ Duration since_its_epoch() noexcept {
   return std::chrono::floor<Duration>(SourceClock::now().time_since_epoch());
 }
 
-// The processor's counter, or 0 where there is none that we know to read.
+// The processor's counter; 0 if Weir knows of none.
 std::uint64_t read_ticks() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -80,7 +80,7 @@ struct SystemClock::State {
 
   Atomic128 anchor;    // a Moment; zeros before the first
   Atomic128 baseline;  // the Moment since when the rate is measured
-  // Relaxed: they hardly change, and an old one with a new other is as good.
+  // Relaxed: they hardly change, and an old value next to a new one does no harm.
   std::atomic<std::uint64_t> rate{0};          // 0: not yet known
   std::atomic<std::uint64_t> ticks_a_life{0};  // of an anchor
 
@@ -94,12 +94,12 @@ struct SystemClock::State {
     return moment.time_us + static_cast<std::int64_t>(passed >> kRateShift);
   }
 
-  // Reads the kernel's time and takes it for an anchor, unless this thread was stopped
-  // while reading. If several threads do so at once, one's stays.
+  // Makes an anchor of the kernel's time, unless this thread was stopped while reading. If several
+  // threads do so at once, one anchor stays.
   std::int64_t drop_anchor(Uint128 old_anchor) noexcept {
     const std::uint64_t before = read_ticks();
     const std::int64_t time_us = kernel_time_us();
-    const Moment now{read_ticks(), time_us};  // a little behind: the time was read earlier
+    const Moment now{read_ticks(), time_us};  // a little late, as the time was read before
     if (now.ticks - before <= kReadTogetherTicks) {
       measure_rate(now);
       anchor.compare_exchange(old_anchor, now.bits());

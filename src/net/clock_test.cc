@@ -1,4 +1,4 @@
-// The two things libweir takes from the machine: its time and its randomness.
+// libweir takes two things from the machine: its time and its randomness.
 
 #include "weir/clock.h"
 

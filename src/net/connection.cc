@@ -11,8 +11,8 @@
 namespace weir {
 namespace {
 
-// A TLS record of 16 KiB may hold more than the session's space; after so many reads of
-// what is left of it others get a turn.
+// A TLS record of 16 KiB may hold more than the session's space; after so many reads of the rest
+// other connections get a turn.
 constexpr int kReadsMax = 16;
 
 using Status = IoResult::Status;
@@ -38,8 +38,8 @@ Connection::~Connection() {
   loop_.unwatch(socket());
 }
 
-// What every call of the loop is: the work, then close if there is nothing left to do, else
-// wait for more. May destroy this.
+// The frame of every call of the loop: the work, then close if nothing is left to do, else wait for
+// more. May destroy this.
 template <typename Work>
 void Connection::attempt(const Work& work) {
   if (!has_memory_for(work)) phase_ = Phase::kDead;
@@ -65,7 +65,7 @@ void Connection::handle_wake() {
   if (!was_blocked) write();
   if (!paused_ || phase_ != Phase::kTalking) return;
   if (is_heavy_) return yield();
-  read();  // there may be room again
+  read();  // there may be room now
 }
 
 void Connection::yield() noexcept {
@@ -74,8 +74,7 @@ void Connection::yield() noexcept {
   owner_.queue(*this);
 }
 
-// Output that waits within the session comes first. News of epoll waits on if that takes the whole
-// turn.
+// Output that waits within the session goes first. If it takes the whole turn, epoll's events wait.
 void Connection::take_turn() {
   is_heavy_ = false;
   attempt([this] {
@@ -88,7 +87,7 @@ void Connection::ready(std::uint32_t events) {
   const bool is_costly = is_heavy_ || entrance_ != nullptr || phase_ == Phase::kLingering;
   if (is_costly) {
     events_ |= events;
-    // Most turns come before epoll is asked again. For one that does not, it need not say more.
+    // Most turns come before the next epoll_wait. Until its turn, epoll need not report more.
     if (TurnHook::is_linked()) return watch_for(0);
     return owner_.queue(*this);
   }
@@ -99,7 +98,7 @@ void Connection::handle(std::uint32_t events) {
   constexpr std::uint32_t kBroken = EPOLLERR | EPOLLHUP;
   if (entrance_) return enter();
   if ((events & kBroken) != 0 && !wants_input()) {
-    phase_ = Phase::kDead;  // nobody is left to take the output we were waiting to send
+    phase_ = Phase::kDead;  // the output that waited has no reader any more
   } else if ((events & (EPOLLIN | kBroken)) != 0 || reread_) {
     read();
   }
@@ -121,8 +120,8 @@ void Connection::enter() {
   session_ = entrance_->make_session(loop_.now());
   session_->attach(*this);
   entrance_.reset();
-  read();   // what came with the last of it
-  write();  // what the session says unasked
+  read();   // input that came with the end
+  write();  // the session may have output now
 }
 
 void Connection::turn_away() {
@@ -131,7 +130,7 @@ void Connection::turn_away() {
   } else {
     owner_.budget().count_refused_header();
   }
-  linger();  // so that the alert of TLS arrives
+  linger();  // so that TLS's alert arrives
 }
 
 void Connection::read() {
@@ -153,8 +152,8 @@ void Connection::read_once() {
   auto space = session_->input_space();
   paused_ = space.empty();
   if (paused_) return;
-  // While the session does not know of the drain, give it no more than the beginning of a request.
-  // Then it learns of the drain, and answers that request as the last.
+  // While the session does not know of the drain, it gets only the first byte of a request. Then it
+  // learns of the drain, and answers that request as the last.
   if (drain_ == Drain::kAtNextByte) space = space.first(1);
 
   const auto result = channel_.read(space);
@@ -187,7 +186,7 @@ void Connection::write() {
   }
 }
 
-// Returns how much was sent. Sets blocked_ if that was not all that was offered.
+// Returns how much was sent. Sets blocked_ if that was not everything.
 std::size_t Connection::send_once() {
   const auto handled_since = loop_.now();
   session_->stamp(loop_.read_clock() - handled_since);
@@ -222,7 +221,7 @@ void Connection::settle() {
   account();
 }
 
-// From a session that has finished to its successor, if it has one.
+// From a finished session to its successor, if it has one.
 void Connection::hand_over() {
   if (session_ == nullptr || phase_ != Phase::kTalking) return;
   if (!session_->output().empty() || !session_->finished()) return;
@@ -250,8 +249,8 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
-  if (TurnHook::is_linked()) return;  // its next turn will show
-  // epoll does not see bytes that wait within the channel. A socket is usually writable.
+  if (TurnHook::is_linked()) return;  // its next turn does it
+  // epoll does not see bytes within the channel. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
   const std::uint32_t wanted = (wants_input() ? std::uint32_t{EPOLLIN} : 0) |
                                (blocked_ || reread_ ? std::uint32_t{EPOLLOUT} : 0);
@@ -328,11 +327,11 @@ void Connection::finish_draining() {
     phase_ = Phase::kDead;
     return;
   }
-  if (phase_ == Phase::kTalking) read();  // what may have come in since the last event
+  if (phase_ == Phase::kTalking) read();  // input since the last event
   if (drain_ != Drain::kAtNextByte || phase_ == Phase::kDead) return;
   tell_session_to_drain();
   write();
-  // Nothing had come in just now, so closing destroys nothing: no need to linger.
+  // No input has come now, so closing destroys nothing: no need to linger.
   if (phase_ != Phase::kDead && session_->finished() && session_->output().empty()) {
     channel_.finish_writing();
     phase_ = Phase::kDead;

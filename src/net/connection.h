@@ -1,18 +1,18 @@
 // Connection: moves bytes between one socket and one Session.
 //
-// Where a PROXY header or TLS comes first, the session is made when that is over.
+// If a PROXY header or TLS comes first, the session is made after that.
 //
-// One recv when the socket is readable, one send when that made output. epoll watches for
+// One recv when the socket is readable, and one send if that made output. epoll watches for
 // writability only after a send that did not take everything, and not for input while the session
 // has no room. About 100 bytes; the buffers are the session's.
 //
-// A turn sends at most about kTurnBytes. A connection that has more to do, or whose session has,
-// queues for its next turn (ConnectionSet). So does what then happens to it: the others, whose
-// requests are small, come first. A connection that read kTurnInput queues next time, too. So does
-// one that has as much of a request waiting for the rest, as the next byte may move all of it.
-// Handshakes queue as well, and the first bytes of all connections, and what comes after the end.
+// A turn sends at most about kTurnBytes. A connection with more to do, itself or its session,
+// queues for its next turn (ConnectionSet). It then queues for its next events, too: other
+// connections, whose requests are small, come first. A connection that read kTurnInput also queues
+// the next time. So does one with as many bytes of an unfinished request: the next may move all.
+// Handshakes, the first bytes of each connection, and all after its end queue as well.
 //
-// How it ends:
+// It ends in one of these ways:
 //   it may not come in        closed; if the handshake failed, TLS has said why
 //   the session is finished   its successor goes on, if it has one; else our side is shut, and
 //                             what the peer still sends is thrown away, for up to kLingerMax and
@@ -22,12 +22,12 @@
 //   output not taken for 30 s, or the drain took too long    reset
 //   all connections hold too much, and this one most         reset
 //
-// Without memory for a request or its reply, the connection is closed; others have theirs.
+// If there is no memory for a request or its reply, the connection is closed; others have theirs.
 //
-// At a drain, a connection that has been silent for kDrainPatience is closed at once.
-// Another may have a request under way that we have not seen. Its session finishes when its next
-// byte arrives, so the reply to that request says it is the last, or when it has been silent for
-// long enough.
+// At a drain, a connection that has been silent for kDrainPatience is closed at once. Another one
+// may have a request under way that we have not seen. Its session finishes when its next byte
+// arrives, so the reply to that request says it is the last. It also finishes after that much
+// silence.
 //
 // Thread rule: on the core that accepted it. Tested by server_test.cc, successor_test.cc,
 // tls_test.cc and proxy_test.cc.
@@ -49,7 +49,7 @@ namespace weir {
 
 class ConnectionSet;
 
-// The queue of those that want another turn.
+// The queue of connections that want another turn.
 using TurnHook =
     boost::intrusive::list_base_hook<boost::intrusive::tag<struct TurnTag>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -67,7 +67,7 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   static constexpr Duration kLingerMax = std::chrono::seconds(1);
   static constexpr Duration kDrainPatience = std::chrono::seconds(1);
 
-  // One that is in already, and one that has to come in first.
+  // For a client that is in already, and for one that has to come in first.
   Connection(ConnectionSet& owner, Channel channel, std::unique_ptr<Session> session);
   Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
@@ -88,15 +88,15 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   // Its turn has come. May destroy this.
   void take_turn();
 
-  // Acts on what has become due. May destroy this.
+  // Acts on deadlines that have passed. May destroy this.
   void sweep();
 
   // Bytes that its session held when it last acted.
   std::size_t held() const { return held_; }
-  // Ends it, because all hold too much. Destroys this.
+  // Ends it, because all connections hold too much. Destroys this.
   void shed();
 
-  // Finish what has arrived, then close. May destroy this.
+  // Finishes what has arrived, then closes. May destroy this.
   void drain();
 
   int socket() const { return channel_.socket(); }
@@ -107,7 +107,7 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   enum class Phase : std::uint8_t {
     kTalking,    // or still coming in
     kPeerDone,   // the peer has closed its side; replies are still written
-    kLingering,  // we have closed ours; input is thrown away
+    kLingering,  // our side is closed; input is thrown away
     kDead,       // to be destroyed before control returns to the loop
   };
   enum class Drain : std::uint8_t { kNo, kAtNextByte, kTold };
@@ -143,18 +143,18 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   Instant last_heard_;                // when bytes last arrived, or the connection was made
   Instant phase_deadline_;            // kLingering: when to stop
   Instant stalled_since_;             // while blocked_: when output last moved
-  Instant look_at_ = Instant::max();  // as the owner knows it
+  Instant look_at_ = Instant::max();  // as ConnectionSet knows it
   std::size_t held_ = 0;
   std::size_t discarded_ = 0;
   std::uint32_t index_ = 0;     // in ConnectionSet
-  std::uint32_t events_ = 0;    // of epoll, that wait for its turn
+  std::uint32_t events_ = 0;    // events of epoll that wait for its turn
   std::uint32_t interest_ = 0;  // the events that epoll watches for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
   bool blocked_ = false;   // the last send did not take everything
   bool paused_ = false;    // the session had no room for input
   bool reread_ = false;    // read again when the socket is writable
-  bool has_more_ = false;  // to do without an event, in its next turn
+  bool has_more_ = false;  // something to do in its next turn, without an event
   bool is_heavy_ = true;   // it queues: its last turn was not enough, or it is new
 };
 

@@ -1,13 +1,13 @@
-// ConnectionBudget: how many connections the process may hold, how many bytes they may, and
-// what became of them.
+// ConnectionBudget: how many connections the process may have, how many bytes these may hold, and
+// counts of both.
 //
-// One for all cores: which core a connection lands on is the kernel's choice, so a
-// share a core would refuse clients while another core has room. It is touched when a
-// connection comes or goes, or takes or gives back memory: not by most requests.
+// One for all cores: the kernel chooses the core of a connection, so a share for each core would
+// refuse clients while another core has room. Cores touch it when a connection comes or goes, or
+// takes or gives back memory: most requests do not.
 //
-// Bytes are added up by the size of what one connection holds, in powers of two. So when all
-// hold too much, each core knows by itself from which size on connections are to go, the
-// largest first, wherever they are.
+// It adds up bytes by the size that one connection holds, in powers of two. So when all hold too
+// much, each core knows from which size on its connections have to go: the largest first, on
+// whatever core.
 //
 // Thread rule: any thread. All counters are relaxed: no other memory depends on them.
 // Tested by server_test.cc and fairness_test.cc.
@@ -30,7 +30,7 @@ class ConnectionBudget {
   explicit ConnectionBudget(std::uint64_t max, std::uint64_t buffered_max = UINT64_MAX)
       : max_(max), buffered_max_(buffered_max) {}
 
-  // For a new connection: true if there is room, which give_back() returns.
+  // For a new connection. True if there is room, which give_back() returns.
   bool take() {
     if (open_.fetch_add(1, kRelaxed) < max_) {
       accepted_.fetch_add(1, kRelaxed);
@@ -55,9 +55,9 @@ class ConnectionBudget {
     if (after > before && held > peak_.load(kRelaxed)) peak_.store(held, kRelaxed);
   }
   bool is_over() const { return buffered_.load(kRelaxed) > buffered_max_; }
-  // More is to go: an eighth below the bound, so that the next byte does not shed again.
+  // More has to go: to an eighth below the bound, so that the next byte does not shed again.
   bool is_to_shed() const { return buffered_.load(kRelaxed) > buffered_max_ - buffered_max_ / 8; }
-  // Connections that hold less stay.
+  // The size from which on connections go.
   std::size_t shed_from() const {
     const std::uint64_t may_stay = buffered_max_ - buffered_max_ / 8;
     std::uint64_t stays = buffered_.load(kRelaxed);
@@ -67,8 +67,8 @@ class ConnectionBudget {
     }
     return std::size_t{1} << size;
   }
-  // True once after much memory has been given back, and little came or went between two calls:
-  // cores wait for their memory while the system takes some.
+  // True once after connections gave back much memory, and little came or went between two calls:
+  // cores wait while the system takes some of it.
   bool take_back() {
     const std::uint64_t held = buffered_.load(kRelaxed);
     const std::uint64_t seen = seen_.exchange(held, kRelaxed);
@@ -114,7 +114,7 @@ class ConnectionBudget {
   std::atomic<std::uint64_t> flooded_{0};
   std::atomic<std::uint64_t> buffered_{0};
   std::atomic<std::uint64_t> peak_{0};
-  std::atomic<std::uint64_t> seen_{0};  // by take_back()
+  std::atomic<std::uint64_t> seen_{0};  // as take_back() saw it last
   std::array<std::atomic<std::uint64_t>, kClasses> by_size_{};
 };
 

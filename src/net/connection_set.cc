@@ -8,8 +8,7 @@
 namespace weir {
 namespace {
 
-// Connections looked at in one go: 4,096 take about half a millisecond, most of it
-// cache misses.
+// The most connections of one look: 4,096 take about half a millisecond, mostly cache misses.
 constexpr std::size_t kSweepMax = 4'096;
 
 }  // namespace
@@ -56,7 +55,7 @@ void ConnectionSet::forget_look(Connection& connection) {
   connection.look_at_ = Instant::max();
 }
 
-// Each once: what a sweep sets is in the future, or rings again.
+// Each once: a sweep sets deadlines in the future, or the alarm rings again.
 void ConnectionSet::look(Instant now) {
   for (auto left = looks_.size(); left > 0 && looks_.begin()->first <= now; --left) {
     Connection& connection = *looks_.begin()->second;
@@ -67,7 +66,7 @@ void ConnectionSet::look(Instant now) {
 }
 
 Duration ConnectionSet::sweep_some(Duration whole_round) {
-  // Downward, because destroying one moves the last, which has been looked at, to its place.
+  // Downward: destroying a connection moves the last one, which has been swept, to its place.
   if (sweep_from_ == 0) sweep_from_ = connections_.size();
   auto next = std::min(sweep_from_, connections_.size());
   const auto end = next - std::min(next, kSweepMax);

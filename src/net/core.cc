@@ -10,13 +10,13 @@
 namespace weir {
 namespace {
 
-// How long a look at all connections takes. Deadlines are kept to about this.
+// How long a sweep of all connections takes. Deadlines are kept to about this.
 constexpr Duration kSweepRound = std::chrono::seconds(1);
 constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
 constexpr Duration kAskAgain = std::chrono::milliseconds(1);
 
-// Gives the system back what the allocator keeps, on a thread of its own: the system may take
-// its time.
+// Gives memory that the allocator keeps back to the system, on a thread of its own: this may take a
+// while.
 void trim_memory() {
   try {
     std::thread([] { ::malloc_trim(0); }).detach();
@@ -33,7 +33,7 @@ bool Core::listen(UniqueFd socket, Doorway doorway) {
   return listeners_.back()->start();
 }
 
-// Sessions, factories and the lodger belong to this thread, so their last moments do, too.
+// Sessions, factories and the lodger belong to this thread, so it also destroys them.
 void Core::run(Lodger lodger) {
   lodger_ = std::move(lodger);
   ticker_->set(loop_.now() + kSweepRound);
@@ -85,7 +85,7 @@ void Core::cut_off_clients(Instant now) {
   wait_for_lodger(now);
 }
 
-// The first time, too: what the last clients have left behind comes before the question.
+// Waits the first time, too, so that the last clients' work comes before leave().
 void Core::wait_for_lodger(Instant now) {
   if (now >= lodger_until_ || !lodger_.leave) return loop_.stop();
   ticker_->set(now + kAskAgain);

@@ -30,12 +30,12 @@ class Core {
   EventLoop& loop() { return loop_; }
   SocketDialer& dialer() { return dialer_; }
 
-  // What lives on the loop next to the clients.
+  // A user of the loop next to the clients.
   struct Lodger {
-    // The last client has gone. Returns whether the lodger has sent to others what it has to
-    // send; called every millisecond, for kLeaveMax at most. Empty: it has nothing to send.
+    // The last client has gone. Returns whether the lodger has sent all that it has to send to
+    // others; called every millisecond, for kLeaveMax at most. Empty: it sends nothing.
     std::function<bool()> leave{};
-    // It goes, with connections to others still there. May be empty.
+    // The lodger goes, while connections to others still stand. May be empty.
     std::function<void()> end{};
   };
   static constexpr Duration kLeaveMax = std::chrono::seconds(1);
@@ -46,17 +46,16 @@ class Core {
   // Lets clients in, unless a drain has begun. On the core's thread.
   void open_doors();
 
-  // Stops accepting, lets every session finish, and ends run() when all have, or after
-  // `patience`; of that the last tenth, kLeaveMax at most, is kept for leave(). On the core's
-  // thread.
+  // Stops accepting, lets every session finish, and ends run() when all have, or after `patience`.
+  // Keeps the last tenth of that, kLeaveMax at most, for leave(). On the core's thread.
   void drain(Duration patience);
 
-  // Calls `over` when the connections of all cores hold too much: then shed() is due on each.
+  // Calls `over` when the connections of all cores hold too much: then each core has to shed().
   void when_over(std::function<void()> over) { connections_.when_over(std::move(over)); }
-  // Ends those that hold most. Returns how many.
+  // Ends the largest connections. Returns how many.
   std::size_t shed() { return connections_.shed(); }
 
-  // Connections that were cut off because the drain took too long. After run().
+  // Connections that the drain cut off because it took too long. After run().
   std::size_t cut_off() const { return cut_off_; }
 
  private:
@@ -67,7 +66,7 @@ class Core {
 
   EventLoop loop_;
   std::unique_ptr<Alarm> ticker_ = loop_.make_alarm([this](Instant now) { tick(now); });
-  std::deque<Doorway> doorways_;  // they keep their places: connections refer to them
+  std::deque<Doorway> doorways_;  // a deque, as connections refer to them
   ConnectionSet connections_;
   SocketDialer dialer_{loop_};
   std::vector<std::unique_ptr<Listener>> listeners_;

@@ -18,14 +18,14 @@ namespace weir {
 
 enum class Security : std::uint8_t { kClear, kTls };
 
-// Whether connections begin with a PROXY header. Never "perhaps": then anybody could
+// Whether connections begin with a PROXY header. There is no "perhaps": with it, any client could
 // send one.
 enum class ProxyProtocol : std::uint8_t { kNone, kRequired };
 
-// Whom to let in, the same for all addresses; replaced as a whole by a reload.
+// Who may come in, the same for all addresses; a reload replaces all of it.
 struct Admission {
   std::shared_ptr<const TlsContext> tls;  // null: no address wants it
-  TrustedProxies trusted_proxies;         // who may send a PROXY header
+  TrustedProxies trusted_proxies;         // from these, PROXY headers count
 };
 
 // The admission in force, for all cores. Thread rule: any thread.

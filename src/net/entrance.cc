@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Room for a header without long extensions, which is most of them.
+// Room for most headers: those without long extensions.
 constexpr std::size_t kPeekBytes = 256;
 
 }  // namespace
@@ -45,7 +45,7 @@ Entrance::Progress Entrance::read_proxy_header(Channel& channel) {
     const auto header = parse_proxy_header(header_);
     if (header.status == ProxyHeader::Status::kMalformed) return Progress::kRefused;
     const bool complete = header.status == ProxyHeader::Status::kComplete;
-    // Take what we have seen and is the header's; it is there, so this does not wait.
+    // Takes the peeked bytes of the header; they are there, so this does not wait.
     const auto taken = (complete ? header.size : header_.size()) - had;
     if (::recv(channel.socket(), header_.data() + had, taken, 0) < 0) return Progress::kPeerLeft;
     if (!complete) continue;

@@ -1,8 +1,8 @@
-// Entrance: what a connection does before it has a session: its PROXY header, then the
-// TLS handshake.
+// Entrance: the steps of a connection before it has a session: its PROXY header, then the TLS
+// handshake.
 //
-// The entrance looks at the header in the socket's buffer and takes only what belongs to it. So the
-// handshake and the session begin with a socket at the right place.
+// The entrance peeks at the header in the socket's buffer and takes only its bytes. So the
+// handshake and the session begin at the right byte.
 //
 // Thread rule: the core of the connection. Tested by tls_test.cc and proxy_test.cc.
 
@@ -21,14 +21,14 @@ namespace weir {
 
 class Entrance {
  public:
-  // For all of it. Long for a handshake over a bad line, short for holding a place.
+  // For all steps. Long for a handshake over a bad line, short for holding a place.
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
   // `doorway` must outlive the entrance.
   Entrance(const Doorway& doorway, const Peer& peer, Instant now);
 
   enum class Step : std::uint8_t { kProxyHeader, kHandshake };
-  // What it is at; after a refusal, what went wrong.
+  // The current step; after a refusal, the failed one.
   Step step() const { return step_; }
 
   enum class Progress : std::uint8_t {
@@ -51,7 +51,7 @@ class Entrance {
   Peer peer_;
   const Instant deadline_;
   Step step_;
-  std::string header_;  // what has arrived of it
+  std::string header_;  // its bytes so far
 };
 
 }  // namespace weir

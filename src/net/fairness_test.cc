@@ -1,4 +1,4 @@
-// What one connection may cost the others: memory and time.
+// A connection's cost for others: memory and time.
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-// Each byte from the peer makes it hold a KiB.
+// Each byte from the peer makes the session hold a KiB.
 class HoardingSession final : public EchoSession {
  public:
   void received(std::size_t size, Instant now) override {
@@ -31,7 +31,7 @@ class HoardingSession final : public EchoSession {
   std::size_t held_ = 0;
 };
 
-// What the server holds; a client may have its answer before the core has counted it.
+// The bytes that the server holds. A client may have its answer before the core has counted it.
 std::size_t held_by(const Server& server, std::size_t wanted) {
   for (int i = 0; i < 10'000'000 && server.connections().buffered != wanted; ++i) {
     std::this_thread::yield();
@@ -60,7 +60,7 @@ TEST_F(ServerTest, ShedsThoseThatHoldMostOnWhateverCoreTheyAre) {
   server_.reset();
 }
 
-// Has something under way that does not end.
+// A session with unfinished work.
 class StubbornHoarder final : public EchoSession {
  public:
   explicit StubbornHoarder(std::vector<std::thread::id>& cores) : cores_(cores) {}
@@ -77,7 +77,7 @@ class StubbornHoarder final : public EchoSession {
   std::size_t held_ = 0;
 };
 
-// The core that had stopped never shed, and the other waited for it.
+// Once the core that had stopped never shed, and the other core waited for it.
 TEST_F(ServerTest, ShedsAgainAndAgainThoughOneCoreHasStoppedInADrain) {
   auto cores = std::vector<std::thread::id>();
   auto ended = std::counting_semaphore<2>(0);
@@ -105,7 +105,7 @@ TEST_F(ServerTest, ShedsAgainAndAgainThoughOneCoreHasStoppedInADrain) {
   server_.reset();
 }
 
-// Has always more to do.
+// A session that always has more to do.
 class BusySession final : public EchoSession {
  public:
   BusySession(int number, std::vector<int>& turns) : number_(number), turns_(turns) {}
@@ -169,7 +169,7 @@ class SlowSession final : public EchoSession {
   int& turns_;
 };
 
-// Asks in each round of the loop how many turns there were since the last.
+// Counts, in each round of the loop, the turns since the last round.
 class RoundWatch {
  public:
   RoundWatch(Server& server, const int& turns) : server_(server), turns_(turns) {}
@@ -212,7 +212,7 @@ TEST_F(ServerTest, TurnsTakeAMillisecondInARoundOfTheLoop) {
   server_.reset();
 }
 
-// Has much of a request, and takes a while for each byte of the rest.
+// A session with most of a request, which takes a while for each further byte.
 class LadenSession final : public EchoSession {
  public:
   LadenSession(ManualClock& clock, int& reads) : clock_(clock), reads_(reads) {}
@@ -228,7 +228,7 @@ class LadenSession final : public EchoSession {
   int& reads_;
 };
 
-// Bodies that came in small pieces were moved, all in one round, as they grew: 25 ms.
+// Once bodies in small pieces were moved as they grew, all in one round: 25 ms.
 TEST_F(ServerTest, SmallReadsBehindMuchInputTakeTurns) {
   constexpr int kLaden = 40;
   auto reads = 0;

@@ -15,14 +15,14 @@
 namespace weir {
 namespace {
 
-// More than the kernel completes ahead of us (see listening_sockets.cc).
+// More than the kernel completes before we accept (see listening_sockets.cc).
 constexpr int kWaitingMax = 4'096;
 
-// Accepted at once, before connections that are already there get their turn.
+// Accepted at once, before open connections get their turn.
 constexpr int kAcceptsMax = 16;
 
-// Makes the kernel drop requests for new connections, which then have time to go
-// elsewhere, while it completes and keeps those already begun. Best effort.
+// Makes the kernel drop requests for new connections, whose clients then have time to go elsewhere.
+// It still completes and keeps those already begun. Best effort.
 void refuse_new_handshakes(int socket) {
   constexpr std::uint32_t kFlagsOffset = 13;  // of the TCP header, where the packet starts
   constexpr std::uint32_t kSyn = 0x02;
@@ -49,11 +49,11 @@ void Listener::ready(std::uint32_t) {
   }
 }
 
-// False if there is nothing more to accept now.
+// False if there is no more to accept now.
 bool Listener::accept_one() {
   sockaddr_storage from{};
   socklen_t from_size = sizeof(from);
-  auto* const peer_address = reinterpret_cast<sockaddr*>(&from);  // what the socket calls want
+  auto* const peer_address = reinterpret_cast<sockaddr*>(&from);  // as the socket calls want it
   auto socket =
       UniqueFd(::accept4(socket_.get(), peer_address, &from_size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.is_open()) {
@@ -62,7 +62,7 @@ bool Listener::accept_one() {
       case EINTR:
       case ECONNABORTED:
       case EPROTO:
-        return true;  // this one broke before we took it
+        return true;  // this connection broke before we took it
       // Out of descriptors or memory. The listener stays readable, so going on would spin.
       default: pause(); return false;
     }
@@ -77,7 +77,7 @@ bool Listener::accept_one() {
 
 void Listener::let_in(UniqueFd socket, const Peer& peer) {
   if (has_memory_for([&] { add_connection(std::move(socket), peer); })) return;
-  connections_.budget().give_back();  // and the socket is closed
+  connections_.budget().give_back();  // and the socket closes
 }
 
 void Listener::add_connection(UniqueFd socket, const Peer& peer) {

@@ -1,6 +1,6 @@
 // Listener: one core's listening socket on one address.
 //
-// Without memory for another connection, that one is closed.
+// If there is no memory for a connection, the listener closes it.
 //
 // Thread rule: opened anywhere, then on its core. Tested by server_test.cc.
 
@@ -24,7 +24,7 @@ class Listener final : public EventLoop::Watcher {
   [[nodiscard]] bool start();
   void ready(std::uint32_t events) override;
 
-  // Takes up accepting, at first and after the system was short of descriptors or memory.
+  // Accepts connections, at first and after the system was short of descriptors or memory.
   void resume();
 
   // Stops listening. Connections that the kernel has completed are still accepted.

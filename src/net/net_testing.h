@@ -1,5 +1,5 @@
-// What the tests of this folder share: a clock moved by hand, sessions of a few lines,
-// and a client that blocks. Nothing here waits for a fixed time.
+// Shared by the tests of this folder: a clock moved by hand, sessions of a few lines, and a client
+// that blocks. Nothing here waits for a fixed time.
 
 #pragma once
 
@@ -40,8 +40,8 @@ class ManualClock final : public Clock {
   mutable std::atomic<std::uint64_t> reads_{0};
 };
 
-// Sends back what it gets, like a protocol would: a bounded buffer, no input while it is
-// full, and an end when the peer ends. Tests override what they are about.
+// Sends its input back, like a protocol would: a bounded buffer, no input while it is full, and an
+// end when the peer ends. Tests override the functions that they test.
 class EchoSession : public Session {
  public:
   void attach(Waker& waker) override { waker_ = &waker; }
@@ -107,7 +107,7 @@ class TestClient {
   }
   void finish_sending() { ::shutdown(socket_.get(), SHUT_WR); }
 
-  // Reads until there are so many bytes, or the end; see how_it_ended().
+  // Reads until there are `size` bytes, or the end; see how_it_ended().
   std::string receive(std::size_t size) {
     auto text = std::string(size, '\0');
     std::size_t filled = 0;

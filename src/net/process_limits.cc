@@ -18,8 +18,7 @@ constexpr std::size_t kFilesOfProgram = 32;
 
 }  // namespace
 
-// Each group above this process's may have its own limit. "max" is no number, so that none is
-// read.
+// Each cgroup above this process may have its own limit. "max" is no number, so it counts as none.
 std::uint64_t memory_limit() {
   auto limit = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

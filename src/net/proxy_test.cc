@@ -35,7 +35,7 @@ class ProxyTest : public testing::Test {
   }
   TestClient client() { return TestClient(server_->address(0)); }
 
-  // The address that the session of the next connection is made with.
+  // The address that the next connection's session gets.
   std::string peer_after(std::string_view header) {
     auto peer = client();
     EXPECT_EQ(peer.send(std::string(header) + "x"), true);

@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// As TLS sends it: each with its length before it.
+// In TLS's form: each protocol with its length before it.
 std::string alpn_list(const std::vector<std::string>& protocols) {
   auto list = std::string();
   for (const auto& protocol : protocols) {
@@ -99,7 +99,7 @@ void Server::post(std::size_t core, std::function<void()> action) {
   cores_[core]->loop().post(std::move(action));
 }
 
-// The counters outlive a caller who has lost patience.
+// The counters outlive a caller that has lost patience.
 bool Server::run_on_all(const std::function<void(std::size_t core)>& action, Duration patience) {
   struct Missing {
     std::mutex mutex;
@@ -121,8 +121,8 @@ bool Server::run_on_all(const std::function<void(std::size_t core)>& action, Dur
   return missing->none.wait_for(lock, patience, [&] { return missing->cores == 0; });
 }
 
-// On any core, when it notices; each ends its own. One that has stopped holds none, and does not
-// keep the others waiting.
+// On any core that notices it; each core sheds its own. A stopped core holds no connections, and
+// does not keep the others waiting.
 void Server::shed() {
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     if (shedding_[i].exchange(true)) continue;

@@ -37,30 +37,31 @@ namespace weir {
 
 struct ServerOptions {
   std::size_t connections_max = 100'000;  // the process's
-  // Bytes that they may hold together; beyond it those that hold most are reset, and on_shed,
-  // if there is one, is called with their number, on their core's thread.
+  // Bytes that all connections may hold. Beyond it the largest are reset, and on_shed, if there is
+  // one, is called with their number, on their core's thread.
   std::uint64_t buffered_max = UINT64_MAX;
   std::function<void(std::size_t count)> on_shed{};
   // REQUIRES: there is one, and with TLS, if an endpoint wants them.
   std::shared_ptr<const Admission> admission;
-  // For connections outward. Null: those that want TLS fail.
+  // For outgoing connections. Null: those that need TLS fail.
   std::shared_ptr<const TlsTrust> trust;
-  // Called on each core's thread, before it serves anybody, and when it has served the last:
-  // what lives on its loop is made and destroyed there. Between the two, with the last client gone,
-  // core_leaves is asked again and again. It returns whether it has sent to others what it has to
-  // send, for a second at most and within the patience of the drain. May be empty.
+  // core_begins and core_ends run on each core's thread, before the first client and after the last
+  // one: they make and destroy the users of its loop there. Between them, with the last client
+  // gone, core_leaves is called again and again, for a second at most and within the patience of
+  // the drain. It returns whether the core has sent all that it has to send to others. All may be
+  // empty.
   std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
   std::function<bool(std::size_t core)> core_leaves{};
   std::function<void(std::size_t core)> core_ends{};
 };
 
-// An address and, for each core, who speaks there. The factories must outlive the
-// server; each is used on its core only.
+// An address and, for each core, the maker of its sessions. The factories must outlive the server;
+// each is used on its core only.
 struct Endpoint {
   Address address;
   std::vector<SessionFactory*> factories;
   Security security = Security::kClear;
-  // Under TLS, the protocols to agree on, best first. Empty: nothing is agreed on.
+  // Under TLS, the protocols to agree on, best first. Empty: none.
   std::vector<std::string> alpn;
   ProxyProtocol proxy_protocol = ProxyProtocol::kNone;
 };
@@ -74,13 +75,13 @@ class Server {
                                                      const ServerOptions& options,
                                                      const Clock& clock);
 
-  // Cuts off all clients that are still connected. A server that has been started and is to be kind
-  // to its clients is drained first.
+  // Cuts off all clients that are still connected. Drain a started server first, to be kind to its
+  // clients.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Where it really listens: with port 0, the port that the system chose.
+  // The real address: with port 0, the port that the system chose.
   const Address& address(std::size_t endpoint) const { return addresses_[endpoint]; }
 
   std::size_t cores() const { return cores_.size(); }
@@ -90,28 +91,27 @@ class Server {
   void start();
   void open_doors();
 
-  // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
+  // Runs `action` on a core's thread, soon. Does nothing if the core has stopped.
   void post(std::size_t core, std::function<void()> action);
 
-  // The same on every core, and waits until all have run it, for `patience` at most. False: a core
-  // has not, for being busy, without memory or stopped; what is posted may still run. Not to be
-  // called on a core's thread.
+  // Runs `action` on every core, and waits until all have run it, for `patience` at most. False: a
+  // core is busy, without memory or stopped; a posted action may still run. Not to be called on a
+  // core's thread.
   bool run_on_all(const std::function<void(std::size_t core)>& action, Duration patience);
 
-  // What code without sockets lives on, on one core: before start(), or on its thread. All
-  // that comes of them is destroyed before the server, and after stopped() on any thread.
+  // Timers and connections for code without sockets, on one core: before start(), or on its thread.
+  // Destroy everything made of them before the server, or after stopped() on any thread.
   Reactor& reactor(std::size_t core) { return cores_[core]->loop(); }
   Dialer& dialer(std::size_t core) { return cores_[core]->dialer(); }
 
-  // Whom every core lets in from now on; who is in stays. REQUIRES: as in ServerOptions.
+  // From now on all cores admit by this; clients that are in stay. REQUIRES: as in ServerOptions.
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     admission_.set(std::move(admission));
   }
 
-  // Stops accepting and lets every session finish, for at most `patience`; the last tenth of
-  // it, a second at most, is kept for core_leaves, if there is one. Returns at once;
-  // stopped() opens when done. Files of Unix sockets go first, so that another
-  // server may take their place.
+  // Stops accepting and lets every session finish, for at most `patience`; keeps the last tenth of
+  // it, a second at most, for core_leaves, if there is one. Returns at once; stopped() opens when
+  // done. Removes the files of Unix sockets first, so that another server may take their place.
   void drain(Duration patience);
   const Gate& stopped() const { return stopped_; }
 
@@ -132,11 +132,11 @@ class Server {
   std::vector<Address> addresses_;
   std::vector<SocketFile> socket_files_;
   std::vector<std::thread> threads_;
-  // The core that leaves last opens the gate; acquire and release, because the thread that passes
-  // it reads what the cores have written.
+  // The last core that leaves opens the gate. Acquire and release, because the thread behind the
+  // gate reads what the cores have written.
   std::atomic<std::size_t> running_{0};
   std::atomic<std::size_t> cut_off_{0};
-  std::vector<std::atomic<bool>> shedding_;  // cores that have yet to shed
+  std::vector<std::atomic<bool>> shedding_;  // cores that still have to shed
   SharedAdmission admission_;
   Gate stopped_;
 };

@@ -1,4 +1,4 @@
-// A server that opens its doors later than it has its ports.
+// A server that has its ports before it opens its doors.
 
 #include <chrono>
 

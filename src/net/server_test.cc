@@ -1,5 +1,5 @@
-// The server over loopback: sessions of a few lines, ports of the system's choosing,
-// and a clock moved by hand, so that half a minute of silence takes no time.
+// The server over loopback: sessions of a few lines, ports chosen by the system, and a clock moved
+// by hand, so that half a minute of silence takes no time.
 
 #include "net/server.h"
 
@@ -95,7 +95,7 @@ TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
   peer.finish_sending();
 }
 
-// The server throws away bytes of the client, but not for ever: a MiB, and what sockets hold of it.
+// The server throws away the client's bytes, but not for ever: a MiB, and what sockets hold.
 TEST_F(ServerTest, APeerThatGoesOnSendingBehindTheEndIsReset) {
   start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();
@@ -137,7 +137,7 @@ TEST_F(ServerTest, TellsASessionThatItsDeadlineHasPassed) {
   EXPECT_EQ(peer.read_to_end(), 0);
 }
 
-// Makes more output than any socket buffer takes, and says how much that took.
+// Makes more output than any socket buffer takes, and tells how much the socket took.
 class FloodSession final : public EchoSession {
  public:
   explicit FloodSession(std::atomic<std::size_t>& taken) : taken_(taken) {}
@@ -184,7 +184,7 @@ TEST_F(ServerTest, ResetsConnectionsBeyondTheBoundAndServesTheOthers) {
   EXPECT_EQ(client().ask("3"), "3");
 }
 
-// While it lives the process can open no file.
+// While it lives, the process can open no file.
 class NoFilesLeft {
  public:
   NoFilesLeft() {
@@ -297,7 +297,7 @@ TEST_F(ServerTest, DrainServesAConnectionThatTheKernelHasCompleted) {
   server_->stopped().wait();
 }
 
-// Has something under way that does not end.
+// A session with unfinished work.
 struct StubbornSession : EchoSession {
   void drain() override {}
 };
@@ -391,7 +391,7 @@ TEST_F(ServerTest, SurvivesPeersThatVanish) {
   EXPECT_EQ(client().ask("x"), "x");
 }
 
-// Wants to be looked at in time.
+// A session that must be looked at in time.
 struct PunctualSession : EchoSession {
   void received(std::size_t size, Instant now) override {
     EchoSession::received(size, now);
@@ -418,7 +418,7 @@ TEST_F(ServerTest, LooksAtADeadlineWhenASessionWantsIt) {
   EXPECT_EQ(punctual.read_to_end(), 0);
 }
 
-// Has no memory for anything but what it is asked.
+// A session with memory for its replies only.
 struct PoorSession : EchoSession {
   explicit PoorSession(Instant deadline) { deadline_ = deadline; }
   void expired(Instant) override { throw std::bad_alloc(); }

@@ -28,7 +28,7 @@ class ServerTest : public testing::Test {
 
   TestClient client() { return TestClient(server_->address(0)); }
 
-  // Returns when the core has handled what was ready before, alarms included.
+  // Returns when the core has handled all earlier events, alarms included.
   void let_core_run(std::size_t core = 0) {
     auto done = std::promise<void>();
     server_->post(core, [&done] { done.set_value(); });

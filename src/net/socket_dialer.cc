@@ -22,19 +22,19 @@ using Status = IoResult::Status;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-// -1 if it cannot be made.
+// -1 if that fails.
 int make_socket(int family) {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0 || family == AF_UNIX) return socket;
   switch_on(socket, IPPROTO_TCP, TCP_NODELAY);
-  switch_on(socket, SOL_SOCKET, SO_KEEPALIVE);  // finds out who went without a word
+  switch_on(socket, SOL_SOCKET, SO_KEEPALIVE);  // finds peers that went without a word
   return socket;
 }
 
 }  // namespace
 
-// It is destroyed at the end of the round in which it got an outcome or was given up, since
-// an event for it may still be on its way.
+// It is destroyed at the end of the round in which it got an outcome or was given up, since an
+// event for it may still come.
 class SocketDialer::Attempt final : public EventLoop::Watcher {
  public:
   Attempt(SocketDialer& dialer, std::uint64_t id, Destination destination, Instant deadline,
@@ -45,7 +45,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
         deadline_(deadline),
         listener_(&listener),
         alarm_(dialer.loop_.make_alarm([this](Instant now) { ring(now); })) {
-    alarm_->set(dialer.loop_.now());  // begins from the loop: nobody is called within dial()
+    alarm_->set(dialer.loop_.now());  // begins from the loop: dial() calls no listener
   }
   ~Attempt() { hang_up(); }
   Attempt(const Attempt&) = delete;
@@ -67,7 +67,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   void woken() override { dialer_.forget(*this); }
 
  private:
-  // Fails if there is no memory for the work.
+  // Fails if there is no memory for `work`.
   template <typename Work>
   void attempt(const Work& work) {
     if (!has_memory_for(work)) fail("no memory");
@@ -123,7 +123,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     if (parsed) addresses_.push_back(*parsed);
   }
 
-  // Each address that is left gets the same share of the time that is left.
+  // Each remaining address gets the same share of the remaining time.
   void connect_next(Instant now) {
     step_ = Step::kConnect;
     hang_up();
@@ -182,7 +182,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     });
     if (is_kept) return;
     dialer_.budget_.give_back();
-    // The destructor of a session that could not be kept has said so.
+    // The destructor of a session that could not be kept has told the listener.
     if (channel_.socket() >= 0) tell(listener, "no memory");
     hang_up();
   }
@@ -198,12 +198,12 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     if (listener != nullptr) tell(*listener, why);
   }
 
-  // A listener without memory for this knows the deadline it has set.
+  // A listener without memory for the text knows the deadline that it has set.
   void tell(DialListener& listener, const std::string& why) {
     has_memory_for([&] { listener.not_connected(why, dialer_.loop_.now()); });
   }
 
-  // Null if there has been an outcome. To be destroyed soon.
+  // Null after an outcome. This is destroyed soon.
   DialListener* take_listener() {
     if (step_ != Step::kDone) dialer_.loop_.wake_soon(*this);
     step_ = Step::kDone;
@@ -224,7 +224,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   std::unique_ptr<Alarm> alarm_;
 };
 
-// What the asker holds. The attempt may be gone, and another may be where it was.
+// The asker's handle. The attempt may be gone, and another one may be at its address.
 class SocketDialer::Handle final : public Dial {
  public:
   Handle(SocketDialer& dialer, std::uint64_t attempt) : dialer_(dialer), attempt_(attempt) {}
@@ -252,7 +252,7 @@ std::unique_ptr<Dial> SocketDialer::dial(const Destination& destination, Instant
   return std::make_unique<Handle>(*this, id);
 }
 
-// Null if it is gone.
+// Null if the attempt is gone.
 SocketDialer::Attempt* SocketDialer::find(std::uint64_t id) {
   const auto found =
       std::ranges::find(attempts_, id, [](const auto& attempt) { return attempt->id(); });

@@ -1,10 +1,10 @@
-// SocketDialer: one core's connections to others.
+// SocketDialer: one core's outgoing connections.
 //
 //   name -> addresses, tried in turn -> TCP or a Unix socket -> TLS -> the session
 //
-// all before the deadline. The connections are kept apart from those of clients. A drain does not
-// end them, since the last clients' checks may need them, and they are not counted against what
-// clients may hold.
+// all before the deadline. Its connections are kept apart from clients' connections. A drain does
+// not end them, since the last clients' checks may need them, and they do not count against the
+// clients' bounds.
 //
 // Thread rule: the core's. Attempts (Dial) are destroyed before it.
 // Tested by socket_dialer_test.cc.
@@ -35,13 +35,13 @@ class SocketDialer final : public Dialer {
   explicit SocketDialer(EventLoop& loop);
   ~SocketDialer();
 
-  // For attempts from now on. Until then, those that want TLS fail.
+  // For attempts from now on. Before the first call, attempts that need TLS fail.
   void use_tls(std::shared_ptr<const TlsTrust> tls) { tls_ = std::move(tls); }
 
   std::unique_ptr<Dial> dial(const Destination& destination, Instant deadline,
                              DialListener& listener) override;
 
-  // To be called now and then, as ConnectionSet's.
+  // To be called now and then, as in ConnectionSet.
   void sweep() { connections_.sweep_some(Duration::zero()); }
 
   // Destroys all connections. Returns how many there were.

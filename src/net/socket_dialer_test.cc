@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Says hello first, as clients do, and stops the loop when it has heard so much back.
+// Says hello first, as clients do, and stops the loop when it has heard as much back.
 class HelloSession final : public EchoSession {
  public:
   HelloSession(EventLoop& loop, std::string& heard) : loop_(loop), heard_(heard) {
@@ -37,7 +37,7 @@ class HelloSession final : public EchoSession {
 // A loop with a dialer, on this thread, for one attempt.
 class Caller final : public DialListener {
  public:
-  // What came of it: the echo of our hello, or why not.
+  // The result: the echo of our hello, or why there is none.
   std::string call(const Destination& destination, Duration patience = std::chrono::seconds(20)) {
     auto attempt = dialer.dial(destination, loop.now() + patience, *this);
     EXPECT_EQ(outcome_, "");
@@ -93,7 +93,7 @@ class Echo {
   std::unique_ptr<Server> server_;
 };
 
-// A port that nobody listens on.
+// A port on which no program listens.
 std::uint16_t closed_port() {
   const auto address = address_of("127.0.0.1:0");
   const auto socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -205,7 +205,7 @@ TEST(SocketDialer, GivesUpWhenTheDeadlineHasPassed) {
   EXPECT_EQ(outcome, "TLS: no answer in time, as happens at a port without TLS");
 }
 
-// Has no memory for a session.
+// A listener without memory for a session.
 class PoorCaller final : public DialListener {
  public:
   explicit PoorCaller(EventLoop& loop) : loop_(loop) {}

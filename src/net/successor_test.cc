@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Says what it is to say when the server stops.
+// Sends its text when the server stops.
 struct SecondSession : EchoSession {
   void drain() override {
     output_ += "bye";
@@ -21,7 +21,7 @@ struct SecondSession : EchoSession {
   }
 };
 
-// Answers the first bytes, and what is behind an 'x' among them is for its successor.
+// Answers the first bytes. Bytes behind an 'x' among them are for its successor.
 struct FirstSession : EchoSession {
   void received(std::size_t size, Instant) override {
     const std::string_view input(buffer_.data(), size);

@@ -1,4 +1,4 @@
-// The server on Unix sockets: who finds a file in its place, and who removes it.
+// The server on Unix sockets: files in its place, and who removes them.
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

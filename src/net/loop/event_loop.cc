@@ -21,8 +21,7 @@ namespace {
 // load, few enough that `now` is fresh and no connection waits long for its turn.
 constexpr int kEventsMax = 256;
 
-// So often watchers that were woken may wake others, or themselves, before the sockets get
-// their turn.
+// How often woken watchers may wake others, or themselves, before the sockets get their turn.
 constexpr int kWakeRoundsMax = 8;
 
 UniqueFd open_or_throw(int fd, const char* what) {
@@ -57,7 +56,7 @@ class EventLoop::LoopAlarm final : public Alarm {
   }
   Instant when() const { return when_; }
 
-  // May destroy this. False if there was no memory for it.
+  // May destroy this. False if memory was short.
   [[nodiscard]] bool ring(Instant now) {
     when_ = Instant::max();
     const auto ring = ring_;  // outlives the alarm
@@ -112,8 +111,8 @@ void EventLoop::run() {
 void EventLoop::turn(Duration wait) {
   std::array<epoll_event, kEventsMax> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms(wait));
-  // EINTR, from a debugger or a signal of somebody else, is no event. Other errors are our
-  // mistakes and would come again at once, for ever.
+  // EINTR, from a debugger or somebody's signal, is no event. Other errors are our mistakes and
+  // would come again at once, for ever.
   WEIR_ASSERT(count >= 0 || errno == EINTR);
   read_clock();
   const auto fetched = static_cast<std::size_t>(std::max(0, count));
@@ -134,7 +133,7 @@ Instant EventLoop::next_timeout() const {
   return has_posts_ ? std::min(soonest_, now_ + kNoMemoryPause) : soonest_;
 }
 
-// Milliseconds to wait. Those until the next alarm are rounded up: too early would only mean
+// Milliseconds to wait. The time until the next alarm is rounded up: too early would only mean
 // another round.
 int EventLoop::timeout_ms(Duration wait) const {
   using std::chrono::milliseconds;
@@ -161,7 +160,7 @@ void EventLoop::run_alarms() {
 
 void EventLoop::run_woken() {
   for (int round = 0; round < kWakeRoundsMax && !wake_.empty(); ++round) {
-    WakeList waking;  // those of this round
+    WakeList waking;  // the watchers of this round
     waking.swap(wake_);
     while (!waking.empty()) {
       Watcher& first = waking.front();
@@ -179,7 +178,7 @@ void EventLoop::run_posted() {
   }
   for (; next_action_ < actions_.size(); ++next_action_) {
     if (has_memory_for(actions_[next_action_])) continue;
-    has_posts_ = true;  // this one is to be run again, and more may have come behind it
+    has_posts_ = true;  // this action has to run again, and more may have come behind it
     return;
   }
   actions_.clear();

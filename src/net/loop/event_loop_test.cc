@@ -270,7 +270,7 @@ TEST(EventLoop, APostWithoutMemoryIsRunAgainBeforeThoseBehindIt) {
   EXPECT_EQ(order, "first second third fourth");
 }
 
-// What another loop does for one that lives within it. False if that took too long.
+// The work of a loop around another loop. False if that took too long.
 bool turn_from_outside(EventLoop& loop, const Clock& clock, const std::function<bool()>& done) {
   using std::chrono::milliseconds;
   const Instant give_up_at = clock.now() + std::chrono::seconds(30);

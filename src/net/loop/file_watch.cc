@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM |
                                   IN_MOVED_TO | IN_DELETE_SELF | IN_ONLYDIR;
 
-// More symbolic links in a row the kernel does not follow, either.
+// The kernel does not follow more symbolic links in a row, either.
 constexpr int kLinksMax = 40;
 
 }  // namespace
@@ -44,7 +44,7 @@ FileWatch::FileWatch(std::span<const std::string> paths)
   }
 }
 
-// The same folder twice is one watch.
+// Watching a folder twice makes one watch.
 void FileWatch::watch(const std::string& folder) {
   ::inotify_add_watch(inotify_.get(), folder.c_str(), kEvents);
 }

@@ -1,9 +1,9 @@
-// FileWatch: notices that files may have changed. Somebody has written a file in place, renamed
-// another one over it, or changed a symbolic link on the way to it. Kubernetes changes such links
-// for the files of a ConfigMap.
+// FileWatch: notices that files may have changed: written in place, replaced by a renamed file, or
+// reached through a changed symbolic link. Kubernetes changes such links for the files of a
+// ConfigMap.
 //
-// It watches the folders around the files, so that a new file of the same name
-// is noticed; and so are other files there: the owner looks whether it matters.
+// It watches the folders around the files, so that it notices a new file of the same name. It also
+// notices other files there: the owner checks whether they matter.
 //
 // Thread rule: one thread. Tested by file_watch_test.cc.
 
@@ -25,7 +25,7 @@ class FileWatch {
   // Readable when something happened.
   int fd() const { return inotify_.get(); }
 
-  // Forgets what happened until now.
+  // Forgets all events until now.
   void drain();
 
  private:

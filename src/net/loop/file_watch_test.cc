@@ -31,7 +31,7 @@ class FileWatchTest : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
   }
-  // Whether a watch of `name` tells of what `change` does, and of nothing before or after.
+  // Whether a watch of `name` reports `change`, and nothing before or after it.
   bool tells(const std::string& name, const std::function<void()>& change) const {
     auto watch = FileWatch(std::array{(folder_ / name).string()});
     if (is_readable(watch)) return false;

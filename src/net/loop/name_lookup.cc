@@ -14,7 +14,7 @@ namespace weir {
 
 struct NameLookup::Desk {
   std::mutex mutex;           // guards all
-  EventLoop* loop = nullptr;  // null: nobody is left to hear the answer
+  EventLoop* loop = nullptr;  // null: no asker is left
   std::size_t waiting = 0;
 };
 

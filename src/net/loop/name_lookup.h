@@ -1,8 +1,8 @@
 // NameLookup: looks up the addresses of host names without making a core wait.
 //
-// The system's resolver blocks, for half a minute if it has to. So each question gets a
-// thread of its own, which nobody joins: the asker may have gone when the answer comes.
-// kLookupsMax bounds how many wait at a time.
+// The system's resolver blocks, perhaps for half a minute. So each question gets a thread of its
+// own, which nobody joins: the asker may be gone when the answer comes. At most kLookupsMax
+// questions wait at a time.
 //
 // Thread rule: one core; answers come on its loop. Tested by src/net/socket_dialer_test.cc.
 
@@ -26,7 +26,7 @@ class NameLookup {
 
   struct Answer {
     std::vector<IpAddress> addresses;
-    std::string fault;  // if there are none
+    std::string fault;  // if there are no addresses
   };
 
   // `loop` must outlive this.

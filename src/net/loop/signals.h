@@ -1,4 +1,4 @@
-// Signals: the signals a program handles, as things to wait for in one thread.
+// Signals: the signals that a program handles, waited for in one thread.
 //
 // No code runs in a signal handler, so none needs to be safe there.
 //
@@ -22,15 +22,15 @@ class Signals {
   // Throws std::system_error if the process is out of descriptors.
   explicit Signals(std::initializer_list<int> signals);
 
-  // What a wait ended with.
+  // Why a wait ended.
   enum class Event : std::uint8_t { kGateOpen, kSignal, kReadable, kTime };
   struct Awaited {
     Event event;
     int signal = 0;  // of kSignal
   };
 
-  // Waits for one of the signals, for the gate, for `fd` to become readable (-1: not), and
-  // no longer than `patience`.
+  // Waits for one of the signals, for the gate, or for `fd` to become readable (-1: none), and no
+  // longer than `patience`.
   Awaited wait(const Gate& gate, int fd, Duration patience) const;
 
  private:

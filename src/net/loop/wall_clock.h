@@ -1,8 +1,8 @@
-// The wall clock, and how far it is ahead of the timeline that limits are on.
+// The wall clock, and how far it is ahead of the timeline that limits use.
 //
-// Limits are on a timeline that never steps (SystemClock). A date that people or other machines
-// have written (when a token ends, the hours of a rule) means the wall clock. It is set by hand,
-// corrected by NTP, and alone goes on while a machine is suspended.
+// Limits use a timeline that never steps (SystemClock). Dates from people or other machines (when a
+// token ends, the hours of a rule) mean the wall clock. People set it, NTP corrects it, and it
+// alone goes on while a machine is suspended.
 //
 // Thread rule: WallClock any; WallFollower the core of its reactor.
 // Tested by wall_clock_test.cc.
@@ -17,14 +17,14 @@
 
 namespace weir {
 
-// What the machine says it is. Steps as it is set.
+// The machine's wall clock. It steps when it is set.
 class WallClock final : public Clock {
  public:
   Instant now() const noexcept override;
 };
 
-// How far one clock is ahead of the other, to a hundredth of a second. One is read after the other:
-// what passes in between must not move the second in which a window ends.
+// How far one clock is ahead of the other, to a hundredth of a second. The time between the two
+// reads must not move the second in which a window ends.
 Duration lead_of(const Clock& wall, const Clock& clock);
 
 // Tells, at once and then every kInterval, the lead of one clock over another.

@@ -51,7 +51,7 @@ TEST(WallFollower, TellsTheLeadAtOnceAndEachTimeItLooks) {
   EXPECT_EQ(told, std::vector<Duration>({5s, 1h + 5s, 5s - 1h}));
 }
 
-// The window's end is a whole second of the clock that limits are on, and stays one.
+// The window's end is a whole second of the clock that limits use, and stays one.
 TEST(WallFollower, DoesNotTellTheTimeBetweenTwoReads) {
   OneAlarm reactor;
   ManualClock wall;

@@ -3,10 +3,9 @@
 //   127.0.0.1:8080   0.0.0.0:8080   [::1]:8080   localhost:8080   127.0.0.1:0
 //   unix:/run/weir/http.sock
 //
-// Names other than localhost are refused: which address of a name would be listened
-// on is the resolver's choice, and may be another one tomorrow. Port 0 lets the
-// system choose. [::] serves IPv4 as well. A path is absolute, so that it means the same
-// whatever folder a server is started in.
+// Names other than localhost are refused: the resolver would choose the address of a name, and may
+// choose another one tomorrow. Port 0 lets the system choose. [::] serves IPv4 as well. A path is
+// absolute, so that it does not depend on the folder in which a server is started.
 //
 // Thread rule: values. Tested by address_test.cc.
 
@@ -27,7 +26,7 @@
 
 namespace weir {
 
-// None for a Unix socket.
+// nullopt for a Unix socket.
 std::optional<IpAddress> ip_address_of(const sockaddr* place);
 
 class Address {

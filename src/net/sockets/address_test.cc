@@ -23,7 +23,7 @@ TEST(Address, ReadsWhatItWrites) {
   EXPECT_EQ(parsed("[::ffff:192.0.2.1]:80"), "192.0.2.1:80");  // what it reaches
 }
 
-// base/listen_address_test.cc has all that is none.
+// base/listen_address_test.cc has all texts that are no address.
 TEST(Address, RefusesEverythingElseAndShowsAnExample) {
   for (const auto* text : {"", "127.0.0.1:65536", "example.com:80", "unix:run/weir.sock"}) {
     EXPECT_THAT(parsed(text), testing::AllOf(testing::HasSubstr("write HOST:PORT"),

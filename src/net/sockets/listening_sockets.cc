@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Connections the kernel completes ahead of us. It cuts this to net.core.somaxconn.
+// Connections that the kernel completes before we accept. It cuts this to net.core.somaxconn.
 constexpr int kBacklog = 4'096;
 
 constexpr mode_t kSocketFileMode = 0660;
@@ -42,7 +42,7 @@ Fault listen_error(const Address& address, int error) {
 UniqueFd make_socket(const Address& address) {
   constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   auto socket = UniqueFd(::socket(address.family(), kType, 0));
-  // Restart while connections of the previous run are in TIME_WAIT.
+  // Allows a restart while connections of the last run are in TIME_WAIT.
   if (socket.is_open()) switch_on(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   return socket;
 }
@@ -56,7 +56,7 @@ Result<UniqueFd, Fault> listen_tcp(const Address& address) {
   if (socket.is_open()) {
     switch_on(socket.get(), SOL_SOCKET, SO_REUSEPORT);
     switch_on(socket.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it,
-    bound_send_buffer(socket.get());                    // and this
+    bound_send_buffer(socket.get());                    // and this, too
   }
   if (!bind_to(socket, address) || ::listen(socket.get(), kBacklog) != 0) {
     return listen_error(address, errno);
@@ -74,7 +74,7 @@ Result<ListeningSockets, Fault> listen_on_port(const Address& address, std::size
     auto opened = listen_tcp(listening.address);
     if (!opened) return std::move(opened.error());
     auto& socket = listening.sockets.emplace_back(std::move(*opened));
-    listening.address = Address::of_socket(socket.get());  // what the others share
+    listening.address = Address::of_socket(socket.get());  // which the other sockets share
   }
   return listening;
 }
@@ -98,8 +98,8 @@ std::optional<Fault> remove_stale_file(const Address& address) {
 Result<ListeningSockets, Fault> listen_on_path(const Address& address, std::size_t count) {
   if (auto error = remove_stale_file(address)) return std::move(*error);
   auto first = make_socket(address);
-  // The mode that the file is born with: never one that lets others in. The process's mask
-  // may take the group away, which the second step gives back.
+  // The file has this mode from the start: never one that lets others in. The process's mask may
+  // take the group away, which the second step gives back.
   if (first.is_open()) ::fchmod(first.get(), kSocketFileMode);
   if (!bind_to(first, address)) return listen_error(address, errno);
   auto listening =

@@ -1,13 +1,12 @@
 // ListeningSockets: the sockets that listen on one address, one for each core.
 //
-// TCP: every core has its own, with SO_REUSEPORT: the kernel spreads the connections over
-// them and no core waits for another. The price is that a port taken by a second weir would not be
-// noticed. So the first socket of an address is preceded by one without that option, which fails
-// where it should.
+// TCP: every core has its own, with SO_REUSEPORT: the kernel spreads the connections over them and
+// no core waits for another. With that option alone, a second weir on the port would go unnoticed.
+// So before the first socket of an address, one without the option is opened, which then fails.
 //
-// Unix: the kernel has no such option, so all cores share one socket, and who is quicker
-// accepts. Its file has mode 0660: the owner and the group may connect. A file that a
-// server left behind when it died is replaced; one that a server listens on is not.
+// Unix: the kernel has no such option, so all cores share one socket, and the quickest core
+// accepts. Its file has mode 0660: the owner and the group may connect. A file that a dead server
+// left behind is replaced; one that a server listens on is not.
 //
 // Thread rule: opened on one thread, then each socket belongs to its core.
 // Tested by listening_sockets_test.cc, src/net/server_test.cc and src/net/unix_socket_test.cc.
@@ -26,7 +25,7 @@
 
 namespace weir {
 
-// The file of a Unix socket, which goes with its owner.
+// The file of a Unix socket. It is removed with this object.
 class SocketFile {
  public:
   SocketFile() = default;  // none

@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kPorts = "/proc/sys/net/ipv4/ip_local_port_range";
 
-// A network of the calling thread's own, whose system hands out one port. False where the kernel
-// lets nobody have one.
+// A network of the calling thread's own, whose system gives out one port. False if the kernel
+// allows no such network.
 bool enter_network_of_one_port() {
   if (::unshare(CLONE_NEWNET) != 0) return false;
   std::ofstream ports(kPorts);
@@ -22,7 +22,7 @@ bool enter_network_of_one_port() {
   return ports.good();
 }
 
-// It said that the port 0 was in use, and that another program should be stopped.
+// Once the message said that port 0 was in use, and that another program should be stopped.
 TEST(ListeningSockets, SayThatTheSystemHasNoPortLeft) {
   bool has_network = false;
   std::thread([&] {

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// Waits where NOTIFY_SOCKET says, under a name that is no file, and so needs no folder.
+// Waits at NOTIFY_SOCKET, under a name that is no file, and so needs no folder.
 class Manager {
  public:
   Manager() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {

@@ -13,10 +13,10 @@
 namespace weir {
 namespace {
 
-// A context of our own kind, so that a ticket of another service is not taken for ours.
+// A context name of our own, so that we refuse tickets of other services.
 constexpr unsigned char kSessionContext[] = "weir";
 
-// Instead of asking on the terminal.
+// Fails instead of asking on the terminal.
 int no_pass_phrase(char*, int, int, void*) { return -1; }
 
 SslContext make_context(const SSL_METHOD* method) {
@@ -25,8 +25,8 @@ SslContext make_context(const SSL_METHOD* method) {
   auto* context = made.get();
   if (context == nullptr) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // A peer that leaves without a farewell has ended, as one does on a plain socket: every
-  // protocol we speak says by itself where a message ends.
+  // A peer that leaves without a farewell has ended, as on a plain socket: all our protocols mark
+  // where a message ends.
   SSL_CTX_set_options(
       context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   // A session's output may move, and grow, between two tries to write it.
@@ -35,9 +35,9 @@ SslContext make_context(const SSL_METHOD* method) {
   return made;
 }
 
-// "the key FILE cannot be used: ...", with what OpenSSL says last.
+// "the key FILE cannot be used: ...", with OpenSSL's last reason.
 Fault tls_error(const std::string& what, const std::string& file) {
-  const auto first = ERR_peek_error();  // the system's, of which the last says nothing
+  const auto first = ERR_peek_error();  // the system's error, which the last one lacks
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   auto message = what + " " + file + " cannot be used";
   if (ERR_SYSTEM_ERROR(first)) {
@@ -74,7 +74,7 @@ int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* chose
 
 void set_server_rules(SSL_CTX* context) {
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);          // of the many that are idle
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets need none
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets need no cache
   SSL_CTX_set_session_id_context(context, kSessionContext, sizeof(kSessionContext) - 1);
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
 }
@@ -82,7 +82,7 @@ void set_server_rules(SSL_CTX* context) {
 bool require_client_certificate(SSL_CTX* context, const std::string& file) {
   auto* names = SSL_load_client_CA_file(file.c_str());
   if (names == nullptr) return false;
-  SSL_CTX_set_client_CA_list(context, names);  // takes them
+  SSL_CTX_set_client_CA_list(context, names);  // takes ownership
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return SSL_CTX_load_verify_locations(context, file.c_str(), nullptr) == 1;
 }
@@ -154,7 +154,7 @@ using Status = IoResult::Status;
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
-// The result of a call that did not succeed.
+// The result of a failed call.
 IoResult TlsStream::result_of(int returned) {
   switch (SSL_get_error(ssl_, returned)) {
     case SSL_ERROR_WANT_READ: return {.status = Status::kWantsInput};
@@ -164,8 +164,7 @@ IoResult TlsStream::result_of(int returned) {
   }
 }
 
-// The queue of errors is the thread's: what an earlier connection left there must not
-// be taken for this one's.
+// The queue of errors is the thread's: an earlier connection's errors must not count as this one's.
 IoResult TlsStream::handshake() {
   ERR_clear_error();
   const int returned = SSL_do_handshake(ssl_);
@@ -175,7 +174,7 @@ IoResult TlsStream::handshake() {
   return result;
 }
 
-// OpenSSL says of every certificate that it failed to verify it; why, it says elsewhere.
+// OpenSSL's error is the same for every certificate that fails; its reason is elsewhere.
 std::string TlsStream::refusal() const {
   const long verified = SSL_get_verify_result(ssl_);
   if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);

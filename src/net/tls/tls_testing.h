@@ -1,4 +1,4 @@
-// What the tests of TLS share: certificates made on the spot, and a client that blocks.
+// Shared by the tests of TLS: certificates made on the spot, and a client that blocks.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// A folder with an authority and what it has signed, all of elliptic curves, for speed.
+// A folder with an authority and certificates signed by it, all of elliptic curves, for speed.
 class TestCertificates {
  public:
   TestCertificates() {
@@ -49,7 +49,7 @@ class TestCertificates {
 };
 
 struct TlsClientOptions {
-  int version = 0;  // TLS1_2_VERSION for instance; 0: the best both have
+  int version = 0;  // such as TLS1_2_VERSION; 0: the best that both have
   std::string alpn;
   TlsFiles own;  // to show when asked
 };
@@ -62,7 +62,7 @@ class TlsClient {
     if (options.version != 0) {
       SSL_CTX_set_min_proto_version(context, options.version);
       SSL_CTX_set_max_proto_version(context, options.version);
-      SSL_CTX_set_security_level(context, 0);  // old versions, which are to be refused
+      SSL_CTX_set_security_level(context, 0);  // allows old versions, to see them refused
     }
     if (!options.own.certificate.empty()) {
       SSL_CTX_use_certificate_chain_file(context, options.own.certificate.c_str());
@@ -95,7 +95,7 @@ class TlsClient {
   std::string ask(std::string_view bytes) {
     return send(bytes) ? receive(bytes.size()) : std::string();
   }
-  // Reads to the end: whether the server has said that there is no more.
+  // Reads to the end. Whether the server has announced the end.
   bool ends_politely() {
     while (!receive(4'096).empty()) {
     }
