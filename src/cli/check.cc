@@ -1,4 +1,4 @@
-// weir check: asks a running server one question.
+// weir check: asks a running server for one decision.
 
 #include <CLI/CLI.hpp>
 #include <iostream>

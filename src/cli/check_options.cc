@@ -94,7 +94,7 @@ std::optional<CheckAnswer> read_answer(std::string_view text) try {
   const bool allowed = answer.at("allowed").as_bool();
   return CheckAnswer{.allowed = allowed,
                      .text = allowed ? allowed_text(answer) : denied_text(answer)};
-} catch (const std::exception&) {  // not JSON, or a field missing or of another type
+} catch (const std::exception&) {  // not JSON, or a field is missing or of another type
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The options that say what a check asks for, of `weir check` and `weir-bench http`; and what the
-// answer says.
+// The options of `weir check` and `weir-bench http` for a check's fields, and the answer to the
+// check.
 //
 // Thread rule: main's thread. Tested by check_options_test.cc, check_answer_test.cc and
 // tests/e2e/commands_test.py.
@@ -19,7 +19,7 @@ class App;
 
 namespace weir {
 
-// The fields of a check. The server, or the rule, decides what is not set.
+// The fields of a check. The server, or the rule, decides fields that are not set.
 struct CheckFields {
   std::optional<std::string> rule;
   std::optional<std::string> bucket;
@@ -36,7 +36,7 @@ std::string check_body(std::string_view key, const CheckFields& fields);
 // `fields` must outlive the command.
 void add_check_options(CLI::App& command, CheckFields& fields);
 
-// Why an option refuses a text; empty: it is a duration above 0.
+// Why an option refuses a text; empty if it is a duration above 0.
 std::string mistake_in_duration(const std::string& text);
 
 // The answer of a server to one check, in words.
@@ -45,13 +45,13 @@ std::string mistake_in_duration(const std::string& text);
 //   denied, retry after 12 s
 //   denied, more than 5 are never allowed at once
 //
-// Times are rounded up, so that a client that waits for as long does not come too early.
+// Times are rounded up, so that a client that waits that long does not come too early.
 struct CheckAnswer {
   bool allowed = false;
   std::string text;
 };
 
-// From the body of a 200. Nothing if it is not what /check answers.
+// From the body of a 200. nullopt if /check does not answer so.
 std::optional<CheckAnswer> read_answer(std::string_view json);
 
 // "12 s", or "250 ms" below one second.

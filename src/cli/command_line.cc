@@ -28,8 +28,8 @@ std::vector<std::string> names_of(const CLI::App& app, std::string_view kind) {
   return names;
 }
 
-// Somebody named a command or option that there is not, and CLI11 only says that a command is
-// required, or an argument was not expected. This is the name that was meant; else empty.
+// The name of an unknown command or option on the line; else empty. CLI11 only says that a command
+// is required, or that an argument was not expected.
 std::string name_meant(const CLI::App& app) {
   const auto* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -47,8 +47,8 @@ std::string name_meant(const CLI::App& app) {
   return name + ": there is no " + std::string(kind) + " '" + said + "'; " + hint + "\n";
 }
 
-// Help is a success and a command's own exit code is its answer; what remains is a
-// command line that makes no sense.
+// Help is a success and a command's own exit code is its answer; anything else is a wrong command
+// line.
 int exit_code(const CLI::ParseError& error, const CLI::App& app) {
   if (const auto* done = dynamic_cast<const CLI::RuntimeError*>(&error)) {
     return done->get_exit_code();
@@ -60,7 +60,7 @@ int exit_code(const CLI::ParseError& error, const CLI::App& app) {
   return app.exit(error) == 0 ? 0 : kExitUsage;
 }
 
-// ---- completions, made of the command line itself, so that nothing is written twice ----
+// ---- completions, made of the command line itself, so that no text is written twice ----
 
 struct Completed {
   std::string name;

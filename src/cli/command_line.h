@@ -1,4 +1,4 @@
-// How a program of ours reads its command line, and with which code it exits.
+// How a Weir program reads its command line, and its exit code.
 //
 // Thread rule: main's thread. Tested by tests/e2e/commands_test.py.
 
@@ -10,8 +10,8 @@ class App;
 
 namespace weir {
 
-// Runs the command that the line names. Returns 0, the code of the command that failed, 2 for a
-// line that makes no sense, or 1 for what no command expects.
+// Runs the command that the line names. Returns 0, the code of a command that failed, 2 for a wrong
+// line, or 1 for an error that no command expects.
 int run_command_line(CLI::App& app, int argc, char** argv);
 
 }  // namespace weir

@@ -1,9 +1,9 @@
-// The subcommands of `weir`, one file each; main.cc has those
-// that print a constant, and command_line.cc the completions.
+// The subcommands of `weir`, one file each. main.cc has those that print a constant, and
+// command_line.cc the completions.
 //
-// Each function declares its command line and registers what to do. The work is done
-// while the command line is parsed; a command that fails throws CLI::RuntimeError with
-// its exit code, which main() returns. A wrong command line is exit code 2 everywhere.
+// Each function declares its command line and registers its work. The work is done while the
+// command line is parsed; a command that fails throws CLI::RuntimeError with its exit code, which
+// main() returns. A wrong command line is exit code 2 everywhere.
 //
 // Thread rule: main's thread. Tested by tests/e2e/commands_test.py.
 
@@ -40,7 +40,7 @@ void add_explain_command(CLI::App& app);
 void add_lab_commands(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
-// The mistakes in what a command reads, and the end of the command.
+// Prints the mistakes in a command's input, and ends the command.
 // Tested by tests/e2e/refused_settings_test.py.
 [[noreturn]] void refuse(const ConfigErrors& errors, std::ostream& out);
 
@@ -50,11 +50,11 @@ Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
   return *std::move(result);
 }
 
-// --promises, and for how many nodes; returns the first. Both must outlive the command.
+// --promises, and for how many nodes; returns the first option. Both must outlive the command.
 CLI::Option* add_promise_options(CLI::App& command, bool& promises, std::int64_t& nodes);
 
-// Prints what the file would have decided otherwise of the requests that a running server remembers
-// of so long. Tested by tests/e2e/dry_run_test.py.
+// Prints how the file would have decided otherwise the requests of the last `over`, which a running
+// server remembers. Tested by tests/e2e/dry_run_test.py.
 void print_dry_runs(const std::string& file, const std::string& server, const std::string& over);
 // The server's answer in lines. Throws if the answer is another program's.
 std::string dry_runs_in_words(const boost::json::value& said);

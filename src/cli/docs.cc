@@ -1,4 +1,4 @@
-// weir docs: an API's limits, for those who use it.
+// weir docs: an API's limits, for its users.
 
 #include "cli/rule_docs.h"
 
@@ -48,12 +48,12 @@ std::vector<Entry> entries_of(std::span<const Rule> rules, std::span<const RuleS
   return entries;
 }
 
-// In the order of their names.
+// The limits in the order of their names.
 std::map<std::string, std::span<const Quota>> sorted(const Rule::LimitsByName& named) {
   return {named.begin(), named.end()};
 }
 
-// The rule by its name, in which nothing is Markdown or HTML, and its id.
+// The rule by its name, with Markdown and HTML escaped, and its id.
 std::string rule_text(const Rule& rule) {
   if (rule.name.empty()) return rule.id;
   auto text = std::string();
@@ -64,14 +64,14 @@ std::string rule_text(const Rule& rule) {
   return text + " (" + rule.id + ")";
 }
 
-// Whole where it can be.
+// A whole number if possible.
 json::value seconds(Duration duration) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(duration);
   if (whole == duration) return whole.count();
   return std::chrono::duration<double>(duration).count();
 }
 
-// A promise holds of keys that the rule may deny, where any number bounds them.
+// A rule's keys have a promise if the rule may deny them, and some number bounds them.
 bool is_bounded(const Rule& rule) {
   return rule.effect == Rule::Effect::kLimit && why_unbounded(rule).empty();
 }

@@ -23,8 +23,8 @@ namespace {
 
 namespace json = boost::json;
 
-// What the Worker knows of a rule, of its `match` and of its `on_deny`: packed_rules.h has it all.
-// A blank stands around each name.
+// The fields of a rule, of its `match` and of its `on_deny` that the Worker knows: packed_rules.h
+// has all. A blank stands around each name.
 constexpr std::string_view kKnown =
     " id name algorithm limit window burst enabled shadow group match key missing cost tier tiers "
     "overrides allow deny active more_limits on_deny "
@@ -52,8 +52,8 @@ void for_each_unknown(const json::value& value, const std::string& section, Visi
   }
 }
 
-// Whether the Intl of JavaScript has the zone. The server takes every file of tzdata, which has
-// `localtime` and zones with leap seconds as well.
+// Whether JavaScript's Intl has the zone. The server takes every file of tzdata, which also has
+// `localtime` and zones with leap seconds.
 bool is_zone_everywhere(std::string_view zone) {
   constexpr std::array<std::string_view, 16> kAreas = {
       "Africa", "America", "Antarctica", "Arctic", "Asia",   "Atlantic", "Australia", "Brazil",
@@ -62,7 +62,7 @@ bool is_zone_everywhere(std::string_view zone) {
   return zone == "UTC" || zone == "GMT" || std::ranges::find(kAreas, area) != kAreas.end();
 }
 
-// What the Worker cannot do of one rule.
+// The parts of one rule that the Worker cannot carry out.
 class Refusals {
  public:
   Refusals(const Rule& rule, const RulePlaces& places) : rule_(rule), places_(places) {}

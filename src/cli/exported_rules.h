@@ -1,7 +1,7 @@
-// Rules as the Worker reads them: bytes, made of the configuration file at build time.
+// Rules in the form that the Worker reads: bytes, made of the configuration file at build time.
 //
 // The Worker has no RE2, no tokens, no blocks and no fleet. A rule that it cannot carry out is
-// refused with its place, since an attacker would find a limit that is left out.
+// refused with its place: attackers would find a limit that was left out.
 //
 // Thread rule: pure. Tested by exported_rules_test.cc. That the Worker matches and denies as the
 // server does: worker/test/matching.test.mjs, worker/test/denials.test.mjs.
@@ -20,7 +20,7 @@ namespace weir {
 
 enum class WorkerStore : std::uint8_t {
   kKv,       // counts in windows
-  kDurable,  // every algorithm that does not switch
+  kDurable,  // every algorithm except adaptive
 };
 
 // The store's letter, 'k' or 'd', then packed_rules(). `file` is only a name, for the errors.

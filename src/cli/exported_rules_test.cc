@@ -23,7 +23,7 @@ std::string lines_of(const ConfigErrors& errors) {
   return lines;
 }
 
-// What is refused, a line each.
+// The refusals, a line each.
 std::string refused(std::string_view text, WorkerStore store = WorkerStore::kKv) {
   const auto config = parse_config(text, "rules.yaml");
   if (!config) return lines_of(config.error());

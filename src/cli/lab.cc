@@ -1,4 +1,4 @@
-// weir replay, suggest, simulate: start weir-lab, a program of its own, next to this one.
+// weir replay, suggest, simulate: start weir-lab, a separate program next to this one.
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// weir: a distributed rate limiter. Each subcommand has a file of its own.
+// weir: a distributed rate limiter. Each subcommand has its own file.
 
 #include <CLI/CLI.hpp>
 #include <fstream>
@@ -20,7 +20,7 @@ void add_version_command(CLI::App& app) {
   });
 }
 
-// Where to write it, and the line with which editors find it (the YAML language server).
+// Writes the schema, and says by which line editors find it (the YAML language server).
 void write_schema(const std::string& file) {
   if (file.empty()) {
     std::cout << weir::config_schema();

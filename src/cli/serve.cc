@@ -35,13 +35,13 @@ namespace {
 
 constexpr int kExitFailed = 1;
 
-// A watch reads files that have not changed for as long.
+// A watch reads files only after they have not changed for so long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
 constexpr Duration kReportEvery = std::chrono::minutes(1);
 // How long a node that starts waits for its Redis.
 constexpr Duration kReachMax = std::chrono::seconds(1);
 
-// Ends the command: the operator has to do something before it can run. The page says more.
+// Ends the command: it cannot run before the operator does something. The page says more.
 [[noreturn]] void fail(const std::string& message,
                        std::string_view page = "reference/log-messages.md") {
   spdlog::error("{}; see " WEIR_DOCS "{}", message, page);
@@ -84,7 +84,7 @@ class Serve {
     watch_files();
   }
 
-  // From here on the process reserves and opens nothing but connections.
+  // From here on the process reserves no memory and opens only connections.
   void run(const Signals& signals) {
     node_->server().start();
     wait_for_fleet(signals);
@@ -110,7 +110,7 @@ class Serve {
     notify_service_manager(ServiceState::kReady);
   }
 
-  // No other node would hear of decisions that this node makes before it has reached Redis.
+  // Before the node reaches Redis, no other node would hear of its decisions.
   void wait_for_fleet(const Signals& signals) {
     if (node_->fleet_reached() == nullptr) return;
     const auto until = node_->now() + kReachMax;
@@ -144,13 +144,13 @@ class Serve {
     return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kReportEvery;
   }
 
-  // Editors and tools change files in several steps: wait until nothing happens any more.
+  // Editors and tools change files in several steps: this waits until nothing happens any more.
   void note_change() {
     watch_->drain();
     changing_ = true;
   }
 
-  // Says at most once a minute that memory has forgotten what it should not.
+  // Says at most once a minute that memory has forgotten keys or blocks that it should have kept.
   void report_full_memory() {
     const auto now = node_->now();
     if (now - reported_ < kReportEvery) return;
@@ -171,7 +171,7 @@ class Serve {
     report_full_memory();
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
-    watch_files();  // a link may lead elsewhere, to the same text
+    watch_files();  // a link may now lead elsewhere, to the same text
     if (seen_ == seen) return;
     change_rules([this] { return is_own_change() ? RuleReply() : reload(); });
   }
@@ -180,7 +180,7 @@ class Serve {
     return !node_->rulebook().file_has_changed() && envoy_files().empty();
   }
 
-  // In another thread, so that signals do not wait for thousands of rules.
+  // On another thread, so that signals do not wait for thousands of rules.
   void change_rules(RuleChanger::Work work) {
     node_->rule_changer().run(std::move(work), [this](const RuleReply& reply) {
       if (!is_refusal(reply.outcome)) return;
@@ -200,7 +200,7 @@ class Serve {
     return files;
   }
 
-  // First watches, then looks, then reads, so that it misses no change.
+  // Watches first, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values->watch || files_.empty()) return;
     try {
@@ -231,19 +231,19 @@ class Serve {
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
 
-  // What a reload puts in force.
+  // The settings and rules that a reload puts in force.
   struct Wanted {
     Settings settings;
     Config config;
     std::shared_ptr<const Admission> admission;
   };
 
-  // Reads the files again. Logs what is wrong.
+  // Reads the files again. Logs mistakes.
   std::optional<Wanted> read_again() const {
     auto loaded = load(options_);
     if (!loaded) return std::nullopt;
     auto settings = settled(loaded->settings);
-    // The addresses that listen under TLS do so until a restart, and need their certificate.
+    // Addresses under TLS listen so until a restart, and need their certificate.
     if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
     auto in_force = settings;
     in_force.listening = settings_.listening;
@@ -260,7 +260,7 @@ class Serve {
     return std::nullopt;
   }
 
-  // Runs on the thread that changes rules, as do those above and below.
+  // Runs on the thread that changes rules, as do the functions above and below.
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
@@ -316,13 +316,13 @@ class Serve {
 
   const ServeOptions& options_;
   const Settings settings_;
-  const std::string files_;  // as the log calls them; empty: there are none
+  const std::string files_;  // their names in the log; empty: there are none
   bool has_token_ = false;
   bool draining_ = false;
   std::unique_ptr<Node> node_;
   std::optional<StateFile> state_;
   std::optional<FileWatch> watch_;
-  std::uint64_t seen_ = 0;  // what the watched files said
+  std::uint64_t seen_ = 0;  // the fingerprint of the watched files
   bool changing_ = false;
   Instant reported_{};                   // when memory was last found full
   std::array<std::uint64_t, 3> lost_{};  // keys forgotten, keys denied and blocks dropped by then

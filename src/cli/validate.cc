@@ -1,4 +1,4 @@
-// weir validate: would serve take this file?
+// weir validate: whether serve would take this file.
 
 #include <spdlog/fmt/fmt.h>
 #include <CLI/CLI.hpp>
@@ -42,7 +42,7 @@ struct ValidateOptions {
   std::string over = "5m";
 };
 
-// Says how much a client loses by a bound that is never over.
+// Prints how much a client loses by a bound that is never over.
 void print_cost(const Rule& rule) {
   for_each_limits(rule, [&](std::span<const Quota> limits) {
     for (const Quota& quota : limits) {
@@ -56,14 +56,14 @@ void print_cost(const Rule& rule) {
   });
 }
 
-// Says that clients that never commit a reservation pay nothing.
+// Prints that clients that never commit a reservation pay nothing.
 void print_lapse(const Rule& rule) {
   if (rule.lapse != Rule::Lapse::kRefund) return;
   std::cout << "rule '" << printable(rule.id)
             << "': lapse: refund, so who reserves and never commits spends nothing\n";
 }
 
-// What passes before anybody knows what it costs, of the key that may do most.
+// Prints the units that pass before their cost is known, for the key that may do most.
 void print_bound(const Rule& rule) {
   const bool is_unknown =
       rule.response && rule.response->cost_from != ResponseCount::CostFrom::kNowhere;
@@ -85,7 +85,7 @@ std::string share_of(std::int64_t units, std::int64_t limit) {
   return std::to_string(units) + " (" + std::to_string(percent) + " %)";
 }
 
-// What comes until all places know may exceed the limit that they share. An example: a key that
+// Until all places know of requests, they may exceed a shared limit. Prints an example: a key that
 // asks for much more, and places that are far apart.
 void print_world(const Rule& rule) {
   constexpr std::int64_t kTimes = 16;
@@ -105,8 +105,8 @@ void print_world(const Rule& rule) {
   });
 }
 
-// A line for each limit, in columns as wide as they need: how far it may be off, if so many nodes
-// serve the file.
+// Prints a line for each limit, in columns as wide as needed: how far it may be off, if so many
+// nodes serve the file.
 void print_promises(const Config& config, std::int64_t nodes) {
   using Cells = std::array<std::string, 5>;
   std::vector<Cells> lines = {{"rule", "limit", "mode", "over, at most", "denied below, at most"}};
@@ -157,7 +157,7 @@ std::string count_rules_in(const ValidateOptions& options) {
                                       : load_config_files({.config_file = options.file}),
                       std::cout);
   const auto rules = count_of(config.rules);
-  config.rules.resize(config.rule_places.size());  // without those of Envoy's files
+  config.rules.resize(config.rule_places.size());  // drops those of Envoy's files
   const auto warnings = config_warnings(config, options.file);
   if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
   for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';

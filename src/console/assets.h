@@ -1,4 +1,4 @@
-// The console's files, as the program carries them: what `console/` is built into.
+// The console's files within the program: the result of building `console/`.
 //
 // Thread-safe: constants.
 // Tested by assets_test.cc.
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// One file in three encodings. All but index.html have names that hold a hash of their content,
-// so that a browser may keep them for ever.
+// One file in three encodings. All but index.html have a hash of their content in their names, so
+// that a browser may keep them for ever.
 struct ConsoleAsset {
   std::string_view name;  // "index.html", "app.0f3a9c2b41.js"
   std::string_view type;  // of the content, as Content-Type says it
@@ -18,7 +18,7 @@ struct ConsoleAsset {
   std::string_view plain, gzip, brotli;
 };
 
-// index.html is among them.
+// Has index.html, too.
 std::span<const ConsoleAsset> console_assets();
 
 }  // namespace weir

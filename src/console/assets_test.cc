@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// What a browser loads in all, on any network.
+// The bytes that a browser loads in all, on any network.
 constexpr std::size_t kPageMax = 150'000;
 
 const ConsoleAsset& index_page() {
@@ -65,7 +65,7 @@ TEST(ConsoleAssets, ArePartsOfThePageByTheirHashedNames) {
   }
 }
 
-// A Content-Security-Policy without 'unsafe-inline' would stop them.
+// A Content-Security-Policy without 'unsafe-inline' would stop inline code.
 TEST(ConsoleAssets, HaveNothingInlineAndNothingFromElsewhere) {
   const std::string page(index_page().plain);
   EXPECT_EQ(page.find("<style"), std::string::npos);

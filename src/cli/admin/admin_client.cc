@@ -19,7 +19,7 @@ namespace weir {
 namespace {
 
 constexpr int kExitError = 2;
-constexpr std::size_t kWholeMax = 60;  // bytes of a key that has not been cut for sure
+constexpr std::size_t kWholeMax = 60;  // bytes of a key that was surely not cut
 constexpr std::size_t kSentenceMax = 4096;
 
 }  // namespace
@@ -53,7 +53,7 @@ void AdminClient::show(
   auto text = std::string();
   try {
     text = in_words(boost::json::parse(reply));
-  } catch (const std::exception&) {  // not JSON, or a field missing or of another type
+  } catch (const std::exception&) {  // not JSON, or a field is missing or of another type
     fail(server + " does not answer like weir; is it another program?");
   }
   std::cout << text;

@@ -1,4 +1,4 @@
-// weir block, weir unblock, weir blocks: who is blocked at a running server.
+// weir block, weir unblock, weir blocks: the blocks of a running server.
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
@@ -33,7 +33,7 @@ struct BlockOptions {
   int limit = 100;
 };
 
-// Without the fields that say nothing.
+// A body without empty fields.
 std::string body_of(std::initializer_list<std::pair<const char*, std::string>> fields) {
   json::object body;
   for (const auto& [name, text] : fields) {

@@ -1,4 +1,4 @@
-// weir denials: what a running server has denied lately, and why.
+// weir denials: a running server's latest denials, and their reasons.
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
@@ -77,7 +77,7 @@ std::string group_line_of(const json::object& group, const std::string& by) {
          (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";
 }
 
-// The earliest first, or the group that is denied most.
+// The earliest first, or the group with the most denials.
 std::string lines_of(const json::value& said, const std::string& by, std::int64_t& next) {
   std::string lines;
   if (by.empty()) {
@@ -103,13 +103,13 @@ std::string lines_of(const json::value& said, const std::string& by, std::int64_
   return lines;
 }
 
-// Until somebody ends it, or the server does.
+// Goes on until somebody ends it, or the server does.
 void show_denials(const DenialOptions& options) {
   std::int64_t next = 0;
   for (;;) {
     auto question = HttpQuestion{.url = path_of(options, next)};
     if (!options.key.empty()) {
-      question.method = "POST";  // its key is in no access log of a proxy
+      question.method = "POST";  // keeps the key out of proxies' logs
       question.body = json::serialize(json::object{{"rule", options.rule}, {"key", options.key}});
     }
     options.client.show(question,

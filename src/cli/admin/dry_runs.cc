@@ -1,5 +1,5 @@
-// weir validate --against: what a file of rules would have decided otherwise, by what a running
-// server remembers.
+// weir validate --against: how a file of rules would have decided otherwise, by a running server's
+// memory.
 
 #include <boost/json.hpp>
 #include <iostream>
@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Numbers of a run, for all keys. One of several stands for those that are not remembered.
+// Numbers of a run, for all keys. A remembered key may stand for several others.
 class Figures {
  public:
   explicit Figures(const json::value& run)
@@ -67,7 +67,7 @@ std::string dry_runs_in_words(const json::value& said) {
   }
   for (const auto& run : said.at("dry_runs").as_array()) lines += lines_of(run);
   for (const auto& change : said.at("changes").as_array()) {
-    const bool is_removal = text_of(change).starts_with("removed ");  // which no run is about
+    const bool is_removal = text_of(change).starts_with("removed ");  // no run is about those
     if (is_removal) lines += text_of(change) + "\n";
   }
   return lines.empty() ? "no rule is another than those in force\n" : lines;

@@ -1,4 +1,4 @@
-// weir explain: what the rules of a running server hold against a key, in words. Spends nothing.
+// weir explain: in words, what a running server's rules count against a key. Spends nothing.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kRulesMax = 1'000;  // each is asked in a request of its own
+constexpr std::size_t kRulesMax = 1'000;  // each takes a request of its own
 
 struct ExplainOptions {
   std::string key;
@@ -35,7 +35,7 @@ struct ExplainOptions {
 
 struct Explanation {
   json::object counter;  // of /v1/explain
-  json::object denials;  // of /admin/denials, by their causes
+  json::object denials;  // of /admin/denials, by cause
 
   bool says_something() const {
     const std::string_view would = counter.at("would").as_string();
@@ -65,7 +65,7 @@ std::vector<std::string> rules_to_ask(const ExplainOptions& options) {
   return ids;
 }
 
-// The key goes in bodies: a query would be in the log of what is in between.
+// The key goes in bodies, because logs on the way have queries.
 Explanation explanation(const ExplainOptions& options, const std::string& rule) {
   json::object asked = {{"rule", rule}, {"key", options.key}};
   const auto denials = ask(options.client, {.url = "/admin/denials?by=cause&since=" + options.since,
@@ -97,7 +97,7 @@ std::string left_text(const json::object& counter) {
          format_duration(std::chrono::round<Duration>(seconds));
 }
 
-// What the key has in place of the rule's own limit.
+// The key's values in place of the rule's own limit.
 std::string own_text(const json::object& counter) {
   if (counter.contains("override")) return ", by an override";
   const auto* const tenant = counter.if_contains("tenant");
@@ -118,7 +118,7 @@ std::string_view remedy_of(std::string_view decided_by, bool is_of_slots, bool w
                : "raise the limit";
 }
 
-// How far over its limit the key may be at this moment, as nodes share it; empty: they do not.
+// How far over its limit the key may be now, because nodes share it; empty: they do not.
 std::string over_text(const json::object& counter) {
   const auto* const over = counter.if_contains("over_now_max");
   if (over == nullptr) return {};
@@ -128,7 +128,7 @@ std::string over_text(const json::object& counter) {
          ", as " + (why == nullptr ? "nodes share it" : sentence_of(*why)) + "\n";
 }
 
-// What the counter says, until when, and what would let the key pass.
+// The counter's state, until when it lasts, and what would let the key pass.
 std::string counter_text(const json::object& counter) {
   if (counter.at("would").as_string() == "unknown") {
     return text_of(counter.at("rule")) + ": at most " + text_of(counter.at("limit")) +
@@ -193,8 +193,8 @@ std::string counter_text(const json::object& counter) {
   return text + over_text(counter);
 }
 
-// Counts the requests that were denied, or those that passed in shadow. What the node has forgotten
-// may have been some of them.
+// Counts the requests that were denied, or those that passed in shadow. The node may have forgotten
+// more of them.
 std::string denials_text(const json::object& denials, bool shadow, std::string_view since) {
   std::int64_t times = 0;
   std::int64_t last = 0;
@@ -225,7 +225,7 @@ void print_json(const std::vector<Explanation>& explanations) {
 void explain(const ExplainOptions& options) {
   const auto rules = rules_to_ask(options);
   std::vector<Explanation> explanations;
-  bool is_alone = false;  // Redis, which has not answered, may have counted the key
+  bool is_alone = false;  // Redis did not answer, and may have counted the key
   for (const auto& rule : rules) {
     auto found = explanation(options, rule);
     is_alone = is_alone || found.counter.contains("on_store_failure");

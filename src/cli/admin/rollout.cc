@@ -1,5 +1,5 @@
-// weir rollout: shows which rules of a running server come to be enforced by degrees, starts such a
-// rollout, and ends it. The server moves it.
+// weir rollout: shows the rules of a running server that are enforced step by step, starts such a
+// rollout, and ends it. The server takes the steps.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace json = boost::json;
 
 struct RolloutOptions {
   AdminClient client;
-  std::string rule;  // empty: all that have one
-  std::string to;    // empty: none starts
+  std::string rule;  // empty: all rules with a rollout
+  std::string to;    // empty: starts none
   std::vector<std::string> steps = {"1", "10", "50"};
   std::string every = "10m";
   std::string stop_if = "denied_keys>0.1%";
@@ -40,7 +40,7 @@ std::string mistake_in_share(const std::string& text) {
   return number >= 1 && number <= 100 ? "" : "'" + text + "' is no share from 1% to 100%";
 }
 
-// Of its keys, how many the rule denies.
+// The part of its keys that the rule denies.
 std::string share_in(const json::value& rule) {
   if (text_in(rule, "shadow") == "true") return "0%";
   const std::string share = text_in(rule, "enforce");
@@ -69,7 +69,7 @@ std::string table_of(const json::value& said) {
   return table;
 }
 
-// The fields of a rule that begins to leave its share. An earlier rollout may have stopped.
+// The fields of a rule that leaves its current share. An earlier rollout may have stopped.
 json::object start(const std::string& share, const RolloutOptions& options) {
   json::array steps = {json::string(share)};
   for (const std::string& step : options.steps) steps.emplace_back(percent(step));
@@ -84,7 +84,7 @@ json::object start(const std::string& share, const RolloutOptions& options) {
             {"stopped", nullptr}}}};
 }
 
-// Changes the rule only if nobody else has changed it since it was read.
+// Changes the rule only if nobody else has changed it since this read it.
 void change(const RolloutOptions& options, const std::string& path) {
   const json::value seen = json::parse(options.client.ask({.url = path}));
   const json::value& rule = seen.at("rule");

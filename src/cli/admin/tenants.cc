@@ -1,5 +1,5 @@
-// weir tenants: what single keys have instead of their rules' limits, at a running server: one of
-// them, or many from a file.
+// weir tenants: single keys' values in place of their rules' limits, at a running server: shows or
+// changes one key, or loads many from a file.
 
 #include <unistd.h>
 
@@ -31,9 +31,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kFileMax = std::size_t{512} << 20;
-// Half of what a request may have.
+// Half of the bytes that a request may have.
 constexpr std::size_t kPartMax = std::size_t{512} << 10;
-// The last part is answered when all rows are in Redis.
+// The server answers the last part when all rows are in Redis.
 constexpr Duration kLoadPatience = std::chrono::minutes(2);
 
 struct TenantOptions {
@@ -47,7 +47,7 @@ struct TenantOptions {
   bool keep = false;
 };
 
-// The key goes in the body: an address would be in the log of what is in between.
+// The key goes in the body, because logs on the way have addresses.
 HttpQuestion question(const TenantOptions& options, std::string method, json::object row = {}) {
   if (options.key.empty()) options.client.fail("the key is empty");
   row["key"] = options.key;
@@ -90,7 +90,7 @@ void remove(const TenantOptions& options) {
   options.client.show(question(options, "DELETE"), rows_in);
 }
 
-// Pieces of whole lines. A row is far shorter than one.
+// Pieces of whole lines. A row is far shorter than a piece.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   do {
@@ -113,7 +113,7 @@ void show_progress(std::size_t done, std::size_t of) {
             << 100 * done / of << " %" << (done == of ? "\n" : "") << std::flush;
 }
 
-// So that two loads are not mistaken for one.
+// A random name, so that two loads are not taken for one.
 std::string load_name() {
   std::uint64_t chance = 0;
   std::memcpy(&chance, HashSecret::random().bytes.data(), sizeof(chance));

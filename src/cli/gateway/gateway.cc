@@ -42,29 +42,29 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr int kExitNotStarted = 127;  // as a shell says
+constexpr int kExitNotStarted = 127;  // as a shell reports it
 
 // An nginx that runs in the foreground, and ends when its owner does.
 class NginxProcess {
  public:
-  // What to start, from which folder, by which configuration.
+  // The program, its folder and its configuration.
   struct Command {
     std::string program;
     std::string folder;
     std::string config;
   };
 
-  // Starts it, out of reach of the terminal's Ctrl-C, which its owner passes on as it sees fit.
-  // Throws std::system_error if there can be no further process.
+  // Starts it, out of reach of the terminal's Ctrl-C: the owner passes signals on. Throws
+  // std::system_error if there can be no further process.
   explicit NginxProcess(const Command& command);
   NginxProcess(const NginxProcess&) = delete;
   NginxProcess& operator=(const NginxProcess&) = delete;
   ~NginxProcess();  // ends it
 
-  // Does nothing once exit_code() has returned one.
+  // Does nothing once exit_code() has returned a code.
   void signal(int number) const;
 
-  // The exit code of an nginx that has ended, workers too; after a signal 128 and its number.
+  // The exit code of an nginx that has ended, with its workers; after a signal 128 and its number.
   std::optional<int> exit_code();
 
  private:
@@ -73,7 +73,7 @@ class NginxProcess {
   pid_t pid_ = -1;
 };
 
-// In the child: with the signals that every program starts with.
+// Runs in the child, with the signals that every program starts with.
 [[noreturn]] void become(const NginxProcess::Command& command) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::setpgid(0, 0);
@@ -105,7 +105,7 @@ NginxProcess::~NginxProcess() {
 }
 
 void NginxProcess::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);  // -1 would be everybody
+  if (pid_ > 0) ::kill(pid_, number);  // -1 would be all processes
 }
 
 std::optional<int> NginxProcess::exit_code() {
@@ -116,7 +116,7 @@ std::optional<int> NginxProcess::exit_code() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// nginx's workers outlive a master that is killed, and keep its port. Until it is waited for, no
+// nginx's workers outlive a killed master, and keep its port. Until this waits for the master, no
 // other group of processes has its number.
 void NginxProcess::end_orphans() const {
   siginfo_t ended{};
@@ -127,9 +127,9 @@ void NginxProcess::end_orphans() const {
 
 constexpr int kExitFailed = 1;
 constexpr Duration kQuiet = 200ms;               // files that have not changed for as long are read
-constexpr Duration kDrain = 10s;                 // what requests under way have at a stop
-constexpr Duration kPatience = 24h;              // nothing to do but wait
-constexpr std::int64_t kMemoryMin = 1536 << 10;  // the module takes no less
+constexpr Duration kDrain = 10s;                 // for requests under way at a stop
+constexpr Duration kPatience = 24h;              // when there is nothing to do but wait
+constexpr std::int64_t kMemoryMin = 1536 << 10;  // the module refuses less
 constexpr const char* kModuleName = "ngx_http_weir_module.so";
 
 struct CommandLine {
@@ -144,7 +144,7 @@ struct CommandLine {
   throw CLI::RuntimeError(kExitFailed);
 }
 
-// The first of these files that is there.
+// The first of these files that exists.
 std::string first_of(const std::vector<fs::path>& files, const std::string& remedy) {
   for (const auto& file : files) {
     auto error = std::error_code();
@@ -159,7 +159,7 @@ std::string find_nginx(const std::string& named) {
                   "install nginx, or name it with --nginx");
 }
 
-// Next to the program in a build, else where packages and `cmake --install` put it.
+// Next to the program in a build, else in the folder of packages and `cmake --install`.
 std::string find_module(const std::string& named) {
   if (!named.empty()) return first_of({fs::absolute(named)}, "name the module with --module");
   const auto here = fs::read_symlink("/proc/self/exe").parent_path();
@@ -169,7 +169,7 @@ std::string find_module(const std::string& named) {
       "install libnginx-mod-http-weir, or name the module with --module");
 }
 
-// A folder for nginx's own files, which goes with its owner. Workers of another user pass it.
+// A folder for nginx's own files, removed with its owner. Workers of another user may enter it.
 class Folder {
  public:
   Folder() : path_((fs::temp_directory_path() / "weir-gateway-XXXXXX").string()) {
@@ -205,7 +205,7 @@ void write_nginx_file(const GatewayOptions& options) {
   std::ofstream(nginx_file(options)) << text;
 }
 
-// Trusts the proxies that `weir serve` does: this machine, unless the file says otherwise.
+// Trusts the same proxies as `weir serve`: this machine, unless the file says otherwise.
 void use(const Config& config, GatewayOptions& options) {
   options.trusted_proxies = config.settings->trusted_proxies.value_or(Texts{"127.0.0.0/8", "::1"});
   options.awaits_responses =
@@ -215,7 +215,7 @@ void use(const Config& config, GatewayOptions& options) {
 // One run of nginx, from its start to its end.
 class Gateway {
  public:
-  // The file that nginx reads is written already.
+  // REQUIRES: nginx's configuration file is written
   Gateway(GatewayOptions options, const std::string& nginx)
       : options_(std::move(options)),
         files_(watched(options_)),
@@ -251,14 +251,14 @@ class Gateway {
   void handle(int signal) {
     if (signal == SIGCHLD) return;
     if (signal == SIGHUP) return reload();
-    if (signal == SIGUSR1) return nginx_.signal(SIGUSR1);  // opens its log again
+    if (signal == SIGUSR1) return nginx_.signal(SIGUSR1);  // it opens its log again
     const bool again = std::exchange(stopping_, true);
     is_told_ = true;
     spdlog::info("{}", again ? "stopping at once" : "stopping, within 10s");
     nginx_.signal(again ? SIGTERM : SIGQUIT);
   }
 
-  // nginx writes its number once it listens.
+  // nginx writes this file once it listens.
   void tell() {
     is_told_ = fs::exists(pid_file(options_));
     if (!is_told_) return;
@@ -279,7 +279,7 @@ class Gateway {
     }
   }
 
-  // nginx reads all again, and keeps what it has if that is wrong; the file's mistakes come first.
+  // nginx reads all again, or keeps what it has if that fails. Our file's mistakes come first.
   void reload() {
     const auto loaded = load_whole_config(options_.config_file, ServedBy::kGateway);
     if (!loaded) {
@@ -297,19 +297,19 @@ class Gateway {
   const Gate never_;
   FileWatch watch_;
   std::uint64_t seen_;
-  bool is_told_ = false;  // that nginx listens
+  bool is_told_ = false;  // the log says that nginx listens
   bool changing_ = false;
   bool stopping_ = false;
   NginxProcess nginx_;
 };
 
-// Reads the rules, so that their mistakes are found before nginx is started.
+// Reads the rules first: their mistakes come before nginx starts.
 void use_rules(GatewayOptions& options) {
   use(value_or_refuse(load_whole_config(options.config_file, ServedBy::kGateway), std::cerr),
       options);
 }
 
-// What the command line names from the folder it is typed in.
+// Paths on the command line start from the current folder.
 void make_absolute(GatewayOptions& options) {
   for (auto* file : {&options.config_file, &options.certificate, &options.key, &options.origin_ca,
                      &options.access_log, &options.folder}) {
@@ -318,7 +318,7 @@ void make_absolute(GatewayOptions& options) {
   }
 }
 
-// Where both are one file, nginx opens it once more for its own log, and appends.
+// nginx also opens its log itself, and appends: so must this, if both are one file.
 void append_to_logs() {
   for (const int log : {STDOUT_FILENO, STDERR_FILENO}) {
     const int flags = ::fcntl(log, F_GETFL);
@@ -331,7 +331,7 @@ int run(const CommandLine& line, GatewayOptions options) {
   auto folder = std::optional<Folder>();
   if (options.folder.empty()) options.folder = folder.emplace().path();
   write_nginx_file(options);
-  fs::remove(pid_file(options));  // of a run that was killed
+  fs::remove(pid_file(options));  // of a killed run
 
   append_to_logs();
   set_up_log();

@@ -18,8 +18,8 @@ constexpr std::string_view kTemplate =
 #include "cli/gateway/nginx_conf.inc"
     ;
 
-// What nginx reads as something else in a quoted text, what ends one, and what log lines and
-// terminals would trip over.
+// False if the text has characters that nginx interprets in a quoted text, that end one, or that
+// confuse log lines and terminals.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kSpecial = "\"'\\$;{}#";
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
@@ -48,7 +48,7 @@ class Places {
     put_listeners(options);
   }
 
-  // `rest` is what is still to fill in.
+  // `rest` is the part that is not filled in yet.
   Result<std::string, Fault> fill(std::string_view rest) const {
     if (error_) return *error_;
     std::string filled;
@@ -77,7 +77,7 @@ class Places {
   }
 
  private:
-  // The first mistake is the one that is reported.
+  // Only the first mistake is reported.
   void refuse(std::string message) {
     if (!error_) error_ = Fault{std::move(message)};
   }

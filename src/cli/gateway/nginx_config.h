@@ -2,8 +2,8 @@
 //
 //   clients -> nginx with Weir in its workers -> origin
 //
-// It fills in the template nginx.conf.in, which says how. No value ends its directive or is read as
-// one of nginx's variables: those that hold what nginx would understand are refused.
+// It fills in the template nginx.conf.in, which explains the configuration. No value ends its
+// directive or is read as one of nginx's variables: values that nginx would interpret are refused.
 //
 // Thread rule: pure. Tested by nginx_config_test.cc, and by tests/e2e/gateway_test.py with nginx.
 
@@ -25,9 +25,9 @@ struct GatewayOptions {
   std::string config_file{};  // of the rules
   std::string http{};         // where it listens in clear; empty: nowhere
   std::string http_tls{};     // where it listens under TLS; empty: nowhere
-  std::string certificate{};  // for the latter, with its key
+  std::string certificate{};  // for http_tls, with its key
   std::string key{};
-  std::string origin_ca{};    // who signs the certificates of an origin under TLS
+  std::string origin_ca{};    // signs the certificates of an origin under TLS
   std::string access_log{};   // a file, or "off"
   Duration origin_timeout{};  // for each step of the origin
   std::int64_t body_max = 0;  // bytes of a request
@@ -37,7 +37,7 @@ struct GatewayOptions {
   std::string module_file{};
   std::string folder{};                        // for nginx's own files; empty: nginx's choice
   std::vector<std::string> trusted_proxies{};  // networks whose X-Forwarded-For is believed
-  bool awaits_responses = false;               // some rule counts by them
+  bool awaits_responses = false;               // some rule counts by the responses
 };
 
 // The error says which option to change, and why.

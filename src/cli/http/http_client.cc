@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kReplyMax = std::size_t{1} << 20;  // its head and its body, each
+constexpr std::size_t kReplyMax = std::size_t{1} << 20;  // bytes of a reply's head, and of its body
 // curl_multi_poll() returns at once when something happens; this only bounds one wait.
 constexpr int kWaitMs = 10'000;
 
@@ -21,7 +21,7 @@ using Easy = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
 using Multi = std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)>;
 using Fields = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
-// Called by libcurl; another size than that of the piece ends the transfer.
+// Called by libcurl; returning anything but the piece's size ends the transfer.
 std::size_t keep(const char* piece, std::size_t, std::size_t size, std::string* kept) noexcept try {
   if (kept->size() + size > kReplyMax) return 0;
   kept->append(piece, size);
@@ -38,7 +38,7 @@ class Exchange {
     set(CURLOPT_DEFAULT_PROTOCOL, "http");
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
-    set(CURLOPT_NOSIGNAL, 1L);  // there are threads
+    set(CURLOPT_NOSIGNAL, 1L);  // the process has threads
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(ms));
     set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
@@ -94,7 +94,7 @@ class Exchange {
     fields_.reset(longer);
   }
 
-  // In the words of somebody who waits for a server.
+  // The reason in the words of somebody who waits for a server.
   std::string reason(const CURLMsg* done) const {
     if (done == nullptr) return "libcurl has no result";
     long error = 0;
@@ -126,7 +126,7 @@ class Exchange {
 
 using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
-// Empty if the URL has no such part.
+// Empty if the URL lacks the part.
 std::string part(const Url& url, CURLUPart which) {
   char* text = nullptr;
   if (curl_url_get(url.get(), which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};

@@ -1,6 +1,6 @@
-// One HTTP request, blocking, by libcurl: of commands that ask a running server, and of webhooks.
+// One HTTP request, blocking, by libcurl: for commands that ask a running server, and for webhooks.
 //
-// Redirects are not followed and proxies of the environment not used: a token is for the host
+// Redirects are not followed and the environment's proxies not used: a token is only for the host
 // that its user named. https:// needs TLS 1.2 and a certificate for the host by an authority that
 // the system trusts (SSL_CERT_FILE names others).
 //
@@ -32,8 +32,8 @@ struct HttpReply {
   std::string body;
 };
 
-// All of it may take as long as `patience`, and ends early when `stop` is requested. A reply of
-// over 1 MiB is refused. The fault says why there is no reply: "it took too long".
+// Takes `patience` at most for everything, and ends early when `stop` is requested. Refuses a reply
+// of over 1 MiB. The fault says why there is no reply: "it took too long".
 Result<HttpReply, Fault> ask_http(const HttpQuestion& question, Duration patience,
                                   std::stop_token stop = {});
 
@@ -44,22 +44,22 @@ Result<HttpReply, Fault> ask_http(const HttpQuestion& question, Duration patienc
 //
 // Thread rule: a value. Tested by http_url_test.cc.
 struct HttpUrl {
-  std::string text{};    // the whole of it
+  std::string text{};    // the whole URL
   std::string scheme{};  // "http" or "https"
   std::string host{};    // IPv6 addresses in brackets
   std::string port{};
   std::string target{};  // path and query
 
-  // Nothing if it is no such URL.
+  // nullopt if the text is no such URL.
   static std::optional<HttpUrl> parse(const std::string& text);
 
   // "https://alerts.example.com:443".
   std::string origin() const { return scheme + "://" + host + ":" + port; }
-  // The host as certificates name it: addresses without brackets.
+  // The host as in certificates: addresses without brackets.
   std::string name() const {
     return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
   }
-  // Whether nobody between can read what is sent.
+  // Whether nobody on the way can read the requests.
   bool is_private() const;
 };
 

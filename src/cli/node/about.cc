@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-// Where a browser finds it for certain: who listens at all addresses of a machine does not know
-// which of them others reach.
+// An address where a browser surely finds the console. A node that listens at all addresses does
+// not know which of them others can reach.
 std::string console_address(const Settings& settings, const Server& server) {
   if (settings.values->console == ConsoleUse::kOff) return {};
   if (const auto& said = settings.values->advertise; !said.empty()) return said;

@@ -1,4 +1,4 @@
-// What a running node says of itself, for people and for the other nodes.
+// A running node's description of itself, for people and for the other nodes.
 //
 // Thread rule: any thread. Tested by tests/e2e/console_test.py.
 
@@ -18,10 +18,10 @@
 
 namespace weir {
 
-// The name that people know the node by.
+// People's name for the node.
 std::string title_of(const Settings& settings);
 
-// What tells how far the node's wall clock is ahead of Redis's, while the fleet is heard.
+// How far the node's wall clock is ahead of Redis's is told from these, while the fleet is heard.
 struct Clocks {
   std::shared_ptr<const TrafficSnapshot> traffic;
   Duration wall_lead{0};  // of the wall clock over ours

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The one of the files that the message names.
+// The setting whose file the message names.
 std::string tls_setting_in(const std::string& message, const TlsFiles& files) {
   const auto names = [&](const std::string& file) {
     return !file.empty() && message.find(" " + file + " ") != std::string::npos;
@@ -42,9 +42,9 @@ const std::string* error_in(const Result<Value, Fault>& result) {
   return result ? nullptr : &result.error().message;
 }
 
-// What keeps a server from running with these settings, and with the files that they name for other
-// things than rules: at most one a setting. One list for `weir validate`, the start and each
-// reload, so that none takes what another refuses. It changes nothing, and connects to nobody.
+// The mistakes that keep a server from running with these settings, and with the files that they
+// name, rules aside: at most one for each setting. `weir validate`, the start and each reload use
+// this list, so that none takes what another refuses. It changes nothing, and makes no connection.
 std::vector<SettingMistake> setting_mistakes(const SettingValues& values) {
   auto settled = settle(values);
   if (!settled) return {std::move(settled.error())};
@@ -74,7 +74,7 @@ std::vector<SettingMistake> setting_mistakes(const SettingValues& values) {
   return found;
 }
 
-// Files below a folder, as far as they can be read.
+// Files below a folder that can be read.
 void add_files_below(const fs::path& folder, std::vector<fs::path>& files) {
   std::error_code ignored;
   const auto skipping = fs::directory_options::skip_permission_denied;
@@ -84,7 +84,7 @@ void add_files_below(const fs::path& folder, std::vector<fs::path>& files) {
   }
 }
 
-// Each at its place in the file, unless the command line has said it. In the order of the file.
+// Each mistake at its place in the file, unless its value is from the command line; in file order.
 ConfigErrors placed(std::vector<SettingMistake> mistakes, const SettingValues& values,
                     const ServeOptions& options) {
   ConfigErrors errors;

@@ -1,6 +1,5 @@
-// The files that a server reads: its own configuration and those of Envoy's reference
-// rate limit service, whose rules join its own. And what keeps a server from running with them.
-//
+// The files that a server reads: its own configuration and those of Envoy's reference rate limit
+// service, whose rules join its own. Also checks whether a server can run with them.
 // Thread rule: one thread. Tested by config_files_test.cc and
 // tests/e2e/refused_settings_test.py.
 
@@ -20,14 +19,14 @@ namespace weir {
 Result<Config, ConfigErrors> load_whole_config(const std::string& file,
                                                ServedBy served_by = ServedBy::kServer);
 
-// The configuration with all rules and settings in it; the command line wins over the file. A
-// server can run with it.
+// The configuration with all rules and settings; the command line wins over the file. A server can
+// run with the result.
 Result<Config, ConfigErrors> load_config_files(const ServeOptions& options);
 
 // Changes with the text of any of these files, or of the files in these folders.
 std::uint64_t fingerprint(std::span<const std::string> paths);
 
-// "weir.yaml and ratelimit.yaml"; empty if there are none.
+// "weir.yaml and ratelimit.yaml"; empty if there are no files.
 std::string describe_config_files(const ServeOptions& options, const SettingValues& settings);
 
 }  // namespace weir

@@ -85,7 +85,7 @@ TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {
               HasSubstr("the rules 'mine' and 'edge/a' are for the same descriptor"));
 }
 
-// is_directory() threw, on the thread that reloads.
+// Once is_directory() threw, on the thread that reloads.
 TEST_F(ConfigFilesTest, ALoopOfLinksIsAMistake) {
   const auto loop = (folder_ / "loop").string();
   std::filesystem::create_symlink(loop, loop);
@@ -96,7 +96,7 @@ TEST_F(ConfigFilesTest, ALoopOfLinksIsAMistake) {
   EXPECT_EQ(fingerprint(paths), fingerprint(paths));
 }
 
-// The iterator over the folder threw, in the loop that waits for signals.
+// Once the iterator over the folder threw, in the loop that waits for signals.
 TEST_F(ConfigFilesTest, AFolderThatMayNotBeReadEndsNothing) {
   write("rl.yaml", kEnvoy);
   const auto closed = folder_ / "closed";

@@ -43,7 +43,7 @@ Result<std::shared_ptr<const TlsTrust>, Fault> trust_of(const Settings& settings
   return TlsTrust::load(world);
 }
 
-// Places tell each other of blocks alone, and how long Redis takes to answer them.
+// Places tell each other only of blocks, and how long Redis takes to answer those.
 Fleets::Fleets(const Settings& settings, const Node& node, Instant now) {
   place_.emplace(of_node(*settings.fleet, node), node.cores,
                  NodeFleet::World{.topics = node.topics,

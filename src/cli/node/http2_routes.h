@@ -20,7 +20,7 @@ class Http2Routes final : public Http2Router {
     const bool is_grpc = stream.field("content-type").starts_with("application/grpc");
     return is_grpc ? grpc_.route(stream) : http_.http2();
   }
-  void stamp(Duration elapsed) override { grpc_.stamp(elapsed); }  // of one core, like HTTP's
+  void stamp(Duration elapsed) override { grpc_.stamp(elapsed); }  // its core's, like HTTP's
 
  private:
   GrpcDoor& grpc_;

@@ -30,15 +30,14 @@
 namespace weir {
 namespace {
 
-// A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
-// memory as well as descriptors.
+// A connection costs about 100 bytes and the buffers that its peer fills, so this bounds memory as
+// well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
 
 constexpr Duration kShedLogEvery = std::chrono::seconds(10);
 constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
 
-// How long a change of the rules waits for cores that are busy. A turn of a core takes a few
-// milliseconds.
+// How long a change of the rules waits for busy cores. A turn of a core takes a few milliseconds.
 constexpr Duration kHandoverMax = std::chrono::seconds(1);
 
 // The protocols that TLS may agree on at a door, best first.
@@ -48,7 +47,7 @@ std::vector<std::string> protocols_of(Door door) {
   return {"h2", "http/1.1"};
 }
 
-// 64 bits of chance in hexadecimal.
+// 64 random bits in hexadecimal.
 std::string node_name() {
   std::string name;
   const auto secret = HashSecret::random();
@@ -84,7 +83,7 @@ KeyTexts key_texts(const Settings& settings) {
   return settings.values->show_keys ? KeyTexts::kShown : KeyTexts::kHidden;
 }
 
-// No rule has such an id.
+// The id of no rule.
 constexpr std::string_view kRulelessId;
 
 void log_switch(const RuleSwitches::Change& change) {
@@ -94,12 +93,12 @@ void log_switch(const RuleSwitches::Change& change) {
                algorithm_name(change.from), figures_text(change.to.why));
 }
 
-// For consoles.
+// A switch in words, for consoles.
 std::string switch_text(const RuleSwitch& to) {
   return fmt::format("now {}: {}", algorithm_name(to.active.algorithm), figures_text(to.why));
 }
 
-// The seed spreads the times at which doors close; nobody need be unable to guess them.
+// The seed spreads the times at which doors close; they need not be secret.
 Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
   return {.age_max = values->listen.http2_age_max, .seed = seed};
 }
@@ -125,7 +124,7 @@ struct Node::CoreParts {
     add_routes(node);
   }
 
-  // Those that are asked most come first.
+  // Frequent routes come first.
   void add_routes(Node& node) {
     HttpCore& core = http.core();
     add_check_routes(core, CheckRoutes::kAll);
@@ -159,7 +158,7 @@ struct Node::CoreParts {
     http.use_rules(others);
     grpc.use_rules(others);
     resp.use_rules(others);
-    rules = others;  // when all have them: what wants memory is done again
+    rules = others;  // last, so that a core without memory tries again
   }
 
   RuleSetPtr rules;
@@ -170,11 +169,11 @@ struct Node::CoreParts {
   Http2Door grpc_alone;
   Http2Routes routes;
   Http2Door http2;
-  SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
+  SniffingFactory any_http;  // HTTP/1.1 or HTTP/2
   RespDoor resp;
-  // While the core serves.
+  // Only while the core serves.
   std::optional<WallFollower> wall;
-  std::unique_ptr<Alarm> seconds;  // the first core's
+  std::unique_ptr<Alarm> seconds;  // of the first core
 };
 
 Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
@@ -256,7 +255,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
 
 Node::~Node() {
   traffic_guard_.stop();
-  rule_changer_.stop();  // which posts to the server
+  rule_changer_.stop();  // it posts to the server
 }
 
 std::optional<Fault> Node::listen() {
@@ -299,7 +298,7 @@ ServerOptions Node::server_options() {
           .core_ends = [this](std::size_t core) { end_core(core); }};
 }
 
-// All cores shed, perhaps again and again: one line each kShedLogEvery sums that up.
+// All cores shed, perhaps again and again: one line each kShedLogEvery has the sum.
 void Node::log_shed(std::size_t count) {
   const Instant now = clock_.now();
   const auto lock = std::scoped_lock(shed_mutex_);
@@ -310,7 +309,7 @@ void Node::log_shed(std::size_t count) {
   shed_said_ = now;
 }
 
-// Those of the second before the last, which no core adds to any more.
+// The denials of the second before the last, to which no core adds any more.
 void Node::log_denials(Instant now) const {
   const auto most = settings_.values->log_denials;
   if (most == 0) return;
@@ -332,7 +331,7 @@ void Node::log_denials(Instant now) const {
   });
 }
 
-// Starts what lives on the core's loop next to its clients.
+// Starts the users of the core's loop other than its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = *cores_[core];
   parts.wall.emplace(loop, wall_clock_, clock_, [this, &parts](Duration lead) {
@@ -347,7 +346,7 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   if (fleets_ != nullptr) fleets_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
 
-// The fleet's seconds come between our own.
+// The fleet's seconds end between this node's seconds.
 void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
   parts.seconds = loop.make_alarm([this, &parts](Instant now) {
     const std::int64_t seconds_before = recent_traffic_.seconds();
@@ -360,7 +359,7 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
       const bool is_away = settings_.fleet && (is_alone || !fleets_->is_healthy());
       rollouts_.look(is_away ? Rollouts::Others::kAway : Rollouts::Others::kHear, now);
     }
-    // A tick that is due still has lacked memory.
+    // A tick still due has lacked memory.
     const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);
     const Instant next = fleets_ == nullptr ? Instant::max() : now + kLookForSeconds;
     parts.seconds->set(std::min(ended, next));
@@ -369,7 +368,7 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
   show_second(parts, clock_.now());
 }
 
-// To the consoles that listen. A core without memory for the message leaves this second out.
+// To the listening consoles. A core without memory for the message skips this second.
 void Node::show_second(CoreParts& parts, Instant now) {
   live_.tick(
       {.traffic = recent_traffic_.snapshot(), .rules = parts.rules, .wall_lead = wall_lead()}, now);
@@ -389,7 +388,7 @@ void Node::end_core(std::size_t core) {
   cores_[core]->seconds.reset();
 }
 
-// Each core joins when it begins to serve, and leaves when it has served the last.
+// Each core joins when it begins to serve, and leaves after its last client.
 std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto trust = trust_of(settings_);
@@ -415,7 +414,7 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
                                                   .reached = [this] { fleet_reached_.open(); }},
                                      clock_.now());
   options.core_leaves = [this](std::size_t core) {
-    // Slots that calls have left go back before the node says goodbye.
+    // Slots of ended calls go back before the node says goodbye.
     return cores_[core]->grpc.hold_slot().has_released_all() && fleets_->leave(core, clock_.now());
   };
   return std::nullopt;
@@ -452,9 +451,9 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// The change of rules is answered when every core has them: the next request on any connection is
-// decided by them. Cores have none to replace before the server is there. A core that misses the
-// message for want of memory finds the rules within a second, when it looks at the wall clock.
+// A change of rules is answered when every core has them: they decide the next request on any
+// connection. Before the server exists, cores have no rules to replace. A core that misses the
+// message for lack of memory finds the rules within a second, when it looks at the wall clock.
 void Node::announce_rules() noexcept {
   if (server_ == nullptr) return;
   const auto use_rules = [this](std::size_t core) { cores_[core]->use_rules(rulebook_.rules()); };
@@ -482,7 +481,7 @@ std::string Node::id_of(RuleNumber number) const {
   return found == all.end() ? std::string() : found->id;
 }
 
-// This node's and, as the others have said lately, those of all.
+// This node's keys and, by the others' latest words, those of all nodes.
 KeyReport Node::busiest_keys(RuleNumber number, std::string_view id) const {
   const Instant now = clock_.now();
   KeyReport sum = traffic_.rules().busiest_keys(number, KeysBy::kAsked, now);

@@ -58,8 +58,8 @@ namespace weir {
 // check:allow(methods): what starts, serves and ends shares all parts
 class Node {
  public:
-  // Reserves the memory and listens. Nobody is answered until server().open_doors().
-  // An empty `config_file`: there is none.
+  // Reserves the memory and listens. Clients get no answer until server().open_doors(). An empty
+  // `config_file`: there is none.
   static Result<std::unique_ptr<Node>, Fault> make(const Settings& settings,
                                                    const std::string& config_file,
                                                    const Secrets& secrets, Config config);
@@ -69,7 +69,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Server& server() { return *server_; }
-  // Open once the node shares its limits; null if it is alone by its configuration.
+  // Open once the node shares its limits; null if its configuration makes it a node alone.
   const Gate* fleet_reached() const { return fleets_ == nullptr ? nullptr : &fleet_reached_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
@@ -77,12 +77,12 @@ class Node {
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // Puts other rules in force, on every core, before it returns, unless a core takes more than a
-  // second for it; a request keeps those it began with.
-  // Only what rule_changer() runs may change it.
+  // second for that; a request keeps the rules it began with. Only work that rule_changer() runs
+  // may change it.
   Rulebook& rulebook() { return rulebook_; }
   RuleChanger& rule_changer() { return rule_changer_; }
 
-  // For new connections; the open ones go on as they are.
+  // For new connections; open ones stay as they are.
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     server_->use_admission(std::move(admission));
   }
@@ -94,7 +94,7 @@ class Node {
   Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
   void refused_reload() { reloads_.failed(clock_.now()); }
 
-  // /health says so from now on, and every session finishes.
+  // From now on /health says that the node stops, and every session finishes.
   void drain(Duration patience);
 
  private:
@@ -125,13 +125,13 @@ class Node {
   void log_denials(Instant now) const;
 
   const Settings settings_;
-  // Each needs those above it, and is destroyed before them.
+  // Each uses those above it, and is destroyed before them.
   SystemClock clock_;
   WallClock wall_clock_;
   std::unique_ptr<MemoryStore> store_;
   HoldingStore holds_;
-  const HashSecret secret_;  // the fleet's, if it has none yet
-  const std::string name_;   // in the fleet, like no other's
+  const HashSecret secret_;  // becomes the fleet's, if that has none yet
+  const std::string name_;   // in the fleet, like no other node's
   KeyHasher hasher_;
   LoginGuard logins_{hasher_};
   BlockList blocks_;
@@ -139,7 +139,7 @@ class Node {
   Traffic traffic_;
   std::unique_ptr<MemoryStore> error_logs_{make_memory_store(ErrorBar::kLogs, clock_.now())};
   ErrorBar error_bar_{*error_logs_, clock_.now()};
-  std::optional<RecentAsks> recent_asks_;  // none: nothing is remembered
+  std::optional<RecentAsks> recent_asks_;  // nullopt: nothing is remembered
   FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;
   LimitNotices notices_{settings_.values->show_keys ? KeyTexts::kShown : KeyTexts::kHidden,
@@ -174,7 +174,7 @@ class Node {
   std::vector<std::unique_ptr<CoreParts>> cores_;
   Gate fleet_reached_;
   std::unique_ptr<Fleets> fleets_;  // null: alone
-  std::mutex shed_mutex_;           // guards what follows
+  std::mutex shed_mutex_;           // guards shed_unsaid_
   std::size_t shed_unsaid_ = 0;     // connections that the log has not counted yet
   Instant shed_said_{};
   std::unique_ptr<Server> server_;

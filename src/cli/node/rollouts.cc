@@ -17,7 +17,7 @@ namespace {
 using Event = RolloutLook::Event;
 
 constexpr std::size_t kKeysNamed = 5;
-constexpr std::int64_t kSketched = 120;  // seconds, at most, before a step
+constexpr std::int64_t kSketched = 120;  // seconds at most that a sketch began before a step
 
 std::string text_of(const Rollout& rollout) {
   const std::string where = fmt::format("denies {}% of the keys", rollout.percent);
@@ -35,7 +35,7 @@ void Rollouts::look(Others others, Instant now) {
   });
 }
 
-// A rollout that goes on as it was is watched as before. Its events have the time of the version.
+// A rollout that goes on unchanged is watched on. Its events have the time of the version.
 void Rollouts::follow(const RulesView& view, Instant now) {
   const RuleHistory history = world_.desk.history();
   const Instant changed = history.empty() ? now : history.back()->when;
@@ -48,7 +48,7 @@ void Rollouts::follow(const RulesView& view, Instant now) {
       continue;
     }
     watched_.emplace(rule.id, Watched{*rule.rollout, {.looked = now}, now});
-    // One that had stopped before this node looked, or before it read its file again, is no news.
+    // A rollout that stopped before this node looked, or before it read its file again, is no news.
     if (known || rule.rollout->stopped.empty()) tell(rule.id, text_of(*rule.rollout), changed);
   }
   for (const auto& [id, one] : before) tell(id, "has ended", changed);
@@ -85,8 +85,8 @@ void Rollouts::look_at(const std::string& id, Watched& one, Others others, Insta
                      done, now);
 }
 
-// The keys that the rule denied most often, for a log and a terminal. Clients choose keys, so
-// control characters are taken out.
+// The keys that the rule denied most often, for a log and a terminal. Clients choose keys, so this
+// removes control characters.
 std::string Rollouts::keys_denied(const std::string& id, Instant since, Instant now) const {
   const RuleNumber rule = world_.traffic.rules().number_of(id);
   std::map<std::uint64_t, KeyEstimate> keys;

@@ -1,14 +1,14 @@
-// Rollouts: watches the rules of this node that come to be enforced by degrees, and moves them
+// Rollouts: watches the rules of this node that are enforced step by step, and takes the steps
 // (rules/rollout.h).
 //
 //   RuleDesk::view() ─┐
 //   keys of Traffic ──┴── look(), once a second ──> RuleDesk::change(), of the version seen
 //
-// A change names the version of the rules that this node has seen, and Redis takes one of each
-// version. So of two nodes one moves. While Redis is away no node goes on; any goes back.
+// A change names the version of the rules that this node has seen, and Redis takes one change of
+// each version. So of two nodes one takes a step. While Redis is away only steps back are taken.
 //
-// Sketches of minutes (observe/key_sketch.h) know the keys that a step has seen. So a step counts
-// keys of up to two minutes before it, too.
+// Sketches of minutes (observe/key_sketch.h) count the keys that a step has seen. So a step also
+// counts keys of up to two minutes before it.
 //
 // Thread rule: one thread. Tested by rollouts_test.cc and tests/e2e/rollout_test.py.
 
@@ -38,7 +38,7 @@ class Rollouts {
   };
   explicit Rollouts(World world) : world_(std::move(world)) {}
 
-  // Whether other nodes can hear of a step, if there are any.
+  // Whether other nodes, if there are any, can hear of a step.
   enum class Others : std::uint8_t { kHear, kAway };
   void look(Others others, Instant now);
 

@@ -107,7 +107,7 @@ Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
   return loaded;
 }
 
-// One node alone does not know the counts that a fleet shares.
+// A single node does not know the counts that a fleet shares.
 RuleVerdict RuleChanger::verdict_on(const RuleTrial& trial, Instant now) const {
   RuleVerdict verdict = book_.judge(trial, memory_, now);
   if (fleet_ == nullptr || fleet_->hold().nodes.size() < 2) return verdict;
@@ -176,12 +176,12 @@ void RuleChanger::work_off(const std::stop_token& stop) {
   }
 }
 
-// A change that throws is refused: the rules in force stay, and the thread goes on.
+// Refuses a change that throws: the rules in force stay, and the thread goes on.
 RuleReply RuleChanger::reply_to(const Job& job) const {
   try {
     return job.work();
   } catch (const std::bad_alloc&) {
-    return refusal("Out of memory.");  // short: it wants none
+    return refusal("Out of memory.");  // short enough to need no memory
   } catch (const std::exception& error) {
     return refusal(error.what());
   }

@@ -57,7 +57,7 @@ class RuleChangerTest : public testing::Test {
     is_held_ = false;
     go_on_.release();
   }
-  // When all that waits has been replied to.
+  // The replies, when all waiting changes have one.
   std::vector<RuleReply> replies() {
     auto done = std::promise<void>();
     changer_.run([] { return RuleReply(); }, [&](const RuleReply&) { done.set_value(); });
@@ -153,7 +153,7 @@ TEST_F(RuleChangerTest, RefusesAtOnceWhatCannotEvenWait) {
 }
 
 TEST_F(RuleChangerTest, AStopEndsOneChangeAndRefusesThoseThatWait) {
-  // Under way until it sees that the stop has begun.
+  // This change goes on until it sees that the stop has begun.
   changer_.run(
       [this] {
         compiling_.release();
@@ -185,7 +185,7 @@ TEST_F(RuleChangerTest, SurvivesAChangeThatWantsTooMuchMemory) {
   EXPECT_THAT(outcomes(replies()), ElementsAre(kNotNow, kAdded));
 }
 
-// A configuration folder that became a loop of links ended the process.
+// Once a configuration folder that became a loop of links ended the process.
 TEST_F(RuleChangerTest, SurvivesAChangeThatFailsInAnUnknownWay) {
   changer_.run([]() -> RuleReply { throw std::runtime_error("too many links"); }, note());
   put(1);

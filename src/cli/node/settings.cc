@@ -23,20 +23,20 @@ namespace {
 
 constexpr std::size_t kThreadsMax = 256;
 
-// Short enough to be typed, too long to be guessed over a network.
+// Short enough to type, too long to guess over a network.
 constexpr std::size_t kSecretMin = 16;
 constexpr std::size_t kSecretFileMax = std::size_t{64} << 10;
 
 struct SecretKind {
   const char* name;
-  const char* variable;  // of the environment; null: a file alone has it
+  const char* variable;  // of the environment; null: only a file has it
 };
 constexpr SecretKind kAdminToken{.name = "admin token", .variable = "WEIR_ADMIN_TOKEN"};
 constexpr SecretKind kRespPassword{.name = "password of Redis clients",
                                    .variable = "WEIR_RESP_PASSWORD"};
 constexpr SecretKind kWebhookToken{.name = "token of the webhook", .variable = nullptr};
 
-// Those this process may run on, which may be fewer than the machine has.
+// The cores that this process may use, which may be fewer than the machine's.
 std::size_t available_cores() {
   cpu_set_t cores;
   const bool known = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
@@ -98,7 +98,7 @@ std::optional<SettingMistake> settle_tls(const SettingValues& values, Settings& 
       "'tls:' in the file"};
 }
 
-// Port 0 is another one each time.
+// Port 0 means a new port each time.
 const Listening* listens_there(const Settings& settings, const Address& address) {
   const bool is_any = !address.is_unix() && address.port() == 0;
   const auto there = std::ranges::find_if(settings.listening, [&](const Listening& place) {
@@ -125,7 +125,7 @@ std::optional<SettingMistake> settle_listening(const SettingValues& values, Sett
                                   .address = *address,
                                   .proxy_protocol = proxy_protocol_of(behind_proxy, option.name)});
   }
-  // A name that matches no address would leave one open that was meant to be closed.
+  // An unknown name would leave an address open that was meant to be closed.
   for (const auto& name : behind_proxy) {
     const auto is_named = [&](const Listening& place) { return place.option->name == name; };
     if (std::ranges::none_of(settings.listening, is_named)) {
@@ -147,7 +147,7 @@ std::optional<SettingMistake> settle_store(const SettingValues& values, Settings
   return std::nullopt;
 }
 
-// The mistakes do not repeat the URL, which may be secret.
+// Mistakes do not repeat the URL, which may be secret.
 std::optional<SettingMistake> settle_webhook(const SettingValues& values, Settings& settings) {
   const auto& [learn, webhook, token_file] = values->unusual_traffic;
   const auto& name = setting_name<&UnusualTrafficSettings::webhook>();
@@ -181,20 +181,20 @@ std::string address_in(const Settings& settings, std::string_view name) {
   return "off";
 }
 
-// 0 of an empty text. REQUIRES: it has the form of its row
+// 0 for an empty text. REQUIRES: it has the form of its row
 std::size_t bytes_in(std::string_view size) {
   const auto number =
       read_decimal<std::size_t>(size.substr(0, std::max<std::size_t>(3, size.size()) - 3));
   return number.value_or(0) << (size.ends_with("GiB") ? 30 : 20);
 }
 
-// As a sentence may repeat it.
+// The setting's value as messages may show it.
 std::string shown(const Settings& settings, const Setting& setting) {
   if (setting.field.type == FieldType::kListenAddress) {
     return address_in(settings, setting.field.name);
   }
   const auto is = [&](const std::string& name) { return setting.name == name; };
-  if (is(setting_name<&StoreSettings::redis>())) {  // without its password
+  if (is(setting_name<&StoreSettings::redis>())) {  // without the password
     return settings.fleet ? settings.fleet->url.to_string() : "off";
   }
   if (is(setting_name<&StoreSettings::world>())) {
@@ -207,7 +207,7 @@ std::string shown(const Settings& settings, const Setting& setting) {
   return settings.values.text(setting.name);
 }
 
-// An empty text is no value, unless there is a default that it would hide.
+// An empty text is no value, unless it would hide a default.
 bool is_left_out(const Field& field, const std::string& text) {
   return text.empty() && field.default_text.empty();
 }
@@ -230,7 +230,7 @@ std::string type_name(const Field& field) {
   return choices.empty() ? "TEXT" : choices + "}";
 }
 
-// Their items are names of options or of fields: http-tls is http_tls.
+// Items are names of options or of fields: http-tls is http_tls.
 void take_list(const std::string& name, std::vector<std::string> texts, SettingValues& said) {
   for (auto& text : texts) std::ranges::replace(text, '-', '_');
   said.set(name, std::move(texts));
@@ -241,7 +241,7 @@ void take(const Setting& setting, const std::string& text, SettingValues& said) 
   said.set(setting.name, *read_setting(setting.field, text));
 }
 
-// settle() reads addresses, and its errors say more. An operator who gives two wants both.
+// settle() reads addresses, as its errors say more. An operator who gives two addresses wants both.
 CLI::Option* add_listen_option(CLI::App& command, const Setting& setting, const std::string& help,
                                SettingValues& said) {
   constexpr int kSome = 16;  // more are an error in the words of CLI11

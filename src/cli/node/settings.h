@@ -1,4 +1,4 @@
-// Settings: how one `weir serve` runs, from the command line and the file.
+// Settings: the settings of one `weir serve`, from the command line and the file.
 //
 // Thread rule: values. Tested by settings_test.cc.
 
@@ -31,7 +31,7 @@ class App;
 
 namespace weir {
 
-// The ways to listen, each with the name it has in `listen:` and on the command line.
+// The ways to listen, each with its name in `listen:` and on the command line.
 enum class Door : std::uint8_t { kHttp, kGrpc, kResp };
 
 struct ListenOption {
@@ -63,7 +63,7 @@ inline constexpr ListenOption kListenOptions[] = {
      .security = Security::kTls},
 };
 
-// What the command line and the environment say.
+// The command line and the environment.
 struct ServeOptions {
   SettingValues settings;
   std::string config_file;         // empty: none
@@ -74,7 +74,7 @@ struct ServeOptions {
 // Adds an option for each setting that has one; `said` must outlive the command.
 void add_setting_options(CLI::App& command, SettingValues& said);
 
-// One address that is listened on.
+// One address to listen on.
 struct Listening {
   const ListenOption* option;
   Address address;
@@ -88,8 +88,8 @@ struct Settings {
   std::vector<Listening> listening;  // in the order of kListenOptions; at least one
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
-  std::optional<RedisFleetOptions> fleet;  // none: alone
-  std::optional<RedisFleetOptions> world;  // of all places; none: there is but this
+  std::optional<RedisFleetOptions> fleet;  // nullopt: alone
+  std::optional<RedisFleetOptions> world;  // of all places; nullopt: there is only one
   std::optional<HttpUrl> webhook;          // of events of unusual traffic
   std::size_t threads = 1;
   std::uint64_t max_buffered = 0;
@@ -99,12 +99,12 @@ struct Settings {
   MemoryStoreOptions memory() const {
     return {.max_keys = values->max_keys, .precise_keys = values->precise_keys};
   }
-  // A client that reaches one address may try the admin routes, so the most exposed one
-  // counts. Anybody may be behind a PROXY header, wherever the balancer is.
+  // A client that reaches one address may try the admin routes, so the most exposed address counts.
+  // Behind a PROXY header anybody may come, wherever the balancer is.
   Exposure exposure() const;
 };
 
-// Makes what a node needs from the values. The mistake says which of them do not go together.
+// Makes a node's settings from the values. The mistake names values that do not go together.
 Result<Settings, SettingMistake> settle(const SettingValues& values);
 
 // Reads the certificate, if a door needs one, and says which clients may connect.
@@ -113,18 +113,18 @@ Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& s
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
 
-// The words that clients must show (none: that door is open), and the one that we show.
+// The secrets that clients must show (nullopt: the door is open), and the one that we show.
 struct Secrets {
   std::optional<std::string> admin_token;
   std::optional<std::string> resp_password;
   std::optional<std::string> webhook_token;
 };
 
-// None if no setting names its file.
+// nullopt if no setting names a file for it.
 Result<std::optional<std::string>, Fault> read_webhook_token(const ServerSettings& settings);
 
-// Each from its file, else from the environment, else none. The file of the webhook's token is
-// named by `settings`.
+// Each comes from its file, else from the environment, else there is none. `settings` names the
+// file of the webhook's token.
 Result<Secrets, Fault> read_secrets(const ServeOptions& options, const ServerSettings& settings);
 
 }  // namespace weir

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What a file sets.
+// The settings of a file.
 SettingValues in_file(const std::string& text) { return parse_config(text, "weir.yaml")->settings; }
 
 Settings settled(const SettingValues& values) { return *settle(values); }
@@ -131,7 +131,7 @@ TEST(Settings, RefusesAnOptionInTheWordsOfTheFile) {
   EXPECT_THAT(refusal("--redis-prefix", ""), HasSubstr("without spaces and braces"));
 }
 
-// CLI11 said that arguments were not expected.
+// CLI11's message was that arguments were not expected.
 TEST(Settings, AnAddressThatIsGivenTwiceIsToldHowToListenOnSeveral) {
   for (const std::string flag :
        {"--http", "--grpc", "--resp", "--http-tls", "--grpc-tls", "--resp-tls"}) {
@@ -215,7 +215,7 @@ TEST(Settings, AUnixSocketsUrlNamesItsPath) {
               ElementsAre("http://unix:/run/weir.sock"));
 }
 
-// The URL may be secret: only that it is wrong, or has changed, is said.
+// The URL may be secret: messages only say that it is wrong, or has changed.
 TEST(Settings, AWebhookIsAUrlThatNobodyRepeats) {
   EXPECT_EQ(settled(in_file("unusual_traffic: {webhook: 'https://a.example/x'}")).webhook->target,
             "/x");

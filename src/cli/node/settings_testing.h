@@ -1,4 +1,4 @@
-// What a command line sets, for tests.
+// The settings of a command line, for tests.
 //
 // Thread rule: pure. Tested by settings_test.cc.
 
@@ -13,12 +13,12 @@
 
 namespace weir {
 
-// Throws a CLI::Error for what `weir serve` refuses.
+// Throws a CLI::Error where `weir serve` refuses.
 inline SettingValues said(std::vector<std::string> arguments) {
   SettingValues settings;
   CLI::App command;
   add_setting_options(command, settings);
-  std::ranges::reverse(arguments);  // as CLI11 wants them
+  std::ranges::reverse(arguments);  // CLI11's order
   command.parse(arguments);
   return settings;
 }

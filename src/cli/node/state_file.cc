@@ -29,11 +29,11 @@ namespace {
 constexpr std::string_view kName = "weir ";
 constexpr std::string_view kVersion = "weir state 3 ";
 
-// More than the longest that Weir writes: every block with the longest rule, key and other texts.
+// More than the longest file that Weir writes: every block has the longest texts.
 constexpr std::size_t kTextsMax = 2 * Block::kKeyMax + Block::kByMax + Block::kWhyMax;
 constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (kTextsMax + 64);
 
-// Whole seconds: unless the clock is set, a block keeps the instant by which other nodes know it.
+// In whole seconds: unless the clock is set, a block keeps the instant that other nodes know.
 Duration lead_of(const StateFile::Moment& moment) {
   return std::chrono::round<std::chrono::seconds>(moment.wall_lead);
 }
@@ -42,7 +42,7 @@ std::string head_of(std::string_view body) {
   return fmt::format("{}{:016x}\n", kVersion, XXH3_64bits(body.data(), body.size()));
 }
 
-// The blocks, or why they cannot be read.
+// The blocks, or why this cannot read them.
 Result<std::vector<Block>, Fault> read_state(std::string_view text) {
   if (!text.starts_with(kVersion)) return Fault{"is damaged, or of another version"};
   const auto head = text.substr(0, text.find('\n') + 1);
@@ -71,7 +71,7 @@ std::optional<Fault> StateFile::check(const std::string& path) {
     if (auto failure = unless_missing(read.error(), path)) return failure;
   } else {
     const auto& begin = *read;
-    // Perhaps the configuration, or a device, by mistake: not to be moved.
+    // It may be the configuration, or a device, by mistake: this does not move it.
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
     if (!is_file || (!begin.empty() && !begin.starts_with(kName))) {
@@ -105,17 +105,17 @@ void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
   const auto found = std::ranges::count_if(blocks, std::not_fn(is_lift));
   const Duration lead = lead_of(moment);
   for (auto& block : blocks) {
-    // A clock that is behind must not make a block longer than it was. One that is newer than what
-    // a node said whose clock is ahead does not tell how long it was.
+    // A clock that is behind must not make a block longer than it was. A block that had to be
+    // newer than the act of a node whose clock is ahead does not tell its length.
     const Duration length = block.until - block.since;
     block.since -= lead;
     block.until -= lead;
     if (length > Duration{0}) block.until = std::min(block.until, moment.now + length);
   }
   std::erase_if(blocks, [&](const Block& block) { return block.until <= moment.now; });
-  // If there are more than the list takes, the longest stay. It keeps the first that come; behind
-  // them each new one replaces the nearest to its end. So first the longest come first, and then
-  // the shortest.
+  // If there are more blocks than the list takes, the longest stay. The list keeps the first that
+  // come; then each new block replaces the one nearest to its end. So the longest come first here,
+  // and after them the shortest.
   std::ranges::sort(blocks, std::ranges::greater(), &Block::until);
   for (const auto& block : blocks) blocks_.learn(block, std::nullopt, moment.now);
   for (const auto& block : std::views::reverse(blocks)) {
@@ -144,7 +144,7 @@ void StateFile::save(const Moment& moment) {
   }
 }
 
-// Nothing if it worked, else why not.
+// nullopt if it worked, else why not.
 std::optional<std::string> StateFile::write(const Moment& moment) {
   const auto changes = blocks_.changes();
   auto blocks = blocks_.list("", BlockList::kBlocksMax, moment.now);

@@ -1,6 +1,6 @@
-// StateFile: the blocks of a node, kept over its restarts.
+// StateFile: keeps a node's blocks over its restarts.
 //
-//   weir state 3 8f3a96e1c0b2d754        the version, and XXH3's checksum of what follows
+//   weir state 3 8f3a96e1c0b2d754        the version, and XXH3's checksum of the rest
 //   ...                                  the bytes of each block (engine/block_bytes.h)
 //
 // The node reads it once at the start and writes it at once, so a place that cannot be written is
@@ -8,9 +8,9 @@
 // blocks were added or lifted, and at the end. Times in the file are of the wall clock, since the
 // timeline of blocks ends with the process.
 //
-// Weir loads a file as a whole or not at all: one that is damaged, or of another version, is
-// moved to PATH.broken. A file that is something else stays as it is, and the node does not
-// start. Keys are in it as they are, so it is for its owner's eyes only.
+// Weir loads a whole file or none: it moves a file that is damaged, or of another version, to
+// PATH.broken. If the file is something else, it stays, and the node does not start. The file has
+// plain keys, so only its owner may read it.
 //
 // Thread rule: one thread. Tested by state_file_test.cc and tests/e2e/rules_test.py.
 
@@ -32,25 +32,25 @@ class StateFile {
  public:
   static constexpr Duration kSaveEvery = std::chrono::seconds(5);
 
-  // A moment of the node: on the timeline of blocks, and how far the wall clock is ahead.
+  // A moment of the node: by the timeline of blocks, and how far the wall clock is ahead of that.
   struct Moment {
     Instant now;
     Duration wall_lead{0};
   };
 
-  // `blocks` must outlive this. No path: nothing is kept.
+  // `blocks` must outlive this. Without a path nothing is kept.
   StateFile(std::string path, BlockList& blocks) : path_(std::move(path)), blocks_(blocks) {}
 
   bool is_used() const { return !path_.empty(); }
 
-  // Why blocks could not be kept in this file. Leaves it, and its folder, as they are.
+  // Why this file could not keep blocks. Leaves it, and its folder, as they are.
   static std::optional<Fault> check(const std::string& path);
 
-  // Adds the blocks of the file that have not ended, and writes it again. Logs what it found. An
-  // error says why blocks could not be kept in this file.
+  // Adds the file's blocks that have not ended, and writes the file again. Logs the result. The
+  // fault says why this file could not keep blocks.
   std::optional<Fault> load(const Moment& moment);
 
-  // If anything has changed since the last time. Logs an error once.
+  // Saves if anything has changed since the last time. Logs an error once.
   void save(const Moment& moment);
 
  private:
@@ -61,7 +61,7 @@ class StateFile {
   const std::string path_;
   BlockList& blocks_;
   std::uint64_t saved_changes_ = 0;
-  bool failed_ = false;  // the last time, which has been logged
+  bool failed_ = false;  // to save the last time; the log has it
 };
 
 }  // namespace weir

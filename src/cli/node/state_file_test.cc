@@ -70,7 +70,7 @@ TEST_F(StateFileTest, KeepsLiftsAndTheInstantsOfActs) {
   EXPECT_EQ(end_of("a"), std::nullopt);
 }
 
-// If there were more than the list takes, those that ended soonest stayed.
+// Once, if there were more blocks than the list takes, those that ended soonest stayed.
 TEST_F(StateFileTest, TheLongestBlocksStayIfThereAreTooMany) {
   constexpr std::size_t kPlaces = 64;
   auto many = BlockList(hasher_);

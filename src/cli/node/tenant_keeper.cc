@@ -42,7 +42,7 @@ constexpr std::string_view kBehind =
     "This node has not read yet what another has changed in the table of tenants. Nothing of this "
     "change is in force: ask again.";
 
-// What plans there are: tiers of rules that look at tenants.
+// The plans that exist: tiers of rules that use tenants.
 std::vector<std::string> plans_in(const RuleSet& rules) {
   std::set<std::string> plans;
   for (const Rule& rule : rules.rules()) {
@@ -119,7 +119,7 @@ TenantView TenantKeeper::view() const {
   return view;
 }
 
-// The old table goes when all cores have the new one, and not on a core.
+// The old table is destroyed when all cores have the new one, and not on a core.
 void TenantKeeper::use(Version version) {
   {
     const std::scoped_lock lock(mutex_);
@@ -150,13 +150,13 @@ void TenantKeeper::change(TenantChange change, Done done) {
         if (!is_refusal(outcome.outcome)) return;
         {
           const std::scoped_lock lock(mutex_);
-          if (std::erase(waiting_, job) == 0) return;  // it was made with another one
+          if (std::erase(waiting_, job) == 0) return;  // it was made along with another
         }
         job->done(refusal(outcome.outcome, outcome.detail));
       });
 }
 
-// Makes the first that waits, with those behind it that go with it.
+// Makes the first waiting change, with those behind it that go with it.
 void TenantKeeper::work_off() {
   Jobs jobs;
   {
@@ -174,7 +174,7 @@ void TenantKeeper::work_off() {
   }
 }
 
-// Earlier changes of others are no conflict, even if this node has not heard of them.
+// Earlier changes by others are no conflict, even if this node has not heard of them.
 void TenantKeeper::make(const Jobs& jobs) {
   const bool is_fussy = !jobs.empty() && !jobs.front()->goes_with_others();
   const bool is_between = is_fussy && jobs.front()->is_between();
@@ -191,7 +191,7 @@ std::unique_ptr<TenantReader> TenantKeeper::reader() const {
   return std::make_unique<TenantReader>(current().table, plans_in(*world_.rules()));
 }
 
-// Fills the edits; else a reply says why not, or that more parts are to come.
+// Fills `wanted`; else the reply says why not, or that more parts have to come.
 std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted& wanted) {
   wanted.table = current().table;
   if (change.kind == TenantChange::Kind::kRemove) {
@@ -220,7 +220,7 @@ void TenantKeeper::keep_load(std::optional<Load> load) {
   load_ = std::move(load);
 }
 
-// Reads the text, or as a part of a load. `load` is all of it if nothing is returned.
+// Reads the text, or adds a part of a load. nullopt: `load` is complete.
 std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, Load& load) {
   const TenantChange::Part part = change.part.value_or(TenantChange::Part());
   const Instant now = world_.now();
@@ -260,7 +260,7 @@ std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, L
   return reply;
 }
 
-// Collects the changes that have no reply yet, and refuses those that do not fit this version.
+// Collects the changes without a reply, and refuses those that do not fit this version.
 TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& before) {
   TenantTable::Edits all;
   std::map<KeyHash, TenantTable::Row> rows;
@@ -268,7 +268,7 @@ TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& befor
     const auto is_strange = [&] {
       return job->wanted.table->secret().bytes != before.table->secret().bytes;
     };
-    // Another node was the first that has changed the table ever.
+    // Another node made the first change of the table ever.
     if (!job->reply && is_strange() && job->goes_with_others()) {
       job->reply = read(job->change, job->wanted);
     }
@@ -294,7 +294,7 @@ TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& befor
       }
       job->is_new = !is_there;
       rows.insert_or_assign(row.key, row);
-      if (!edits.plans.empty()) all.plans = edits.plans;  // the same of all
+      if (!edits.plans.empty()) all.plans = edits.plans;  // all have the same
     } else {
       all = edits;
       if (job->change.kind == TenantChange::Kind::kMerge) break;
@@ -317,8 +317,8 @@ SharedTenants::Outcome TenantKeeper::offer(SharedTenants::Offer offer, const Ver
   return outcome;
 }
 
-// Another node may be quicker with a change of its own: then these are made on top of that, unless
-// their author wants to know.
+// Another node may change the table first. These changes are then made on top of that, unless their
+// author wants to know.
 void TenantKeeper::put_in_force(const Jobs& jobs) {
   const auto all_have_replies = [&] {
     return std::ranges::all_of(jobs, [](const auto& job) { return job->reply.has_value(); });
@@ -374,8 +374,7 @@ void TenantKeeper::follow_fleet() {
       [](const RuleReply&) {});
 }
 
-// Reads what has changed; if that makes another table than it should, all of it. False: it has not
-// come.
+// Reads the changes; if they make a wrong table, reads all of it. False: Redis has not answered.
 bool TenantKeeper::catch_up() {
   for (int reads = 0; world_.fleet != nullptr && reads < 2; ++reads) {
     if (!world_.fleet->await_news(kNewsMax)) return false;

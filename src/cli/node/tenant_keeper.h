@@ -1,12 +1,12 @@
-// TenantKeeper: the table of tenants that is in force on this node. It changes in three ways:
-// by requests, by other nodes, and by the file that keeps it over a restart.
+// TenantKeeper: the table of tenants that is in force on this node. Requests, other nodes, and the
+// file that keeps it over a restart change it.
 //
-//   weir tenants 2 8f3a96e1c0b2d754      the version, and XXH3's checksum of what follows
+//   weir tenants 2 8f3a96e1c0b2d754      the version, and XXH3's checksum of the rest
 //   ...                                  number, secret, since, and the bytes of each bucket
 //
-// Texts are read, and tables made, on the thread that changes rules. Changes of single keys that
-// wait for it are made together, and go to Redis in one offer. A load that comes in parts waits
-// here; one that stops half-way is forgotten after a minute.
+// The thread that changes rules reads texts and makes tables. It makes waiting changes of single
+// keys together, and offers them to Redis at once. A load in parts waits here; a load that stops
+// half-way is forgotten after a minute.
 //
 // Thread rule: one thread makes it, loads and saves the file; the rest from any.
 // Tested by tenant_keeper_test.cc and
@@ -36,19 +36,19 @@ namespace weir {
 
 class TenantKeeper final : public TenantDesk {
  public:
-  // How long a change waits for a Redis that has failed, and for what others have changed.
+  // How long a change waits for a failed Redis, and for other nodes' changes.
   static constexpr Duration kOfferMax = std::chrono::seconds(1);
   static constexpr Duration kNewsMax = std::chrono::seconds(10);
-  // After so long a client whose change was refused for now may send it again.
+  // So long after its change was refused for now, a client may send it again.
   static constexpr Duration kRetryAfter = std::chrono::seconds(1);
   static constexpr Duration kPartMax = std::chrono::minutes(1);
 
-  // All that they refer to outlives this. `fleet`: null if the node is alone.
+  // All objects that it refers to outlive this. `fleet`: null if the node is alone.
   struct World {
     RuleChanger& changer;
     std::function<RuleSetPtr()> rules;
     std::function<void()> apply;   // hands all cores the table of view()
-    std::function<Instant()> now;  // of a clock
+    std::function<Instant()> now;  // by a clock
     std::function<void(TrafficEvent)> tell;
     SharedTenants* fleet = nullptr;
   };
@@ -58,16 +58,16 @@ class TenantKeeper final : public TenantDesk {
   void change(TenantChange change, Done done) override;
   void follow_fleet();
 
-  // Puts the table of the file in force, and keeps it there; no path: nothing is kept. The fault
-  // says why it cannot. One that is damaged is moved to PATH.broken.
+  // Puts the file's table in force, and keeps the table there; without a path nothing is kept. The
+  // fault says why it cannot. A damaged file is moved to PATH.broken.
   std::optional<Fault> keep_in(std::string path);
-  // Saves what has changed since the last time, and logs an error once. Forgets an old load. What
-  // Redis does not have is saved before it is answered.
+  // Saves changes since the last time, and logs an error once. Forgets an old load. Changes that
+  // Redis does not have are saved before they are answered.
   void save();
 
  private:
   using Version = SharedTenants::Version;
-  // Edits, and a table under whose secret their keys are hashed.
+  // Edits, or a table under whose secret their keys are hashed.
   struct Wanted {
     TenantTablePtr table{};
     TenantTable::Edits edits{};
@@ -91,7 +91,7 @@ class TenantKeeper final : public TenantDesk {
   struct Load {
     std::string name;
     std::size_t parts = 0;  // that have come
-    std::size_t of = 0;     // how many are to come
+    std::size_t of = 0;     // that belong to the load
     TenantChange::Kind kind{};
     Instant last{};
     std::unique_ptr<TenantReader> reader;
@@ -115,14 +115,14 @@ class TenantKeeper final : public TenantDesk {
   std::unique_ptr<TenantReader> reader() const;
 
   const World world_;
-  std::optional<Load> load_;  // of the changer's thread, as is what follows
+  std::optional<Load> load_;  // the changer's thread uses this and the next
   TenantTablePtr before_;     // that of Version::since; null: there is none, or it is forgotten
   std::atomic<Instant> load_end_{Instant::max()};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the fields below
   std::deque<std::shared_ptr<Job>> waiting_;
   std::optional<TenantView::Lost> lost_;
   Version version_;
-  std::mutex keeping_;  // guards what follows
+  std::mutex keeping_;  // guards the fields below
   std::string path_;
   Version saved_{};  // without its table
   bool has_failed_ = false;

@@ -42,7 +42,7 @@ class TenantKeeperTest : public testing::Test {
                    .part = TenantChange::Part{.load = "x", .number = number, .of = 2}})
         .get();
   }
-  // The changer does nothing else before that.
+  // The changer does nothing else until this is set.
   std::promise<void> hold() {
     std::promise<void> go_on;
     changer_.run(
@@ -78,7 +78,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
  protected:
   ~TenantKeeperInFleetTest() override { changer_.stop(); }
 
-  // A version that another node has made, with keys k0 and so on.
+  // A version that another node has made, with keys k0, k1 and so on.
   SharedTenants::Version others(std::uint64_t number, int rows) const {
     TenantTable::Edits edits;
     for (int i = 0; i < rows; ++i) {
@@ -88,7 +88,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
     const auto table = none_.edited(std::move(edits)).table;
     return {{number, table->digest()}, table};
   }
-  // The answer of a Redis that has this version: all of it, or the word that more follows.
+  // The answer of a Redis with this version: the whole version, or word that more follows.
   static SharedTenants::Heard heard_of(const SharedTenants::Version& there, bool is_all) {
     SharedTenants::Heard heard{
         .head = there.head, .secret = there.table->secret(), .is_all = is_all};
@@ -104,7 +104,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
     fleet_.say();
     fleet_.hear(heard_of(there, is_all), kNow);
   }
-  // Beats until the node offers something to a Redis that has this.
+  // Beats until the node offers something to a Redis with this version.
   SharedTenants::Step await_offer(const SharedTenants::Version& there) {
     for (;;) {
       const auto said = fleet_.say();
@@ -130,7 +130,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
   TenantKeeper node_{world(&fleet_), HashSecret{}};
 };
 
-// A client that had a 409 and loaded again at once had a second 409.
+// Once a client that got a 409 and loaded again at once got a second 409.
 TEST_F(TenantKeeperInFleetTest, ALoadIsMadeOnWhatOthersHaveChangedBefore) {
   const auto theirs = others(7, 3);
   hear_of(theirs, false);
@@ -240,7 +240,7 @@ TEST_F(TenantKeeperTest, MakesAChangeThatIsMeantForAVersionAlone) {
   EXPECT_EQ(keeper_.view().table->size(), 0u);
 }
 
-// A process that was killed forgot what it had answered up to five seconds before.
+// Once a killed process forgot changes that it had answered up to five seconds before.
 TEST_F(TenantKeeperTest, KeepsWhatNoRedisHasBeforeItAnswers) {
   const std::string path = testing::TempDir() + "tenant_keeper_test.tenants";
   std::remove(path.c_str());

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
-// Keys are what clients send, so no control character of theirs may reach the log.
+// Clients choose keys, so their control characters must not reach the log.
 std::string key_text(const KeyEstimate& key) {
   const std::string shown = printable(key.text);
   return shown.empty() ? hash_text(key.hash) : JsonWriter().string(shown).text();
@@ -40,7 +40,7 @@ TrafficEvent event_of(const LimitNotice& notice) {
       .hash = notice.key_hash, .low = used, .high = used, .text = as_utf8(notice.key)};
   const std::string how_much =
       fmt::format("{} of {} per {} are used", notice.used, notice.limit, window_text(notice.quota));
-  // A cost that does not fit into what is left.
+  // The cost does not fit into the rest.
   const bool is_early = 100 * notice.used < notice.percent * notice.limit;
   const std::string text =
       is_early ? fmt::format("key {} was denied: {}", key_text(key), how_much)
@@ -91,7 +91,7 @@ void TrafficGuard::start(NoticesSince notices) {
 }
 
 void TrafficGuard::stop() {
-  thread_ = {};  // which waits for its end
+  thread_ = {};  // waits for the thread's end
   if (webhook_ != nullptr) webhook_->stop();
 }
 
@@ -106,14 +106,14 @@ void TrafficGuard::watch(const NoticesSince& notices, const std::stop_token& sto
     auto snapshot = traffic_.snapshot();
     if (snapshot == seen) continue;
     seen = std::move(snapshot);
-    // Checks go on without memory; what these seconds showed may be missing from the list.
+    // Checks go on without memory; the list may lack these seconds' events.
     has_memory_for([&] { look(*seen); });
   }
 }
 
 void TrafficGuard::look(const TrafficSnapshot& snapshot) {
   for (const TrafficWatch::Found& found : watch_.look(snapshot)) take(found, snapshot);
-  // Those whose end found no memory.
+  // Events whose end found no memory.
   std::erase_if(open_, [this](const auto& one) {
     if (watch_.is_unusual(one.first)) return false;
     unusual_rules_.end(one.first);
@@ -121,7 +121,7 @@ void TrafficGuard::look(const TrafficSnapshot& snapshot) {
   });
 }
 
-// An event of a rule that is not in force any more is none.
+// Ignores an event of a rule that is not in force any more.
 void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot) {
   using Event = TrafficEvent;
   const bool began = found.change == UnusualTraffic::Change::kBegan;
@@ -168,7 +168,7 @@ void TrafficGuard::tell(const LimitNotices::Told& told) {
   }
 }
 
-// The first node by name, among those alive, posts for all.
+// The living node whose name comes first posts for all.
 bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
   if (webhook_ == nullptr) return false;
   if (snapshot.large) return snapshot.large->first == node_;
@@ -183,7 +183,7 @@ void TrafficGuard::post(const TrafficEvent& event) const {
   webhook_->post(json.text());
 }
 
-// One line when it begins to fail, and one when it works again.
+// One line when deliveries begin to fail, and one when they work again.
 void TrafficGuard::log_delivery(const Webhook::Outcome& outcome) {
   const bool fails = !outcome.fault.empty();
   if (std::exchange(webhook_fails_, fails) == fails) return;

@@ -1,12 +1,11 @@
-// TrafficGuard: watches this node's traffic, or its fleet's, and says when it is unusual. It says
-// so in the log, in the list of events, by the webhook, and to the cores, whose rules may have
-// other limits then.
+// TrafficGuard: watches this node's traffic, or its fleet's, and tells when it is unusual. It tells
+// the log, the list of events, the webhook, and the cores, whose rules may then have other limits.
 //
-// Each node of a fleet finds the same events in the same sums. The one that is alive and
-// whose name comes first posts them; if it has started lately, it may not know yet what is usual,
-// and then nobody posts.
+// Each node of a fleet finds the same events in the same sums. The living node whose name comes
+// first posts them. If it has started lately, it may not know yet what is usual, and then no node
+// posts.
 //
-// It says in the same places which keys have used much of their limits (limit_notices.h).
+// In the same places it tells which keys have used much of their limits (limit_notices.h).
 //
 // A thread of its own looks four times a second whether a second has finished, so no core waits.
 //
@@ -45,7 +44,7 @@ class TrafficGuard {
   };
   // The id of the rule of this number; empty if it is not in force.
   using IdOf = std::function<std::string(RuleNumber)>;
-  // How often its keys came of late, as far as this node knows.
+  // How often the rule's keys came of late, as far as this node knows.
   using KeysOf = std::function<KeyReport(RuleNumber, std::string_view id)>;
 
   // `traffic` must outlive this.
@@ -54,17 +53,17 @@ class TrafficGuard {
   TrafficGuard(const TrafficGuard&) = delete;
   TrafficGuard& operator=(const TrafficGuard&) = delete;
 
-  // Keys near their limits since the last call; empty: nobody looks for them.
+  // Keys near their limits since the last call; empty: they are not looked for.
   using NoticesSince = std::function<LimitNotices::Told()>;
   void start(NoticesSince notices = {});
   void stop();
 
-  // What the thread does when a second has finished.
+  // The thread's work when a second has finished.
   void look(const TrafficSnapshot& snapshot);
 
-  // An event that it has not found itself. Perhaps each node has, but for those of tenants.
+  // An event that others have found. Perhaps each node has, but for events of tenants.
   void tell(TrafficEvent event);
-  // Of keys that have used much of their limits, which this node alone tells.
+  // Keys that have used much of their limits; this node alone tells of them.
   void tell(const LimitNotices::Told& told);
 
   const TrafficEvents& events() const { return events_; }
@@ -83,13 +82,13 @@ class TrafficGuard {
   const RecentTraffic& traffic_;
   const IdOf id_of_;
   const KeysOf keys_of_;
-  TrafficWatch watch_;  // the thread's
+  TrafficWatch watch_;  // only the thread uses it
   TrafficEvents events_;
   UnusualRules unusual_rules_;
   std::unordered_map<RuleNumber, std::string> open_;  // ids of those; the thread's
 
   std::string webhook_origin_;
-  bool webhook_fails_ = false;        // the webhook's thread's, as the log has said
+  bool webhook_fails_ = false;        // as the log has said; the webhook's thread uses it
   std::unique_ptr<Webhook> webhook_;  // null: none
 
   std::jthread thread_;

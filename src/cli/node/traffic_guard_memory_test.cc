@@ -1,4 +1,4 @@
-// Where memory ends while unusual traffic is over, the rule has its own limits again all the same.
+// If memory ends while unusual traffic is over, the rule gets its own limits back all the same.
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>

@@ -74,7 +74,7 @@ TEST_F(TrafficGuardTest, TellsOfAnEventFromBeginningToEnd) {
   EXPECT_THAT(receiver.next_request(), HasSubstr(R"("event":"ended")"));
 }
 
-// The log names a key that the node shows, without what would control a terminal.
+// The log names a key that the node shows, without characters that control a terminal.
 TEST_F(TrafficGuardTest, SaysWhichKeysAreBusiest) {
   WebhookReceiver receiver({kOk});
   TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
@@ -98,7 +98,7 @@ TEST_F(TrafficGuardTest, SaysWhichKeysAreBusiest) {
                 R"({"hash":"0000000000000105","count":50},)"));
 }
 
-// All nodes find it, and the receiver hears of it once.
+// All nodes find the event, and the receiver hears of it once.
 TEST_F(TrafficGuardTest, TheFirstNodeOfAFleetPosts) {
   WebhookReceiver receiver({kOk});
   TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
@@ -126,7 +126,7 @@ TEST_F(TrafficGuardTest, ARuleThatIsNotInForceHasNoEvents) {
   EXPECT_EQ(guard.events().since(0).last, 0u);
 }
 
-// Each node posts those that it was named for, also one that posts nothing else.
+// Each node posts the notices that Redis named it for, even if it posts nothing else.
 TEST_F(TrafficGuardTest, TellsOfKeysNearTheirLimitsAndHowManyItLeftOut) {
   WebhookReceiver receiver({kOk});
   TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);

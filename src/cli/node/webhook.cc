@@ -53,7 +53,7 @@ void Webhook::work_off(const std::stop_token& stop) {
   }
 }
 
-// Nothing when the node stops.
+// nullopt when the node stops.
 std::optional<std::string> Webhook::next(const std::stop_token& stop) {
   auto lock = std::unique_lock(mutex_);
   wake_.wait(lock, stop, [this] { return !waiting_.empty(); });

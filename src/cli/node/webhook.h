@@ -1,12 +1,11 @@
-// Webhook: posts texts of JSON to one URL, from a thread of its own, so that nobody waits for the
-// receiver.
+// Webhook: posts JSON texts to one URL, from its own thread, so that nobody waits for the receiver.
 //
 //   post() ──► waiting, 100 at most ──► this thread: connect, POST, status ──► done()
 //
-// One at a time, in their order. A receiver may not answer in time, answer 429 or 5xx, or not be
-// there: it is asked again a little later, a few times. Any other status than 2xx is its last word.
-// Redirects are not followed: the token is for the URL's host. An event that finds no room is
-// counted and gone, and so are events that wait when the node stops.
+// It posts one text at a time, in their order. If the receiver does not answer in time, answers 429
+// or 5xx, or is not there, it posts again a little later, a few times. It accepts any other status
+// than 2xx as final. Redirects are not followed: the token is for the URL's host. A text without
+// room is counted and gone, and so are texts that wait when the node stops.
 //
 // Thread rule: one thread makes, stops and destroys it; post() and figures() from any.
 // Tested by webhook_test.cc and tests/e2e/unusual_test.py.
@@ -30,7 +29,7 @@
 
 namespace weir {
 
-// Waits for so long. False: an end was asked for meanwhile.
+// Waits for so long. False: `stop` was requested meanwhile.
 bool pause(const std::stop_token& stop, Duration length);
 
 class Webhook {
@@ -41,11 +40,11 @@ class Webhook {
     HttpUrl url;
     std::optional<std::string> token{};           // for Authorization: Bearer
     Duration patience = std::chrono::seconds(5);  // of one attempt
-    // Before each further attempt.
+    // The pause before each further attempt.
     std::vector<Duration> pauses = {std::chrono::seconds(1), std::chrono::seconds(5)};
   };
   struct Outcome {
-    std::string fault{};  // why the last attempt failed; empty: it is delivered
+    std::string fault{};  // why the last attempt failed; empty: the text is delivered
     std::size_t attempts = 0;
   };
   // Called on the thread when a text is delivered or given up.
@@ -57,7 +56,7 @@ class Webhook {
   Webhook& operator=(const Webhook&) = delete;
 
   void post(std::string json);
-  // Breaks off what is under way.
+  // Breaks off the current attempt.
   void stop();
 
   struct Figures {
@@ -81,7 +80,7 @@ class Webhook {
   const Options options_;
   const Done done_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the fields below
   std::condition_variable_any wake_;
   std::deque<std::string> waiting_;
   Figures figures_;

@@ -1,4 +1,4 @@
-// For tests: a receiver of a webhook on loopback, which answers each connection as it is told.
+// For tests: a webhook's receiver on loopback, which answers each connection as the test says.
 //
 // Thread rule: one thread; it has another for its connections.
 
@@ -26,7 +26,7 @@ class WebhookReceiver {
  public:
   static constexpr const char* kHang = "";  // never answers
 
-  // One answer for each connection, in their order; the last one for all further ones.
+  // One answer for each connection, in order; the last answer for all further ones.
   explicit WebhookReceiver(std::deque<std::string> answers)
       : answers_(std::move(answers)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
@@ -76,7 +76,7 @@ class WebhookReceiver {
     }
   }
 
-  // Until the end of a body of JSON.
+  // Reads to the end of a JSON body.
   static std::string read_request(int peer) {
     std::string request;
     std::string room(4096, '\0');

@@ -22,7 +22,7 @@ constexpr const char* kOk = "HTTP/1.1 204 No Content\r\n\r\n";
 constexpr const char* kBroken = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";
 constexpr const char* kMoved = "HTTP/1.1 302 Found\r\nLocation: http://a.example/\r\n\r\n";
 
-// A webhook, and what becomes of one text.
+// A webhook, and the outcome of one text.
 class Posting {
  public:
   explicit Posting(const std::string& url, Webhook::Options options = {})
@@ -50,7 +50,7 @@ class Posting {
 };
 
 Webhook::Options hasty() { return {.patience = 100ms, .pauses = {1ms, 1ms}}; }
-// Waits for an answer as long as it takes.
+// Waits for an answer for as long as it takes.
 Webhook::Options patient() { return {.patience = 60s, .pauses = {1ms, 1ms}}; }
 
 TEST(Webhook, PostsJsonWithItsToken) {
