@@ -29,7 +29,7 @@ namespace {
 
 namespace json = boost::json;
 
-// The requests of a log, with their sources: a gigabyte at most.
+// A log's requests with their sources: a gigabyte at most.
 constexpr std::size_t kLoggedMax = std::size_t{1} << 26;
 constexpr std::size_t kClientsMax = std::size_t{1} << 22;
 constexpr std::int64_t kLimitTriedMax = 30'000;  // what counts of 16 bits hold with what is over it
@@ -145,11 +145,11 @@ void draw_all(const AccuracyOptions& options) {
   for (const Trials& trials : all) trials.print(options.as_json);
 }
 
-// A log's requests, by their clients.
+// A log's requests, with their clients.
 struct Logged {
   std::vector<Instant> times;
   std::vector<std::uint32_t> sources;  // of each
-  std::vector<std::size_t> begins;     // of each source among all, and the end
+  std::vector<std::size_t> begins;     // of each source among `times`, and the end
 };
 
 Logged read_logs(const AccuracyOptions& options) {

@@ -34,7 +34,7 @@ struct Draw {
       times.push_back(instant_from_epoch_us(kStartUs + static_cast<std::int64_t>(us)));
     }
   }
-  // Requests at this rate over all of the time.
+  // Spreads requests at this rate over the whole time.
   void spread(double from_us, double to_us, double by_rate) {
     for (double us = from_us + exponential(prng, 1 / by_rate); us < std::min(to_us, length_us);
          us += exponential(prng, 1 / by_rate)) {

@@ -11,7 +11,7 @@ namespace weir::lab {
 class Trial::Contender {
  public:
   virtual ~Contender() = default;
-  // The exact log's turn comes first, and leaves the truth.
+  // The exact log takes the requests first, and leaves the truth.
   virtual void take(const std::vector<Instant>& times, const Life& life,
                     std::vector<std::uint8_t>& truth) = 0;
 
@@ -48,7 +48,7 @@ class Trial::Runs final : public Contender {
   }
 
  private:
-  // Counts all requests, and times that.
+  // Counts all requests, and measures the time for that.
   void judge_all(const std::vector<Instant>& times) {
     verdicts_.resize(times.size());
     window_.clear();
@@ -59,11 +59,11 @@ class Trial::Runs final : public Contender {
     }
     tally.took += std::chrono::steady_clock::now() - begin;
   }
-  // Counts what it admits. Says how many those are.
+  // Counts the requests that it admits, and returns how many these are.
   std::uint64_t admit(const std::vector<Instant>& times) {
     window_.clear();
     admitted_.clear();
-    std::size_t oldest = 0;  // of the window that ends now
+    std::size_t oldest = 0;  // the oldest in the window that ends now
     for (const Instant now : times) {
       if (window_.is_over(now)) continue;
       window_.add(now);

@@ -1,12 +1,12 @@
-// Trial: sliding windows of one limit, side by side on the requests of source after source.
+// Trial: compares sliding windows of one limit on the requests of source after source.
 //
-// Two questions are asked of each window:
+// It asks two questions about each window:
 //
-//   misjudged   everything counts, whether it is over the limit or not, as Cloudflare measured in
-//               2017; which requests are called over the limit that are not (false positives), and
-//               the other way round (false negatives)?
-//   worst       only what is admitted counts, as in a limiter: what is the most that any window's
-//               length admits, and how much of what an exact log admits?
+//   misjudged   everything counts, over the limit or not, as Cloudflare measured in 2017: which
+//               requests does the window wrongly call over the limit (false positives), and which
+//               does it wrongly call within the limit (false negatives)?
+//   worst       only admitted requests count, as in a limiter: how much does the window admit at
+//               most in any window's length, and how much of what an exact log admits?
 //
 // Thread rule: one thread. Tested by accuracy_test.cc.
 
@@ -25,12 +25,12 @@ namespace weir::lab {
 struct WindowTally {
   std::string window;
   std::uint64_t requests = 0;
-  std::uint64_t over = 0;  // the exact log says
+  std::uint64_t over = 0;  // by the exact log
   std::uint64_t false_positives = 0;
   std::uint64_t false_negatives = 0;
   std::int64_t worst = 0;           // units admitted in a window's length, at most
-  std::uint64_t admitted = 0;       // of sources that are over their limit at some time
-  std::chrono::nanoseconds took{};  // deciding and counting everything
+  std::uint64_t admitted = 0;       // of sources that exceed their limit at some time
+  std::chrono::nanoseconds took{};  // to decide and count everything
   double bytes = 0;                 // of all keys, on average over time
   std::uint64_t sources = 0;
 
@@ -45,10 +45,10 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // The requests of one source, in their order, in a time of this length.
+  // Decides the requests of one source, in their order, over a time of this length.
   void take(const std::vector<Instant>& times, Duration length);
 
-  // The exact log first.
+  // The exact log comes first.
   std::vector<WindowTally> tallies() const;
   std::int64_t limit() const { return quota_.limit(); }
 
@@ -59,7 +59,7 @@ class Trial {
 
   const Quota quota_;
   std::vector<std::unique_ptr<Contender>> contenders_;
-  std::vector<std::uint8_t> truth_;  // of each request: the exact log says it is over
+  std::vector<std::uint8_t> truth_;  // of each request: whether the exact log finds it over
 };
 
 }  // namespace weir::lab

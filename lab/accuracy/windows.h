@@ -1,7 +1,7 @@
-// The sliding windows that are compared: each says of a request of one unit whether it goes over
-// the limit, and may then be told to count it.
+// The sliding windows that are compared. Each says whether a request of one unit exceeds the limit,
+// and may then be told to count the request.
 //
-//   ExactLog          the time of each unit: what the others are held to
+//   ExactLog          the time of each unit: the others are compared with it
 //   TwoCounters       the product's algorithm, algo/sliding_window.h
 //   StrictSubWindows  the product's window that is never over, algo/strict_window.h
 //   PreciseWindow     two counters, and the product's 256 counts (store/memory/fine_counts.h) while
@@ -26,7 +26,7 @@
 
 namespace weir::lab {
 
-// Of one source.
+// One source's life.
 struct Life {
   Duration length{};
   double per_window = 0;  // requests
@@ -39,7 +39,7 @@ class ExactLog {
 
   void clear() { times_.assign(times_.size(), Instant{}); }
   bool is_over(Instant now) const { return has(times_.size(), now); }
-  // Whether so many are in the window. REQUIRES: 1 <= units <= limit
+  // Whether so many units are in the window. REQUIRES: 1 <= units <= limit
   bool has(std::size_t units, Instant now) const {
     const std::size_t at = next_ >= units ? next_ - units : next_ + times_.size() - units;
     return times_[at] > now - window_;
@@ -48,7 +48,7 @@ class ExactLog {
     times_[next_] = now;
     if (++next_ == times_.size()) next_ = 0;
   }
-  // On average, as a sliding_log of the product takes it.
+  // The average bytes of a sliding_log of the product.
   double bytes(const Life& life) const {
     return kRecord + 16 * std::min(life.per_window, static_cast<double>(times_.size()));
   }
@@ -58,7 +58,7 @@ class ExactLog {
  private:
   const Duration window_;
   std::vector<Instant> times_;  // the last ones, as many as the limit
-  std::size_t next_ = 0;        // the oldest of them
+  std::size_t next_ = 0;        // the oldest of these
 };
 
 class TwoCounters {
@@ -128,7 +128,7 @@ class PreciseWindow {
     if (is_hot_) place_.note(coarse_.state().current);
     last_ = now;
   }
-  // A place for as much of its life as it is hot, and a quarter of its set's lock.
+  // A place for the hot part of its life, and a quarter of its set's lock.
   double bytes(const Life& life) {
     if (is_hot_) leave(last_ + quota_.window());
     const double place = sizeof(FinePlace) + sizeof(FineFace) + sizeof(HoldMutex) / 4.0;

@@ -1,5 +1,5 @@
-// The subcommands of `weir-bench`. Each function declares its command line and registers what to
-// do; a command that fails throws CLI::RuntimeError with its exit code.
+// The subcommands of `weir-bench`. Each function declares its command line and registers its work;
+// a command that fails throws CLI::RuntimeError with its exit code.
 //
 // Thread rule: main's thread. Tested by bench/smoke_test.py and tests/e2e/compare_test.py.
 

@@ -1,8 +1,8 @@
 // weir-bench compare: each algorithm in memory and in a Redis, side by side.
 //
-// The requests are decided by the stores that `weir serve` uses, without a door, so that the
-// table is about counting and not about a protocol. Nothing refills while it runs: whatever
-// the algorithm, exactly the limit has to be allowed.
+// The stores of `weir serve` decide the requests, without a door, so that the table is about
+// counting and not about a protocol. Nothing refills while it runs: every algorithm has to allow
+// exactly the limit.
 
 #include <spdlog/fmt/fmt.h>
 
@@ -56,7 +56,7 @@ struct Outcome {
   load::Histogram latency;
 };
 
-// Sends kRequests with one key to a store, kAtOnce under way at any time.
+// Sends kRequests with one key to a store, of which kAtOnce are under way at any time.
 class Run {
  public:
   // All must outlive the run.
@@ -170,7 +170,7 @@ void print_json(const char* store, Algorithm algorithm, const Outcome& outcome,
   fmt::print("{}\n", json.end_object().text());
 }
 
-// All runs, one after the other on one loop, once the Redis is there.
+// Does all runs, one after the other on one loop, once it is connected to the Redis.
 class Comparison final : RedisListener {
  public:
   Comparison(const RedisUrl& url, bool is_json)
@@ -184,7 +184,7 @@ class Comparison final : RedisListener {
                 *client_, loop_, *this),
         redis_({.deadline = kDeadline}, sender_) {}
 
-  // Nothing, or what went wrong.
+  // Empty, or what went wrong.
   std::string run() {
     auto trust = TlsTrust::load(url_.tls);
     if (!trust) return trust.error().message;
@@ -240,7 +240,7 @@ class Comparison final : RedisListener {
   const SystemClock clock_;
   EventLoop loop_{clock_};
   SocketDialer dialer_{loop_};
-  // With a secret of its own, its keys are like nobody else's.
+  // With its own secret, no other program has its keys.
   const KeyHasher hasher_{HashSecret::random()};
   const std::unique_ptr<Store> memory_ = make_memory_store({.max_keys = 1'024}, loop_.now());
   std::unique_ptr<RedisClient> client_;
@@ -250,7 +250,7 @@ class Comparison final : RedisListener {
 };
 
 void compare(const std::string& url_text, bool is_json) {
-  std::signal(SIGPIPE, SIG_IGN);  // a Redis that goes is an answer that does not come
+  std::signal(SIGPIPE, SIG_IGN);  // a Redis that goes must look like a missing answer
   auto parsed = RedisUrl::parse(url_text);
   const std::string error = parsed ? Comparison(*parsed, is_json).run() : parsed.error().message;
   if (error.empty()) return;

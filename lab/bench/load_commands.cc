@@ -1,6 +1,6 @@
-// weir-bench http, grpc, resp: load a door and say how fast it answered.
+// weir-bench http, grpc, resp: load a door and report how fast it answered.
 //
-// One subcommand a protocol; each parses its own options and shares the workload's.
+// One subcommand for each protocol; each parses its own options and shares the workload's.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -31,7 +31,7 @@ constexpr std::size_t kConnectionsMax = 10'000;
 constexpr std::size_t kPipelineMax = 1'024;
 constexpr std::size_t kThreadsMax = 256;
 
-// The options that every protocol has.
+// The options of every protocol.
 struct Workload {
   LoadPlan plan;
   double rate = 0;  // 0: closed loop
@@ -103,7 +103,7 @@ LoadPlan finish_plan(const Workload& workload) {
   return plan;
 }
 
-// What one protocol sends, and how its report calls that.
+// The requests of one protocol, and the report's name for them.
 struct Job {
   std::string what;
   load::CodecFactory codec;
@@ -167,7 +167,7 @@ Job resp_job(const RespBench& bench, const load::Target&, const LoadPlan&) {
   return {bench.command.front(), codecs<load::RespCodec>(load::make_command(bench.command))};
 }
 
-// The subcommand of a protocol. The caller adds the options that it alone has.
+// The subcommand of a protocol. The caller adds the protocol's own options.
 template <typename Bench, typename MakeJob>
 CLI::App& add_protocol(CLI::App& app, const char* protocol, const char* help,
                        const std::shared_ptr<Bench>& bench, MakeJob make_job) {

@@ -23,7 +23,7 @@ LoadError failure(const Target& target, const char* what) {
 
 void connect_to(int descriptor, const Target& target) {
   const timeval timeout{.tv_sec = Connection::kConnectTimeoutS, .tv_usec = 0};
-  // The send timeout bounds connect(), too. From O_NONBLOCK on it means nothing.
+  // The send timeout also bounds connect(). From O_NONBLOCK on it has no effect.
   ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (::connect(descriptor, target.socket_address(), target.address_size) != 0) {
     throw failure(target, "connect to");

@@ -1,8 +1,8 @@
-// Connection: one socket of a load run and the requests that are on their way on it.
+// Connection: one socket of a load run and its requests in flight.
 //
-// It does each system call at most once and never waits: a Worker's epoll says when
-// to come again. The bytes read go through a buffer that all connections of a worker
-// share, so the client's working set stays in the first-level cache.
+// It does each system call at most once and never waits: a Worker's epoll says when to come again.
+// Bytes are read into a buffer that all connections of a worker share, so the client's working set
+// stays in the first-level cache.
 //
 // Thread rule: one worker. Tested by load_test.cc.
 
@@ -24,7 +24,7 @@
 
 namespace weir::load {
 
-// What the replies of a worker add up to.
+// The sum of a worker's replies.
 struct Outcome {
   Tally tally;
   Histogram latency;
@@ -47,7 +47,7 @@ class Connection {
   // How many requests may be sent now.
   std::size_t room() const { return unsent_.empty() ? sent_at_.size() - outstanding_ : 0; }
 
-  // Sends a request a key. `sent_at` is what the latency of each counts from.
+  // Sends a request for each key. The latency of each counts from its `sent_at`.
   // REQUIRES: keys.size() == sent_at.size() <= room()
   Io send(std::span<const std::uint32_t> keys, std::span<const Time> sent_at);
   Io flush();
@@ -56,7 +56,7 @@ class Connection {
   // REQUIRES: buffer.size() >= kBufferSize, the same size at each call
   Io receive(std::span<char> buffer, Outcome& outcome);
 
-  // Counts each request still on its way as one that took until `now`, at least.
+  // Counts each request in flight as one that took until `now`, at least.
   void abandon(Time now, Histogram& latency);
 
   static constexpr std::size_t kBufferSize = std::size_t{128} << 10;
@@ -67,9 +67,9 @@ class Connection {
 
   UniqueFd socket_;
   std::unique_ptr<Codec> codec_;
-  std::string_view unsent_;  // into the codec's bytes
+  std::string_view unsent_;  // a view of the codec's bytes
   std::string partial_;      // the beginning of a reply
-  // A ring: when each request on its way was sent, the oldest at oldest_.
+  // A ring: when each request in flight was sent, the oldest at oldest_.
   std::vector<Time> sent_at_;
   std::size_t oldest_ = 0;
   std::size_t outstanding_ = 0;

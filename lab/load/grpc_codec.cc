@@ -33,7 +33,7 @@ constexpr std::uint64_t kWindowLow = 1U << 30;
 
 constexpr std::string_view kPath = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-// As wide as a key, and in no sensible request.
+// As wide as a key; no sensible request has this text.
 constexpr std::string_view kHole = "\x01\x02key\x02\x01\x01";
 static_assert(kHole.size() == kKeyDigits);
 
@@ -62,8 +62,8 @@ std::string frame(Type type, std::uint8_t flags, std::string_view payload) {
 
 void set_stream(char* frame, std::uint32_t stream) { put_32(stream, frame + 5); }
 
-// A text in HPACK without Huffman's code: its length in seven bits, what exceeds them in
-// seven bits a byte, and its bytes.
+// A text in HPACK without Huffman's code: its length in seven bits, the excess in seven bits a
+// byte, and its bytes.
 std::string literal(std::string_view text) {
   constexpr std::size_t kPrefixMax = 127;
   std::string bytes(1, static_cast<char>(std::min(text.size(), kPrefixMax)));
@@ -75,8 +75,8 @@ std::string literal(std::string_view text) {
   return bytes.append(text);
 }
 
-// Two fields that are in every table, and four that go into the server's in this order:
-// its numbers for them are then 65, 64, 63 and 62.
+// Two fields of every table, and four that go into the server's table in this order: their numbers
+// there are then 65, 64, 63 and 62.
 std::string first_head(const std::string& authority) {
   return "\x83\x86"  // :method POST, :scheme http
          "\x44" +
@@ -195,7 +195,7 @@ void GrpcCodec::take_data(const Frame& frame) {
     control_ += load::frame(Type::kWindowUpdate, 0, text_of(static_cast<std::uint32_t>(taken_)));
     taken_ = 0;
   }
-  // A prefix of five bytes, then field 1: the code of the whole.
+  // A prefix of five bytes, then field 1: the code for the whole request.
   const bool has_code = frame.payload.size() >= 7 && frame.payload[5] == 8;
   if (has_code) answers_.emplace_back(frame.stream, frame.payload[6] == RateLimitResponse::OK);
 }

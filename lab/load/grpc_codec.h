@@ -1,12 +1,12 @@
 // gRPC for the load generator: prebuilt calls of ShouldRateLimit, and just enough HTTP/2.
 //
-// - All calls have the same header fields. The first carries them as texts, which go into
-//   the server's table; each further one is six numbers of entries there.
+// - All calls have the same header fields. The first call sends them as texts, which go into
+//   the server's table; each later call is six numbers of entries there.
 // - The codec finds replies by the headers of frames. It announces a table of fields of size
-//   0, so that it need not keep one, and reads nothing but the message of a reply. A reply
-//   without one is an error.
-// - It opens windows as wide as they go, and again long before they are used up. The calls
-//   on their way fit a server's first window (kCallsMax).
+//   0, so that it need not keep one, and reads only the message of a reply. A reply without
+//   a message is an error.
+// - It opens windows as wide as possible, and again long before they are used up. The calls
+//   in flight fit a server's first window (kCallsMax).
 //
 // Thread rule: one owner. Tested by grpc_codec_test.cc.
 
@@ -33,7 +33,7 @@ struct CallSpec {
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-// A call as it goes over the wire, once fields are known.
+// A call's bytes on the wire, once fields are known.
 struct Call {
   std::string first_head;  // the HEADERS frame of a connection's first call
   Request request;         // HEADERS and DATA
@@ -67,7 +67,7 @@ class GrpcCodec final : public Codec {
   std::string control_;  // frames to be sent before the next calls
   std::uint32_t next_stream_ = 1;
   std::uint64_t taken_ = 0;  // bytes of DATA since the window was opened
-  // From the message of a call until its end; few calls are between both at any time.
+  // From a call's message until its end; few calls are between these two at any time.
   std::vector<Answer> answers_;
 };
 

@@ -21,7 +21,7 @@ using envoy::service::ratelimit::v3::RateLimitResponse;
 
 const CallSpec kSpec{.authority = "test:80", .domain = "edge", .entries = {{"user", "u-{key}"}}};
 
-// Allows each value three times, and has no message for who names no domain.
+// Allows each value three times, and answers calls without a domain by no message.
 class Counting final : public Http2Service, public Http2Router {
  public:
   Http2Service& route(const Http2Stream&) override { return *this; }

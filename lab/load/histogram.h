@@ -1,4 +1,4 @@
-// Histogram: how long things took, to 1 % at any scale, in a fixed 36 KB.
+// Histogram: durations, to 1 % at any scale, in a fixed 36 KB.
 //
 // Log-linear buckets, as in HdrHistogram: up to 256 ns each nanosecond has its own. From there each
 // doubling is cut into 128 equal buckets, so a bucket is never wider than 1/128 (0.8 %) of what it
@@ -33,14 +33,14 @@ class Histogram {
   std::uint64_t count() const noexcept { return count_; }
   Nanoseconds max() const noexcept { return max_; }  // exact, 0 when empty
 
-  // The time that `quantile` of all recorded ones did not exceed: the upper end of its
-  // bucket, but never above max(). Errs by at most 0.8 %, always upward. 0 when empty.
+  // The duration that `quantile` of all recorded ones did not exceed: the upper end of its bucket,
+  // but never above max(). Errs by at most 0.8 %, always upward. 0 when empty.
   // REQUIRES: 0 < quantile <= 1
   Nanoseconds at(double quantile) const noexcept;
 
  private:
   static std::size_t bucket_of(std::uint64_t elapsed_ns) noexcept;
-  static std::uint64_t bucket_end(std::size_t bucket) noexcept;  // the largest it holds
+  static std::uint64_t bucket_end(std::size_t bucket) noexcept;  // its largest value
 
   std::vector<std::uint64_t> counts_;
   std::uint64_t count_ = 0;

@@ -32,7 +32,7 @@ TEST(Histogram, SmallTimesAreExact) {
   }
 }
 
-// Each power of two and its neighbours: where an index that is off by one would show.
+// Each power of two and its neighbours: an index that is off by one would show there.
 TEST(Histogram, NeverBelowAndWithinOnePercent) {
   for (int bit = 0; bit < 42; ++bit) {
     for (const std::int64_t offset : {-1, 0, 1}) {

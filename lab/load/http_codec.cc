@@ -10,12 +10,12 @@
 namespace weir::load {
 namespace {
 
-// No reply to what we send has a longer head.
+// No reply to our requests has a longer head.
 constexpr std::size_t kHeadMax = 16 * 1024;
-// Far above any reply to a check; a bound, so that a length cannot overflow.
+// Far above any reply to a check; a bound keeps a length from overflowing.
 constexpr std::size_t kBodyMax = std::size_t{1} << 30;
 
-// "HTTP/1.1 200": nothing unless it is a final status of HTTP/1.x.
+// The status of "HTTP/1.1 200"; nullopt unless it is a final status of HTTP/1.x.
 std::optional<int> read_status(std::string_view bytes) noexcept {
   if (!bytes.starts_with("HTTP/1.") || bytes[8] != ' ') return {};
   int status = 0;
@@ -26,7 +26,7 @@ std::optional<int> read_status(std::string_view bytes) noexcept {
 
 enum class Header : std::uint8_t { kOther, kLength, kBad };
 
-// `line` ends before its CR LF, or anywhere after: numbers end by themselves.
+// `line` ends before its CR LF, or anywhere behind: a number ends by itself.
 Header read_header(std::string_view line, std::size_t& length) noexcept {
   constexpr std::string_view kLength = "content-length:";
   if (!equal_ignoring_case(line.substr(0, kLength.size()), kLength)) return Header::kOther;

@@ -1,7 +1,7 @@
 // HTTP/1.1 for the load generator: prebuilt requests, and just enough of a reader.
 //
-// A client that saturates a server from one core has some 600 ns a request, most of
-// which the kernel takes. So:
+// A client that saturates a server from one core has some 600 ns for each request, of which the
+// kernel takes most. So:
 //
 // - A request is built once, and only its key changes (request_batch.h).
 // - A reply is found by its status, its Content-Length and the empty line; its answer
@@ -24,12 +24,12 @@
 
 namespace weir::load {
 
-// Where requests go: the Host header, and a path.
+// The destination of requests: the Host header, and a path.
 struct Place {
   std::string_view authority;
   std::string_view path;
 };
-// {key} in the path or in the JSON is another key each time.
+// {key} in the path or in the JSON becomes a new key each time.
 Request make_get(const Place& place);
 Request make_post(const Place& place, std::string_view json);
 
@@ -41,7 +41,7 @@ struct HttpReply {
   std::size_t size = 0;  // of the whole reply, head included
 };
 
-// Finds the reply at the front of `bytes`. Fills `reply` when kComplete.
+// Finds the reply at the front of `bytes`. Fills `reply` if it is kComplete.
 Framing frame_http_reply(std::string_view bytes, HttpReply& reply) noexcept;
 
 class HttpCodec final : public Codec {

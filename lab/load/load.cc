@@ -22,7 +22,7 @@ std::unique_ptr<Worker> make_worker(const Target& target, const LoadPlan& plan,
   share.connections = share_of(plan.connections);
   share.requests_max = share_of(plan.requests_max);
   if (plan.rate) share.rate = *plan.rate / static_cast<double>(plan.threads);
-  // Neighbouring seeds are as unlike as any two: SplitMix64 scrambles its counter.
+  // Neighbouring seeds are as different as any: SplitMix64 scrambles its counter.
   share.seed = Prng(plan.seed + index).next();
   return std::make_unique<Worker>(target, share, codec);
 }
@@ -38,7 +38,7 @@ void add(const LoadResult& part, LoadResult& total) {
   total.cpu += part.cpu;
 }
 
-// Shows meanwhile how much of the longest time has passed.
+// Shows meanwhile how much of the longest duration has passed.
 void wait_for(std::counting_semaphore<>& ended, const LoadPlan& plan, Time start) {
   lab::Progress progress;
   for (std::size_t left = plan.threads; left > 0;) {

@@ -1,20 +1,20 @@
-// A load run: connections that ask, for a time, and what came of it.
+// A load run: connections that send requests for a time, and the result.
 //
-// Two ways to ask:
+// There are two ways to ask:
 //
 // - closed loop (no rate): each connection sends a batch of `depth` requests in one
 //   write and the next one when all are answered, as redis-benchmark -P does. It finds
-//   a server's capacity. Its latencies are service times: a server that stalls is sent
-//   less, so they say nothing about what independent clients would have felt.
-// - open loop (a rate): a fixed schedule (pace.h), `depth` the most on their way on a
+//   a server's capacity. Its latencies are service times: a server that stalls gets
+//   fewer requests, so they say nothing about the latencies of independent clients.
+// - open loop (a rate): a fixed schedule (pace.h), with at most `depth` in flight on a
 //   connection. Latencies count from the moment a request was due. Requests that were
 //   never answered, or never even sent, count as having taken until the end.
 //
 // A run is bounded by its duration, by requests_max, and by a time to drain.
 //
-// Why plain epoll and not Asio: this program cannot measure a system call that costs less than its
-// own do. It needs nothing else that a library has: no timers, no cancellation, no portability. One
-// recv and one send a batch, nothing in between.
+// Plain epoll and not Asio: this program cannot measure a system call that costs less than its own.
+// It needs nothing else of a library: no timers, no cancellation, no portability. A batch takes one
+// recv and one send.
 //
 // Thread rule: run_load() starts its own threads and joins them.
 // Tested by load_test.cc.
@@ -36,11 +36,11 @@ namespace weir::load {
 
 struct LoadPlan {
   std::size_t connections = 64;
-  std::size_t depth = 1;    // requests on their way on one connection
-  std::size_t threads = 1;  // at most one a connection
+  std::size_t depth = 1;    // requests in flight on one connection
+  std::size_t threads = 1;  // at most one for each connection
   KeySpec keys;
   Nanoseconds duration = std::chrono::seconds(5);
-  Nanoseconds drain = std::chrono::seconds(1);  // waited for the last replies, after that
+  Nanoseconds drain = std::chrono::seconds(1);  // time for the last replies, after the duration
   std::optional<double> rate;                   // requests a second, all threads together
   std::uint64_t requests_max = std::uint64_t{1} << 40;
   std::uint64_t seed = 1;

@@ -1,4 +1,4 @@
-// The load generator against servers of three lines, well-behaved and not.
+// The load generator against servers of three lines, good and bad.
 
 #include "load/load.h"
 
@@ -34,8 +34,8 @@ std::string times(std::uint64_t count, const std::string& text) {
   return out;
 }
 
-// A server on a free port of loopback. Counts the GET requests that arrive and hands
-// the number of new ones to a function that says what to send; "" closes.
+// A server on a free port of loopback. Counts the GET requests that arrive and passes the number of
+// new ones to a function that returns the text to send; "" closes.
 class TestServer {
  public:
   static constexpr char kSilence[] = "silence";
@@ -166,7 +166,7 @@ TEST(Load, OpenLoopKeepsTheSchedule) {
   plan.rate = 2'000;
   plan.drain = 10s;
   const LoadResult result = run(server, plan);
-  // All of them: what a busy machine makes late is sent late, not left out.
+  // All of them: a busy machine sends late requests late, and leaves none out.
   EXPECT_EQ(result.outcome.tally.replies + result.unsent, 200U);
   EXPECT_EQ(result.outcome.latency.count(), 200U);
 }

@@ -1,10 +1,9 @@
 // Pace: the schedule of an open loop, request i at start + i / rate.
 //
-// Clients in the world do not wait for each other. A load generator that waits for
-// a slow reply before it sends the next request leaves out just the requests that
-// would have been slow, too ("coordinated omission"). So with a rate the schedule is
-// fixed in advance, and a latency counts from the moment a request was due, whether
-// or not it could be sent then.
+// Real clients do not wait for each other. A load generator that waits for a slow reply before it
+// sends the next request leaves out the very requests that would have been slow, too ("coordinated
+// omission"). So with a rate the schedule is fixed in advance, and a latency counts from the moment
+// a request was due, even if it could not be sent then.
 //
 // Thread rule: immutable. Tested by pace_test.cc.
 
@@ -36,7 +35,7 @@ class Pace {
     if (now < start_) return 0;
     const auto elapsed_ns = static_cast<double>(Nanoseconds{now - start_}.count());
     auto count = static_cast<std::uint64_t>(elapsed_ns / interval_ns_) + 1;
-    // Divisions round; due() and due_at() have to agree, or a request is "sent early".
+    // Divisions round; due() and due_at() must agree, or a request is "sent early".
     while (count > 0 && due_at(count - 1) > now) --count;
     while (due_at(count) <= now) ++count;
     return count;

@@ -46,7 +46,7 @@ TEST(Report, Zipf) {
   EXPECT_THAT(text_report("x", plan, example()), HasSubstr("5 keys by Zipf's law (exponent 1)"));
 }
 
-// 128.511 us: the end of the bucket that 128 us is in.
+// 128.511 us: the end of the bucket that has 128 us.
 TEST(Report, ForAScript) {
   EXPECT_EQ(json_report({.depth = 16}, example()),
             R"({"loop":"closed","connections":64,"pipeline":16,"threads":1,"keys":100000,)"

@@ -1,7 +1,7 @@
 // RequestBatch: requests that are built once and sent again and again.
 //
 // A client that saturates a server has no time to build requests. Keys are texts of one width at
-// one place, so the next request is the last one with eight bytes changed.
+// one place, so the next request is the last one with eight changed bytes.
 //
 // Thread rule: one owner. Tested by http_codec_test.cc, resp_codec_test.cc and
 // grpc_codec_test.cc.
@@ -23,7 +23,7 @@ namespace weir::load {
 
 inline constexpr std::size_t kKeyDigits = 8;  // hexadecimal: every 32-bit number fits
 
-// Stands for the key where people write a request.
+// The place of the key in a request that a person writes.
 inline constexpr std::string_view kKeyWord = "{key}";
 
 // A request with a hole of kKeyDigits bytes for the key, or without one.
@@ -50,7 +50,7 @@ class RequestBatch {
     for (std::size_t index = 0; index < depth; ++index) bytes_.append(request.bytes);
   }
 
-  // One request a key. Valid until the next call. REQUIRES: keys.size() <= depth
+  // One request for each key. Valid until the next call. REQUIRES: keys.size() <= depth
   std::string_view with(std::span<const std::uint32_t> keys) {
     WEIR_ASSERT(keys.size() * size_ <= bytes_.size());
     if (key_at_) {

@@ -1,7 +1,7 @@
 // The Redis protocol for the load generator: prebuilt commands.
 //
-// Commands of Weir and of Redis itself, so that one client loads both. The first of the
-// integers in a reply says whether the request is allowed.
+// Commands of Weir and of Redis itself, so that one client loads both. The first integer of a reply
+// says whether the request is allowed.
 //
 // Thread rule: one owner. Tested by resp_codec_test.cc.
 

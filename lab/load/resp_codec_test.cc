@@ -14,7 +14,7 @@ const std::vector<std::string> kThrottle = {"CL.THROTTLE", "{key}", "15", "30", 
 const std::string kAllowed = "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n";
 const std::string kDenied = "*5\r\n:1\r\n:16\r\n:0\r\n:2\r\n:32\r\n";
 
-// Nothing if the bytes are not the protocol, else how many were used.
+// nullopt if the bytes are not the protocol, else how many were used.
 std::optional<std::size_t> read(const std::string& bytes, Tally& tally) {
   RespCodec codec(make_command(kThrottle), 1);
   // A copy of exactly this size: a sanitizer sees any read past the end.

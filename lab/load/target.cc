@@ -34,7 +34,7 @@ HostPort split(std::string_view authority) {
   } else if (!rest.empty()) {
     throw LoadError("only ':PORT' may follow the address");
   }
-  // To getaddrinfo an empty host is this machine, and port 65616 is port 80.
+  // To getaddrinfo an empty host means this machine, and port 65616 is port 80.
   if (result.host.empty() || read_decimal<std::uint16_t>(result.port).value_or(0) == 0) {
     throw LoadError("'" + std::string(authority) + "' is not HOST:PORT");
   }

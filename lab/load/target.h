@@ -1,7 +1,7 @@
 // Target: the address a load run is aimed at.
 //
-// Loopback only, unless its user says otherwise: a load generator pointed at a host
-// by mistake is an attack on it. The address counts, not the name that led to it.
+// Loopback only, unless the user says otherwise: a load generator pointed at a host by mistake
+// attacks it. The address counts, not the name that led to it.
 //
 // Thread rule: values. Tested by target_test.cc.
 
@@ -28,7 +28,7 @@ struct Target {
   std::string authority;  // host:port as written, for the Host header
 
   const sockaddr* socket_address() const {
-    return reinterpret_cast<const sockaddr*>(&address);  // what the socket calls want
+    return reinterpret_cast<const sockaddr*>(&address);  // the type that socket calls take
   }
 };
 

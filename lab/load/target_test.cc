@@ -15,7 +15,7 @@ int port_of(const Target& target) {
   return ntohs(address.sin_port);  // at the same place in IPv6
 }
 
-// No test looks a name up on a network: addresses and "localhost" only.
+// No test looks up a name on a network: only addresses and "localhost".
 TEST(Target, ReadsAddresses) {
   const Target target = resolve_target("http://127.0.0.1:8080", Reach::kLoopbackOnly);
   EXPECT_EQ(target.authority, "127.0.0.1:8080");

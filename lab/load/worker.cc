@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using Io = Connection::Io;
 
-// Connections that a server closes are opened again this often: enough for a server
-// that closes after every thousand requests, and an end with one that closes at once.
+// The most times that closed connections are opened again: enough for a server that closes after
+// every thousand requests, and an end with a server that closes at once.
 constexpr std::uint64_t kReconnectsMax = 100'000;
 
 Nanoseconds thread_cpu() {
@@ -122,7 +122,7 @@ void Worker::refill(std::size_t index) {
   ask(index, std::min<std::uint64_t>(plan_.depth, plan_.requests_max - sent_), now);
 }
 
-// Open loop: all that is due, in turns over the connections that have room.
+// Open loop: all requests that are due, in turns over the connections with room.
 void Worker::feed_due(Time now) {
   const std::uint64_t due = std::min(pace_->due(now), plan_.requests_max);
   std::size_t full = 0;
@@ -130,7 +130,7 @@ void Worker::feed_due(Time now) {
     const std::size_t index = turn_;
     turn_ = turn_ + 1 == connections_.size() ? 0 : turn_ + 1;
     const std::size_t room = connections_[index] ? connections_[index]->room() : 0;
-    // One each while we keep up; a backlog goes out in batches, spread evenly.
+    // One request each while we keep up; a backlog goes out in batches, spread evenly.
     const std::uint64_t fair_share = (due - sent_) / connections_.size() + 1;
     const std::uint64_t count = std::min<std::uint64_t>({room, due - sent_, fair_share});
     full = count > 0 ? 0 : full + 1;
@@ -148,7 +148,7 @@ void Worker::ask(std::size_t index, std::size_t count, Time now) {
                                           std::span(batch_times_).first(count)));
 }
 
-// Keeps what epoll watches for in step with what the connection waits for.
+// Makes epoll watch for the events that the connection waits for.
 void Worker::settle(std::size_t index, Io io) {
   if (io == Io::kClosed) return replace(index);
   const bool blocked = io == Io::kBlocked;
@@ -167,7 +167,7 @@ void Worker::replace(std::size_t index) {
     blocked_[index] = true;  // so epoll calls at once, and the first batch is sent
     watch(index, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT);
   } catch (const LoadError&) {
-    --alive_;  // without it; the run ends when none is left
+    --alive_;  // goes on without it; the run ends when none is left
   }
 }
 

@@ -54,7 +54,7 @@ class Worker {
   std::vector<std::unique_ptr<Connection>> connections_;  // null: broken for good
   std::vector<bool> blocked_;                             // epoll tells when it can write
   std::size_t alive_ = 0;
-  std::size_t turn_ = 0;  // whose turn it is, in an open loop
+  std::size_t turn_ = 0;  // the next connection's turn, in an open loop
   std::uint64_t sent_ = 0;
   std::vector<char> buffer_;
   std::vector<std::uint32_t> batch_keys_;

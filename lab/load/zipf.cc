@@ -8,11 +8,11 @@
 namespace weir::load {
 namespace {
 
-// Below this the functions here are their limits to the last bit of a double.
+// Below this, these functions equal their limits to the last bit of a double.
 constexpr double kTiny = 1e-8;
 
-// log1p(x) / x and expm1(x) / x, continued through 0: that is what makes exponents
-// near 1, where H turns from a power into a logarithm, as exact as all others.
+// log1p(x) / x and expm1(x) / x, continued through 0. So exponents near 1, where H turns from a
+// power into a logarithm, are as exact as all others.
 double log1p_ratio(double x) { return std::abs(x) > kTiny ? std::log1p(x) / x : 1 - x / 2; }
 double expm1_ratio(double x) { return std::abs(x) > kTiny ? std::expm1(x) / x : 1 + x / 2; }
 

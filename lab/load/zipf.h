@@ -1,6 +1,6 @@
 // Zipf: ranks 1 to n, rank k drawn with probability proportional to 1 / k^exponent.
 //
-// Keys as real traffic has them: few are hot, most are rare. At exponent 1 and a million keys the
+// Like the keys of real traffic: few are hot, most are rare. At exponent 1 and a million keys the
 // hottest takes 7 % of the requests, the first thousand half of them.
 //
 // Rejection-inversion by W. Hörmann and G. Derflinger ("Rejection-inversion to generate
@@ -50,7 +50,7 @@ struct KeySpec {
   double zipf_exponent = 1.0;
 };
 
-// Which key the next request asks about. One owner.
+// Picks the key of the next request. One owner.
 class KeyPicker {
  public:
   KeyPicker(const KeySpec& spec, std::uint64_t seed) : keys_(spec.keys), prng_(seed) {

@@ -1,4 +1,4 @@
-// Lines of JSON. A field is known by its name, and by the names of the objects it is in.
+// Lines of JSON. A field's name, and the names of the objects around it, give its meaning.
 
 #include <simdjson.h>
 
@@ -18,7 +18,7 @@ namespace od = simdjson::ondemand;
 
 constexpr int kDepthMax = 4;
 
-// Objects whose members are headers, and the beginning of names that are.
+// Objects whose members are headers, and the beginning of names that are headers.
 constexpr std::array<std::string_view, 3> kHeaderPrefixes = {"request.headers.", "RequestHeaders.",
                                                              "request_"};
 constexpr std::string_view kCaddyHeaders = "request.headers";
@@ -134,8 +134,8 @@ class JsonFormat final : public LogFormat {
            fail("a field of it has another form");
   }
 
-  // A copy that lives as long as the line. The room for it is reserved: names and texts of a line
-  // are together no longer than the line, but for names that are taken twice.
+  // A copy that lives as long as the line. Its room is reserved: a line's names and texts are
+  // together no longer than the line, except for names that are taken twice.
   std::string_view kept(std::string_view text) {
     std::string& decoded = line_->decoded;
     if (decoded.capacity() - decoded.size() < text.size()) return {};

@@ -17,8 +17,8 @@
 namespace weir::lab {
 namespace {
 
-// Names that mean the same, with blanks in between: nginx's, and those of Caddy, Traefik, Envoy,
-// AWS WAF and Cloudflare Logpush.
+// Names with one meaning, with blanks in between: nginx's, and those of Caddy, Traefik, Envoy, AWS
+// WAF and Cloudflare Logpush.
 struct FieldRow {
   LogField field;
   std::string_view names;
@@ -66,7 +66,7 @@ const Meanings& meanings() {
   return all;
 }
 
-// http_user_agent is User-Agent.
+// http_user_agent means User-Agent.
 std::string header_name(std::string_view variable) {
   std::string name(variable.substr(std::string_view("http_").size()));
   bool starts = true;
@@ -166,7 +166,7 @@ bool RequestMaker::take_other(LogField field, std::string_view text) {
   return true;
 }
 
-// The finer time counts, and that of the start before that of the line.
+// The finer time counts, and the start's time before the line's.
 bool RequestMaker::take_time(LogField field, std::string_view text) {
   const auto time = times_.read(text);
   if (!time) return false;
@@ -184,7 +184,7 @@ bool RequestMaker::take_request(std::string_view text) {
   const char* const end = text.data() + text.size();
   const char* const space =
       find_byte(text.data(), end, [](ByteGroup bytes) { return bytes == ' '; });
-  if (space == end || space == text.data()) return true;  // no request in it
+  if (space == end || space == text.data()) return true;  // the line has no request
   line_->request.method = {text.data(), space};
   const char* last = end;
   while (*--last != ' ') {
@@ -196,7 +196,7 @@ bool RequestMaker::take_request(std::string_view text) {
   return true;
 }
 
-// A whole URL says the host, too.
+// A whole URL also has the host.
 void RequestMaker::set_uri(std::string_view uri) {
   const auto scheme = uri.starts_with('/') ? std::string_view::npos : uri.find("://");
   if (scheme != std::string_view::npos) {

@@ -1,5 +1,5 @@
-// LogField: what a piece of a log line says of its request. Formats cut lines into pieces; what a
-// piece means is the same in all of them.
+// LogField: the meaning of a piece of a log line. Formats cut lines into pieces; a piece means the
+// same in all formats.
 //
 // Thread rule: a RequestMaker is of one thread. Tested by log_format_test.cc.
 
@@ -16,11 +16,11 @@ namespace weir::lab {
 
 enum class LogField : std::uint8_t {
   kNothing,
-  kTime,          // of the line, which is written when the response is there
-  kStart,         // when the request came
+  kTime,          // of the line, which is written with the response
+  kStart,         // of the request's arrival
   kTook,          // seconds in between
   kClient,        // an address, a name, or an address with a port
-  kPeer,          // the client where no other is known
+  kPeer,          // the client if no other is known
   kForwardedFor,  // the header; its last address is a peer
   kRequest,       // GET /path?query HTTP/1.1
   kMethod,
@@ -39,19 +39,19 @@ struct Meaning {
   std::string header{};  // its name
 };
 
-// The meaning of a name. It names a variable of nginx's log_format, or a field of JSON after the
-// objects around the field.
+// The meaning of a name: a variable of nginx's log_format, or a JSON field with the names of the
+// objects around it.
 Meaning meaning_of(std::string_view name);
 
-// Notes in `knows` what a log with this field knows.
+// Notes in `knows` the facts that a log with this field has.
 void note_field(const Meaning& meaning, LogKnows& knows);
 
-// Makes the request of a line of its pieces. A '-' says nothing.
+// Makes a request from the pieces of its line. A '-' says nothing.
 class RequestMaker {
  public:
   void begin(LogLine& line);
-  // False: the piece is not what it should be. `header`: the name of kHeader, which lives as long
-  // as the line. The text is the line's.
+  // False: the piece is malformed. `header`: the name of kHeader, which lives as long as the line.
+  // The text is the line's.
   bool take(LogField field, std::string_view text, std::string_view header = {}) {
     const bool says_nothing = text.empty() || (text.size() == 1 && text.front() == '-');
     if (says_nothing || field == LogField::kNothing) return true;
@@ -59,7 +59,7 @@ class RequestMaker {
     line_->request.headers.push_back({header, text});
     return true;
   }
-  // What keeps the line from being a request; empty: it is one.
+  // Why the line is no request; empty: it is one.
   std::string_view finish();
 
  private:

@@ -18,7 +18,7 @@ namespace weir::lab {
 class LogFile::Source {
  public:
   virtual ~Source() = default;
-  // How many bytes it has put there; 0 at the end, or where something is wrong.
+  // Returns how many bytes it has put there; 0 at the end, or after a fault.
   virtual std::size_t read(std::span<char> into) = 0;
 
   std::string fault;
@@ -37,7 +37,7 @@ std::size_t read_some(int fd, std::span<char> into, std::string& fault) {
   }
 }
 
-// The bytes of the file, of which the first have been read to see what it is.
+// The file's bytes. The first were read already, to detect the kind of file.
 class PlainSource : public LogFile::Source {
  public:
   PlainSource(UniqueFd fd, std::string head) : fd_(std::move(fd)), head_(std::move(head)) {}
@@ -59,7 +59,7 @@ class PlainSource : public LogFile::Source {
   std::string head_;
 };
 
-// A source that decompresses another: one stream or several, one behind the other.
+// A source that decompresses another: one or several streams in a row.
 class PackedSource : public LogFile::Source {
  public:
   PackedSource(std::string name, std::unique_ptr<Source> packed)
@@ -76,11 +76,11 @@ class PackedSource : public LogFile::Source {
   }
 
  protected:
-  // Takes from the input, and returns how much it has made. Calls damaged() if it is.
+  // Takes input, and returns how many bytes it has made. Calls damaged() if the input is.
   virtual std::size_t unpack(std::span<char>& input, std::span<char> into) = 0;
   void damaged() { fault = "the " + name_ + " is damaged"; }
 
-  bool is_within_ = true;  // a stream
+  bool is_within_ = true;  // within a stream
 
  private:
   // False at the end.
@@ -88,7 +88,7 @@ class PackedSource : public LogFile::Source {
     rest_ = std::span(input_).first(packed_->read(input_));
     bytes_read = packed_->bytes_read;
     fault = packed_->fault;
-    // A damaged one may end so, too.
+    // A damaged file may end so, too.
     if (rest_.empty() && is_within_ && fault.empty()) {
       fault = "the " + name_ + " is truncated or damaged";
     }
@@ -98,8 +98,8 @@ class PackedSource : public LogFile::Source {
   const std::string name_;
   const std::unique_ptr<Source> packed_;
   std::vector<char> input_ = std::vector<char>(128 * 1024);
-  std::span<char> rest_;   // of it
-  bool has_more_ = false;  // perhaps, of what it has read already
+  std::span<char> rest_;   // the unused part of it
+  bool has_more_ = false;  // perhaps, from input that it has already taken
 };
 
 class GzipSource final : public PackedSource {
@@ -184,7 +184,7 @@ Result<std::unique_ptr<LogFile>, std::string> LogFile::open(const std::string& p
 const std::string& LogFile::fault() const { return source_->fault; }
 std::uint64_t LogFile::bytes_read() const { return source_->bytes_read; }
 
-// False: there is no more, or no room.
+// False: the file has ended, or there is no room.
 bool LogFile::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

@@ -1,8 +1,8 @@
 // LogFile: the lines of a log, which may be compressed by gzip or zstd, a pipe, or standard input.
 //
-// It holds one block, so memory does not grow with the file. A file that grows is read to the end
-// that it has then. What keeps the rest from being read, such as a truncated gzip, is a fault(),
-// and the lines before it count.
+// It holds one block, so memory does not grow with the file. It reads a growing file to its current
+// end. If something keeps the rest from being read, such as a truncated gzip, fault() says so, and
+// the lines before count.
 //
 // Thread rule: one thread. Tested by log_file_test.cc.
 
@@ -26,7 +26,7 @@ class LogFile {
   static constexpr std::size_t kLineMax = 64 * 1024;
   static constexpr std::size_t kBlock = 512 * 1024;
 
-  class Source;  // of bytes, as they are in the file or decompressed
+  class Source;  // of bytes, as in the file or decompressed
 
   // "-": standard input. Fails with a sentence.
   static Result<std::unique_ptr<LogFile>, std::string> open(const std::string& path);
@@ -34,25 +34,25 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  // The first lines, up to so many, which are still to be read.
+  // The first lines, up to `count`, which next() will still return.
   std::vector<std::string_view> first_lines(std::size_t count);
 
   struct Line {
     std::string_view text;  // without its end, until the next call
     bool is_too_long = false;
   };
-  // Nothing at the end.
+  // nullopt at the end.
   std::optional<Line> next();
 
   const std::string& path() const { return path_; }
   const std::string& fault() const;
-  std::uint64_t bytes_read() const;               // of the file as it is, compressed or not
-  std::uint64_t bytes() const { return bytes_; }  // when it was opened; 0: nobody knows
+  std::uint64_t bytes_read() const;               // of the file itself, compressed or not
+  std::uint64_t bytes() const { return bytes_; }  // when it was opened; 0: unknown
 
  private:
   LogFile(std::string path, std::unique_ptr<Source> source, std::uint64_t bytes);
 
-  void skip_byte_order_mark();  // that editors put before a text
+  void skip_byte_order_mark();  // which editors put before a text
   bool fill();
   void skip_line();
   Line take(std::size_t size);
@@ -61,7 +61,7 @@ class LogFile {
   const std::unique_ptr<Source> source_;
   const std::uint64_t bytes_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  // of what has not been taken
+  std::size_t begin_ = 0;  // of the bytes that were not taken yet
   std::size_t end_ = 0;
 };
 

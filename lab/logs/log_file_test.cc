@@ -45,7 +45,7 @@ std::string zstd(const std::string& text) {
   return out;
 }
 
-// Its lines, each in brackets, and what was wrong.
+// Its lines, each in brackets, and its fault.
 std::string lines_of(const std::string& bytes) {
   const auto file = LogFile::open(written("log", bytes));
   if (!file) return file.error();
@@ -72,7 +72,7 @@ TEST(LogFile, Decompresses) {
   EXPECT_EQ(lines_of(zstd("a\nb\n") + zstd("c\n")), "[a][b][c]");
 }
 
-// A decompressor may hold what there was no room for when its input had ended.
+// A decompressor may still hold output, for which there was no room, when its input has ended.
 TEST(LogFile, DecompressesWhatIsLeftWhenTheInputHasEnded) {
   for (std::size_t size = 1'000'000; size < 1'200'000; size += 8'192) {
     std::string text;
@@ -94,11 +94,11 @@ TEST(LogFile, SaysWhatIsDamaged) {
   EXPECT_TRUE(
       lines_of(gzip.substr(0, gzip.size() - 4)).ends_with("]the gzip is truncated or damaged"));
   EXPECT_TRUE(lines_of(joined({gzip, "tail"})).ends_with("]the gzip is damaged"));
-  // Another byte shows by the sum of all, when the lines have been made.
+  // The checksum shows a changed byte, but only after the lines were made.
   std::string flipped = gzip;
   flipped[gzip.size() - 6] = static_cast<char>(flipped[gzip.size() - 6] ^ 1);
   EXPECT_EQ(lines_of(flipped), joined({"[a][", longer, "]the gzip is damaged"}));
-  // Whichever byte is another, nobody calls it truncated alone. Some bits say nothing.
+  // Whichever byte is changed, the fault never says only "truncated". Some bits do not matter.
   for (std::size_t at = 10; at < gzip.size() - 4; ++at) {
     flipped = gzip;
     flipped[at] = static_cast<char>(flipped[at] ^ 4);

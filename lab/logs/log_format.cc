@@ -12,7 +12,7 @@ struct KnownFormat {
   std::string_view log_format;
 };
 
-// Those that say more come first. What follows the last piece is left alone.
+// Formats with more fields come first. Text behind the last piece is ignored.
 constexpr std::array kKnownFormats = {
     KnownFormat{"combined with a host",
                 R"($host:$server_port $remote_addr $who [$time_local] "$request" $status $bytes )"

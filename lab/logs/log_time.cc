@@ -11,7 +11,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-// Reads a text from its front. Once it has failed it stays so.
+// Reads a text from its front. After a failure every read fails.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -46,7 +46,7 @@ class Cursor {
     }
     return value;
   }
-  // Of a second, behind its point: as many digits as there are; beyond microseconds they are lost.
+  // A fraction of a second, behind its point. Digits beyond microseconds are dropped.
   microseconds fraction() {
     std::int64_t value = 0;
     std::int64_t unit = 1'000'000;
@@ -57,7 +57,7 @@ class Cursor {
     }
     return microseconds(value);
   }
-  // "Z", "+0200", "-07:00"; nothing is UTC.
+  // "Z", "+0200", "-07:00"; no text means UTC.
   seconds zone() {
     if (at_end() || skips('Z')) return seconds(0);
     const bool is_west = peek() == '-';
@@ -77,7 +77,7 @@ class Cursor {
   bool good_ = true;
 };
 
-// 0 if it is none.
+// 0 if it is no month.
 int month_of(std::string_view name) {
   constexpr std::string_view kMonths = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
   const auto at = name.size() == 3 ? kMonths.find(name) : std::string_view::npos;
@@ -90,7 +90,7 @@ struct Date {
   int day = 0;
 };
 
-// The rest of the text is the time of day, a fraction and a zone.
+// The rest of the text has the time of day, a fraction and a zone.
 std::optional<LogTime> finish(const Date& date, Cursor& cursor) {
   const int hour = cursor.number(2);
   cursor.skip(':');

@@ -1,10 +1,10 @@
-// Times as access logs write them.
+// The forms of times in access logs.
 //
 //   10/Oct/2000:13:55:36 -0700    Apache, nginx; HAProxy with milliseconds and without a zone
 //   2024-05-01T12:00:00.123Z      ISO 8601, with a zone or without
 //   1714564800.123                since 1970, in seconds, or by its size in ms, us or ns
 //
-// A time without a zone is taken for UTC.
+// A time without a zone counts as UTC.
 //
 // Thread rule: pure; a TimeReader is of one thread. Tested by log_format_test.cc.
 

@@ -1,5 +1,5 @@
-// LoggedRequest: one request as an access log has it, whatever the log's format; and what the
-// lines of a log say of each request.
+// LoggedRequest: one request of an access log, whatever the log's format; and the facts that a log
+// has of each request.
 //
 // Thread rule: values. A request refers to the texts of its line. Tested by log_format_test.cc.
 
@@ -17,7 +17,7 @@
 namespace weir::lab {
 
 struct LoggedRequest {
-  Instant time{};  // when it came
+  Instant time{};  // of its arrival
   std::string_view client{};
   std::string_view method{};
   std::string_view uri{};  // path and query
@@ -27,20 +27,20 @@ struct LoggedRequest {
   std::vector<NameValue> headers{};
 };
 
-// A line and its request. Reused, so that reading allocates nothing once it has grown.
+// A line and its request. Reused: reading allocates nothing once it has grown.
 struct LogLine {
   std::string text;
-  std::string decoded;  // texts that were escaped; reserved before they are added
+  std::string decoded;  // unescaped texts; reserved before they are added
   LoggedRequest request;
 };
 
-// What a log knows of requests. A header that one request lacks may still be known.
+// The facts that a log has of requests. A header that one request lacks may still be known.
 struct LogKnows {
   bool host = false;
   bool query = false;
   bool status = false;
   bool country = false;
-  bool all_headers = false;  // but for those with credentials
+  bool all_headers = false;  // except those with credentials
   std::vector<std::string> headers{};
 
   bool header(std::string_view name) const {
@@ -53,7 +53,7 @@ struct LogKnows {
   void add_header(std::string_view name) {
     if (!all_headers && !header(name)) headers.emplace_back(name);
   }
-  // Only what both know.
+  // Keeps only facts that both have.
   void meet(const LogKnows& other) {
     host = host && other.host;
     query = query && other.query;

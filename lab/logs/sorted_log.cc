@@ -7,9 +7,9 @@
 namespace weir::lab {
 namespace {
 
-constexpr std::size_t kSample = 64;           // lines by which a format is known
-constexpr std::size_t kLongLinesMax = 1'000;  // before them
-constexpr std::size_t kSpareMax = 4096;       // bytes of a line whose memory is used again
+constexpr std::size_t kSample = 64;           // lines that show a format
+constexpr std::size_t kLongLinesMax = 1'000;  // that may come before these
+constexpr std::size_t kSpareMax = 4096;       // a line with more memory is not used again
 constexpr std::size_t kBeginningShown = 100;  // bytes of an unread line
 
 }  // namespace
@@ -20,7 +20,7 @@ class SortedLog::Stream {
   Stream(std::unique_ptr<LogFile> file, Instant latest, LogCounts& counts)
       : file_(std::move(file)), latest_(latest), counts_(counts) {}
 
-  // Before all else. Returns what is wrong.
+  // Comes before all other calls. Returns what is wrong.
   std::string begin(const std::string& log_format) {
     auto format = log_format.empty() ? detected_format() : make_text_format(log_format);
     if (!format) return (log_format.empty() ? "" : "--log-format: ") + format.error();
@@ -33,7 +33,7 @@ class SortedLog::Stream {
   const LogFile& file() const { return *file_; }
   const LogFormat& format() const { return *format_; }
 
-  // Null at the end.
+  // Null at the end of the file.
   const LoggedRequest* first() const { return size_ == 0 ? nullptr : &at(0).line->request; }
 
   void drop_first() {
@@ -67,8 +67,8 @@ class SortedLog::Stream {
     }
   }
 
-  // Takes the lines before those that it looks at: they are empty, or too long. Null: there is no
-  // line but empty ones.
+  // Drops lines before the ones that it looks at: they are empty, or too long. Null: all lines are
+  // empty.
   Result<std::unique_ptr<LogFormat>, std::string> detected_format() {
     const std::uint64_t before = counts_.lines;
     auto lines = file_->first_lines(kSample);
@@ -120,7 +120,7 @@ class SortedLog::Stream {
     return line;
   }
 
-  // Behind those of the same time.
+  // Inserts it behind requests of the same time.
   void insert(Instant time, std::unique_ptr<LogLine> line) {
     std::size_t place = size_++;
     bytes_ += line->text.size();

@@ -14,14 +14,14 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// A piece, and the text behind it.
+// A piece, and the fixed text behind it.
 struct Piece {
   Meaning meaning{};
-  std::string until{};     // empty: it is the rest of the line
-  bool is_quoted = false;  // a backslash escapes what would end it
+  std::string until{};     // empty: the piece is the rest of the line
+  bool is_quoted = false;  // a backslash escapes the text that ends it
 };
 
-// "\x22" is a quote, as nginx and Apache write it; "\"" as well.
+// "\x22" is a quote, as nginx and Apache write it; "\"" is one as well.
 void append_unescaped(std::string_view text, std::string& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
@@ -79,7 +79,7 @@ class TextFormat final : public LogFormat {
  private:
   static constexpr std::string_view kOtherFormat = "it is of another format";
 
-  // Null: nowhere.
+  // Where the piece ends. Null: it does not.
   static const char* end_of(const Piece& piece, std::string_view rest, bool has_escapes) {
     const char* const end = rest.data() + rest.size();
     if (piece.until.empty()) return end;
@@ -101,7 +101,7 @@ class TextFormat final : public LogFormat {
     return true;
   }
 
-  // A quote in a path may be unescaped: some servers write it so.
+  // A quote in a path may be unescaped: some servers do not escape it.
   static bool closes(const Piece& piece, std::string_view rest, const char* at, bool has_escapes) {
     if (has_escapes && ends_escaped({rest.data(), at})) return false;
     const std::string_view behind(at + piece.until.size(), rest.data() + rest.size());
@@ -122,7 +122,7 @@ class TextFormat final : public LogFormat {
   RequestMaker maker_;
 };
 
-// The name behind a '$', in braces or not; cut off from `rest`.
+// The name behind a '$', in braces or not. Cuts it off from `rest`.
 std::string_view take_variable(std::string_view& rest) {
   const bool is_braced = rest.starts_with('{');
   if (is_braced) rest.remove_prefix(1);

@@ -1,5 +1,5 @@
-// The subcommands of `weir-lab`. Each function declares its command line and registers what to do;
-// a command that fails throws CLI::RuntimeError with its exit code.
+// The subcommands of `weir-lab`. Each function declares its command line and registers its work; a
+// command that fails throws CLI::RuntimeError with its exit code.
 //
 // Thread rule: main's thread. Tested by tests/lab.
 

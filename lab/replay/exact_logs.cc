@@ -22,7 +22,7 @@ bool is_counted(Answer::Cause cause) {
   return cause == kCounted || cause == kBlocked || cause == kUnderWay;
 }
 
-// Notes an event among at most so many of that time. Returns how many there are.
+// Notes an event among at most `most` of the last `time`. Returns how many there are.
 std::size_t note(std::vector<Instant>& events, std::size_t most, Duration time, Instant now) {
   std::erase_if(events, [&](Instant event) { return event <= now - time; });
   if (events.size() < most) events.push_back(now);
@@ -91,7 +91,7 @@ void ExactLogs::drop_gone(Log& log, Instant now) {
   while (times.size() > 0 && times[0].at_us <= gone_us) times.pop_front();
 }
 
-// For twice its times, as a ring grows. Keys that do not come again give theirs back.
+// For twice the log's times, as a ring grows. Keys that do not come again give theirs back.
 bool ExactLogs::has_room(const RingView& log) {
   return budget_.entries + 2 * log.size() + 4 <= kEntriesMax;
 }
@@ -125,7 +125,7 @@ void ExactLogs::charge(const Ask& looked, std::optional<std::uint32_t> key, std:
   if (!fits(limits, *key, 0, now)) block(looked, *key, now);
 }
 
-// As the engine does (engine/asks/conclude.cc).
+// Blocks as the engine does (engine/asks/conclude.cc).
 void ExactLogs::block(const Ask& ask, std::uint32_t key, Instant now) {
   const Denial& denial = ask.rule->denial;
   if (denial.blocks.empty() || ask.is_shadow() || ask.cost <= 0) return;

@@ -1,10 +1,10 @@
-// ExactLogs: what rules would have decided by an exact log of each key's requests, in place of
-// their algorithms. It shows what those misjudge.
+// ExactLogs: how rules would have decided by an exact log of each key's requests, in place of their
+// algorithms. It shows what the algorithms misjudge.
 //
-// The court (engine/asks/court.h) has decided a request's asks, and answered what needs no counter.
-// This decides the others again, all or none of them charged, and blocks keys as the rules say.
-// Bounded: logs hold kEntriesMax times together. Beyond, a log merges its oldest times into later
-// ones, so that it may deny too early; short_of_room() counts the asks that met no room.
+// The court (engine/asks/court.h) has decided a request's asks, and answered those that need no
+// counter. ExactLogs decides the other asks again, charges all or none of them, and blocks keys as
+// the rules say. Bounded: all logs together hold kEntriesMax times. Beyond that, a log merges its
+// oldest times into later ones, so that it may deny too early; short_of_room() counts such asks.
 //
 // Thread rule: one thread. Tested by tests/lab/replay_test.py.
 
@@ -32,7 +32,7 @@ class ExactLogs {
   // The number of each ask's key, from 0 on. An ask without one is decided as the court did.
   using Keys = std::span<const std::optional<std::uint32_t>>;
 
-  // Of keys with numbers below `keys_max`.
+  // For keys with numbers below `keys_max`.
   explicit ExactLogs(std::size_t keys_max) : logs_(keys_max) {}
   ~ExactLogs();
 
@@ -41,7 +41,7 @@ class ExactLogs {
   void decide(const Asks& asks, Keys keys, Instant now);
   // Whether the log denies this ask of the last request.
   bool is_over(std::size_t ask) const { return asked_[ask].is_over; }
-  // Charges what a request owes by its response.
+  // Charges the cost that a request owes by its response.
   void charge(const Ask& looked, std::optional<std::uint32_t> key, std::int64_t cost, Instant now);
 
   std::uint64_t short_of_room() const { return short_; }
@@ -50,7 +50,7 @@ class ExactLogs {
   // Valid as zeros.
   struct Log {
     TimeRing ring;
-    Duration window;  // the longest that it is asked for
+    Duration window;  // the longest that it needs
   };
   struct Blocks {
     std::vector<Instant> denials;
@@ -77,9 +77,9 @@ class ExactLogs {
   std::unordered_map<std::uint32_t, Blocks> blocks_;
   RingBudget budget_{.entries_max = kEntriesMax};
   std::vector<Asked> asked_;
-  std::size_t keys_ = 0;  // the first so many have logs
+  std::size_t keys_ = 0;  // the first `keys_` have logs
   std::uint64_t entered_ = 0;
-  std::uint64_t sweep_after_ = 0;  // so many are entered
+  std::uint64_t sweep_after_ = 0;  // after so many entries
   std::uint64_t short_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// KeyLedger: what became of each key of each rule. Bounded: keys beyond the first kKeysMax are
-// judged, but not told apart; of the keys that were denied the first kDeniedMax are known by name.
+// KeyLedger: the results of each key of each rule. Bounded: keys beyond the first kKeysMax are
+// judged, but not told apart; the first kDeniedMax denied keys are known by name.
 //
 // Thread rule: one thread. Tested by tests/lab/replay_test.py.
 
@@ -19,7 +19,7 @@
 
 namespace weir::lab {
 
-// Numbers the keys of rules, from 0 on. Two keys are told apart by a hash of about 60 bits.
+// Numbers the keys of rules, from 0 on. A hash of about 60 bits tells two keys apart.
 class KeyNumbers {
  public:
   // REQUIRES: keys_max < 2^kNumberBits
@@ -29,7 +29,7 @@ class KeyNumbers {
   static std::uint64_t hash(std::uint32_t rule, std::string_view key);
   // Fetches what find() is about to read.
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&index_[place_of(hash)]); }
-  // Nothing if there are so many already and the key is another one.
+  // nullopt if a new key finds no number left.
   std::optional<std::uint32_t> find(std::uint64_t hash);
   std::size_t size() const { return size_; }
 
@@ -40,15 +40,15 @@ class KeyNumbers {
 
   const std::size_t keys_max_;
   std::size_t size_ = 0;
-  HugeArray<std::uint64_t> index_;  // the hash, and in its last bits the number and one; 0: free
+  HugeArray<std::uint64_t> index_;  // the hash, and in its last bits number + 1; 0: free
 };
 
 struct DeniedKey {
   std::string key;
-  std::string client;  // of the request that was denied first, as the log has it
+  std::string client;  // of the first denied request, as in the log
   Instant first{};
   Instant last{};
-  std::uint32_t burst = 0;  // requests since its last pause of a window, with the one denied
+  std::uint32_t burst = 0;  // requests from its last pause of a window on, with the denied one
   Duration burst_length{};
 };
 
@@ -58,8 +58,8 @@ struct KeyRecord {
   std::uint32_t details = 0;  // the number of its DeniedKey; 0: none
   std::uint32_t requests = 0;
   std::uint32_t denied = 0;
-  std::uint32_t spared = 0;     // would have been denied
-  std::uint32_t newly = 0;      // of those denied, those that the other rules allowed
+  std::uint32_t spared = 0;     // that would have been denied
+  std::uint32_t newly = 0;      // of those denied, requests that the other rules allowed
   std::uint32_t elsewhere = 0;  // of its requests, those that the other rules denied
   std::uint32_t burst = 0;
   Instant burst_begin{};
@@ -73,7 +73,7 @@ class KeyLedger {
   static constexpr std::size_t kKeyShown = 200;  // bytes
 
   void prefetch(std::uint64_t hash) const { numbers_.prefetch(hash); }
-  // The number of the record of the key with this hash; nothing if there is no room for another.
+  // The number of the record of the key with this hash; nullopt if there is no room for a new one.
   std::optional<std::uint32_t> find(std::uint64_t hash, std::uint32_t rule) {
     const auto number = numbers_.find(hash);
     if (number) records_[*number].rule = rule;
@@ -83,7 +83,7 @@ class KeyLedger {
 
   // Counts a request. A burst ends with a pause of `window`.
   static void count(KeyRecord& record, Duration window, Instant now);
-  // Notes that it is over. `key` and `client` are kept of the first time.
+  // Notes that it exceeds the limit. Keeps `key` and `client` of the first time.
   void name(KeyRecord& record, std::string_view key, std::string_view client, Instant now);
 
   std::span<const KeyRecord> records() const { return {records_.begin(), numbers_.size()}; }

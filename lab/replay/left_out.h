@@ -1,4 +1,4 @@
-// What a rule needs and a log does not have, such as a header, a token or a body.
+// The data that a rule needs and a log lacks, such as a header, a token or a body.
 //
 // Thread rule: pure. Tested by tests/lab/replay_test.py.
 
@@ -12,7 +12,7 @@
 
 namespace weir::lab {
 
-// Why the rule is left out, as a phrase; empty: the log has all that it needs.
+// Why the rule is left out, as a phrase; empty: the log has all data that it needs.
 std::string lacking(const Rule& rule, const RequestSources& sources, const LogKnows& knows);
 
 }  // namespace weir::lab

@@ -1,4 +1,4 @@
-// LogOptions: which logs a command reads, and how each of them reads all of their requests.
+// LogOptions: the logs that a command reads, and how each command reads all their requests.
 //
 // Thread rule: main's thread. Tested by tests/lab.
 
@@ -60,7 +60,7 @@ struct LogOptions {
   }
 };
 
-// Nobody can have logged a request later than that.
+// No request can have a later time in a log.
 inline Instant a_day_from_now() {
   const auto then = std::chrono::system_clock::now().time_since_epoch() + std::chrono::hours(24);
   return Instant(std::chrono::duration_cast<Duration>(then));

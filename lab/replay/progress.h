@@ -1,6 +1,6 @@
 // Progress: a bar on a terminal, with the time that is left.
 //
-// Thread rule: one thread. Nothing is written where standard error is no terminal.
+// Thread rule: one thread. Writes nothing if standard error is no terminal.
 
 #pragma once
 
@@ -24,14 +24,14 @@ class Progress {
     if (is_drawn_) std::fputs("\r\033[K", stderr);
   }
 
-  // `done` says a share from 0 to 1; negative: nobody knows. It is asked seldom.
+  // `done` returns a share from 0 to 1; negative: unknown. It is called seldom.
   template <typename Done>
   void show(std::uint64_t requests, Done done) {
     if (requests < next_) return;
     next_ = requests + kStride;
     if (::isatty(STDERR_FILENO) == 1) draw(done(), requests);
   }
-  // Where nobody knows how many requests there were.
+  // For unknown numbers of requests.
   void show(double done) {
     if (::isatty(STDERR_FILENO) == 1) draw_bar(std::min(1.0, done), "");
   }

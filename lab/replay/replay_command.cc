@@ -1,4 +1,4 @@
-// weir-lab replay: what would these rules have done to this log?
+// weir-lab replay: how these rules would have decided the requests of a log.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -41,7 +41,7 @@ struct ReplayOptions : LogOptions {
   std::vector<std::string> fail_on;
 };
 
-// A file for a server, or else for a gateway.
+// A server's file, or else a gateway's.
 Config config_of(const std::string& file) {
   auto config = load_config(file);
   if (config) return *std::move(config);
@@ -53,10 +53,10 @@ Config config_of(const std::string& file) {
 
 // ---- --fail-on, such as newly_denied_keys>10 or denied_requests>0.1% ----
 
-// A figure that a condition may name: its place in the report, and the figure it is a share of.
+// A figure that a condition may name: its place in the report, and the total for its share.
 struct Figure {
   std::string_view name;
-  std::string_view place;  // in the rules, the new ones where there are some, or in the change
+  std::string_view place;  // in the rules (the new ones, if there are any), or in the change
   std::string_view whole;
 };
 constexpr std::string_view kChange = "/change/";

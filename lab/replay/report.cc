@@ -31,7 +31,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// A client that the log knows by name has an address in the key that only this program knows.
+// If the log names a client, its key has an address that only this program knows.
 std::string shown_key(const Rule& rule, const DeniedKey& denied) {
   std::string key = denied.key;
   const auto client = client_in(denied.client);
@@ -63,7 +63,7 @@ json::object key_report(const World& world, const KeyRecord& record) {
           {"rule", world.rules()[record.rule].id}};
 }
 
-using Keys = std::vector<const KeyRecord*>;  // that have details
+using Keys = std::vector<const KeyRecord*>;  // of keys with details
 
 // The keys with the highest counts, at most kWorstShown.
 template <typename Count>
@@ -81,8 +81,8 @@ json::array worst_of(const World& world, Keys keys, Count count) {
 struct RuleKeys {
   std::uint64_t all = 0;
   std::uint64_t denied = 0;
-  std::uint64_t spared = 0;  // and none of their requests was denied
-  Keys known{};              // of both
+  std::uint64_t spared = 0;  // spared, and never denied
+  Keys known{};              // of denied and spared keys
 };
 
 json::object rule_report(const World& world, std::size_t number, const RuleKeys& keys) {
@@ -114,7 +114,7 @@ json::object example(const LoggedRequest& logged, std::string_view rule) {
           {"rule", rule.empty() ? "(refused)" : std::string(rule)}};
 }
 
-// Of `world`, keys that it denies and the other rules do not.
+// Keys that `world` denies and the other rules do not.
 json::object keys_only_in(const World& world) {
   std::uint64_t count = 0;
   Keys known;
@@ -178,7 +178,7 @@ json::object Comparison::report(const World& before, const World& after) const {
 
 std::string report_page(const json::object& report) {
   std::string text = json::serialize(report);
-  // No text of a log ends the script.
+  // No text of a log can end the script.
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
     text.replace(at, 1, "\\u003c");
   }

@@ -1,4 +1,4 @@
-// The report of a replay: as JSON, from which the text and the page are made.
+// The report of a replay as JSON, of which the text and the page are made.
 //
 // Thread rule: pure, but for Comparison, which is of one thread. Tested by
 // tests/lab/replay_test.py.
@@ -24,12 +24,12 @@ class Comparison {
  public:
   static constexpr std::size_t kExamples = 10;
 
-  // The last request of both worlds.
+  // Takes the last request of both worlds.
   void note(const LoggedRequest& logged, World& before, World& after, bool was_denied,
             bool is_denied);
 
-  // Keys are those of the rules that deny: newly denied is a key of the new rules that they deny
-  // and of whose requests the old ones deny none.
+  // Keys are those of rules that deny. A key is newly denied if the new rules deny requests of it,
+  // and the old rules deny none.
   boost::json::object report(const World& before, const World& after) const;
 
  private:
@@ -43,7 +43,7 @@ class Comparison {
 boost::json::object log_report(const SortedLog& log, const LogSpan& span, std::uint64_t named);
 boost::json::object world_report(const World& world, const std::string& file);
 
-// A page of its own, which loads nothing.
+// A self-contained page, which loads nothing.
 std::string report_page(const boost::json::object& report);
 
 void print_report(const boost::json::object& report, std::ostream& out);

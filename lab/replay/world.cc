@@ -12,7 +12,7 @@
 namespace weir::lab {
 namespace {
 
-// Says the country where the log does.
+// Carries the log's country, if it has one.
 constexpr std::string_view kCountryHeader = "Weir-Country-Of-The-Log";
 
 constexpr std::size_t kKeysMax = std::size_t{1} << 20;
@@ -121,7 +121,7 @@ bool World::judge(const LoggedRequest& logged) {
   return is_denied;
 }
 
-// While the rules decide, what is known of the keys comes from memory.
+// Fetches what memory has of the keys while the rules decide.
 void World::decide(Asks& asks, Instant now) {
   hashes_.clear();
   for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -165,7 +165,7 @@ void World::note(std::size_t index, const LoggedRequest& logged) {
   if (is_over) ledger_.name(key, ask.key, logged.client, logged.time);
 }
 
-// What rules count by the response.
+// Charges the costs that rules count by the response.
 void World::pay(int status, Instant now) {
   for (const Debt& debt : debts_) {
     const Ask& looked = court_->asks().ask(debt.ask);

@@ -1,7 +1,7 @@
-// World: what one file of rules does to the requests of a log, and a tally of it.
+// World: the decisions of one file of rules about the requests of a log, and a tally of them.
 //
-// The rules are matched and decided as a server would, at the log's own times, and once more by
-// exact logs, which shows what their algorithms misjudge.
+// The rules match and decide as in a server, at the log's own times. Exact logs decide again, which
+// shows what the rules' algorithms misjudge.
 //
 // Thread rule: one thread. Tested by tests/lab/replay_test.py.
 
@@ -30,11 +30,11 @@ struct RuleTally {
   Duration window{0};  // its longest
   std::uint64_t requests = 0;
   std::uint64_t denied = 0;
-  std::uint64_t spared = 0;  // would have been: in shadow, or of a key outside `enforce`
-  // Of both together:
+  std::uint64_t spared = 0;  // would have been denied: in shadow, or of a key outside `enforce`
+  // By the algorithm and the exact log:
   std::uint64_t exact_denied = 0;
   std::uint64_t too_early = 0;  // an exact log would have allowed it
-  std::uint64_t too_late = 0;   // the other way round
+  std::uint64_t too_late = 0;   // an exact log would have denied it
 };
 
 class World {
@@ -52,7 +52,7 @@ class World {
   const std::vector<Rule>& rules() const { return court_->rules().rules(); }
   const std::vector<RuleTally>& tallies() const { return tallies_; }
   const KeyLedger& keys() const { return ledger_; }
-  // Series: all requests, those denied, and what each rule denied or spared.
+  // Series: all requests, denied requests, and requests that each rule denied or spared.
   const TimeChart& chart() const { return chart_; }
   const auto& left_out() const { return left_out_; }  // rules, each with the reason
   std::uint64_t requests() const { return requests_; }
@@ -62,7 +62,7 @@ class World {
   std::uint64_t beyond() const { return beyond_; }    // asks of keys without a record
   std::uint64_t evictions() const { return court_->evictions(); }
   std::uint64_t short_of_room() const { return exact_.short_of_room(); }
-  // The rule that denied the last request, as far as one did.
+  // The rule that denied the last request, if one did.
   std::string_view denier() const;
 
  private:
@@ -102,8 +102,8 @@ class World {
   std::uint64_t beyond_ = 0;
 };
 
-// The client that a log names. A name that is no address stands for one of its own, in 100::/8,
-// which nobody has.
+// The client in a log. A name that is no address becomes an address of its own in 100::/8, which
+// nobody has.
 std::optional<IpAddress> client_in(std::string_view text);
 inline bool is_named(const std::optional<IpAddress>& client) {
   return client && client->bytes()[0] == 1;

@@ -1,4 +1,4 @@
-// The promises about how much is admitted.
+// Promises about how much is admitted.
 
 #include <algorithm>
 #include <string>
@@ -20,7 +20,7 @@ class NeverOver final : public Check {
   using Check::Check;
   std::string_view promise() const override { return "never over"; }
 
-  // A refund may take effect as soon as it is asked for, whatever its answer says.
+  // A refund may take effect as soon as it is asked for, whatever its answer.
   void asked(const Asked& asked) override {
     for (const Part& part : asked.parts) {
       const Rule& rule = world_.rules()[part.rule];
@@ -29,7 +29,7 @@ class NeverOver final : public Check {
       const Instant at = is_local ? asked.at_node : asked.at_redis;
       const Admission refund{.from = at, .to = at + world_.patience(), .units = -part.cost};
       Key& key = key_of(part, asked.node);
-      // Charges from before filled the key no higher than it may owe: a refund comes off that.
+      // Earlier charges filled the key no higher than it may owe: a refund lowers that level.
       count_charges(charges_.at(part.rule, is_local ? asked.node : 0, part.key), key, rule.quota,
                     refund.from);
       std::visit([&](auto& counted) { add(counted, rule.quota, refund, 0); }, key);
@@ -48,8 +48,8 @@ class NeverOver final : public Check {
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
-        // Where it does not fit, others may hold leased units, or owe some from being alone. Units
-        // of a key that has got another name count from then on, and it may owe no more.
+        // If it does not fit, others may hold leased units, or owe some from being alone. After a
+        // key's name has changed, its units count again, and it may owe no more.
         const bool may_owe = !is_local || world_.redis() != nullptr;
         if (may_owe && answered.answers[i].decision.remaining == 0) continue;
         admission.is_always = true;
@@ -81,7 +81,7 @@ class NeverOver final : public Check {
       charges_.forget(rule, node);
     }
   }
-  // Counts and leases from before a clock stepped say nothing of the windows to come.
+  // Counts and leases from before a clock stepped do not matter for later windows.
   void faulted(const Fault& fault) override {
     if (is_clock_step(fault)) named_anew();
   }
@@ -127,8 +127,8 @@ class NeverOver final : public Check {
     sum.most = quota.limit() + promise_of(quota, mode, 1).over;
     return sum;
   }
-  // Of fixed windows. A unit that a node spends was charged before. So Redis has charged, at any
-  // time, what was certainly admitted.
+  // For fixed windows. A node spends only units that were charged before. So Redis has charged, at
+  // any time, the units that were certainly admitted.
   void check_redis_knows(const Part& part, const Key& key, const Admission& last,
                          std::int64_t forgiven, Mode mode) {
     const auto* const count = std::get_if<WindowCount>(&key);
@@ -147,14 +147,14 @@ class NeverOver final : public Check {
          " were admitted in a window, and " + "Redis has charged " +
          std::to_string(quota.limit() - *left) + ", mode " + std::string(mode_name(mode)));
   }
-  // A bucket may admit so many units too many where short leases go back early
+  // A bucket may admit so many units too many, because short leases go back early
   // (docs/internals/model.md).
   static double gained_in_lease(const Quota& quota) {
     return 1 + static_cast<double>(quota.limit()) *
                    static_cast<double>(lease_length(quota).count()) /
                    static_cast<double>(quota.window().count());
   }
-  // When it was decided, on the clock that did it.
+  // When it was decided, on the deciding clock.
   Admission admission_of(const Answered& answered, std::int64_t units, Mode mode) const {
     if (mode == Mode::kLocal) {
       return {.from = answered.asked.at_node,
@@ -178,7 +178,7 @@ class NeverOver final : public Check {
     return count.admitted(quota, admission.to) > quota.limit() + forgiven;
   }
   static bool add(Sum& sum, const Quota& quota, const Admission& admission, std::int64_t forgiven) {
-    // Counters that weigh the window before may think little of a charge. It makes no room, though.
+    // Counters that weigh the last window may underrate a charge. Yet it makes no room.
     const bool is_exact = quota.algorithm() == Algorithm::kSlidingLog ||
                           quota.algorithm() == Algorithm::kStrictWindow;
     if (admission.is_always && !is_exact) return false;
@@ -203,7 +203,7 @@ class NeverOver final : public Check {
 
   static constexpr Duration kEarly = std::chrono::milliseconds(100);
   static constexpr std::uint64_t kOneOf = 16;
-  // So that a flood is not looked at all the time.
+  // Limits the looks during a flood.
   static constexpr Duration kLookEvery = std::chrono::milliseconds(2);
   static constexpr int kLooksAtOnce = 16;
 
@@ -230,7 +230,7 @@ class CountsExactly final : public Check {
       const Answer& answer = answered.answers[i];
       Key& key = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = answered.asked.at_node;
-      // An ask that waits for its other parts may be counted already, or not yet.
+      // An ask that waits for its other parts may or may not be counted already.
       const bool is_open = --key.open > 0 || answered.at != answered.asked.at;
       if (is_open || part.verb == Verb::kRefund || part.verb == Verb::kCharge) {
         const Instant heard = world_.machine(answered.asked.node).clock.at(answered.at);
@@ -243,7 +243,7 @@ class CountsExactly final : public Check {
       const std::int64_t left = rule.quota.limit() - key.count.admitted(rule.quota, at);
       const std::int64_t charged = answered.is_allowed() && part.verb == Verb::kHit ? part.cost : 0;
       key.count.add(rule.quota, {.from = at, .to = at, .units = charged});
-      // A denial that blocks leaves nothing. Who looks is blocked for nothing.
+      // A denial that blocks leaves nothing. A look blocks nobody.
       const bool is_block = part.verb == Verb::kHit && !rule.denial.blocks.empty() &&
                             answer.decision.verdict == Verdict::kDenied;
       const bool is_right = answer.decision.remaining == (is_block ? 0 : left - charged) &&
@@ -265,9 +265,9 @@ class CountsExactly final : public Check {
   ByKey<Key> keys_;
 };
 
-// Of fixed windows: what a node admits while it is alone, and what it had admitted before in the
-// same window, are its share. Leases, which it spends first, are of Redis's windows, and Redis may
-// grant again what it has lost.
+// For fixed windows: a lone node's admissions, with its earlier ones in the same window, are at
+// most its share. It spends its leases first, which are of Redis's windows. Redis may grant again
+// units that it has lost.
 class AloneWithinShare final : public Check {
  public:
   using Check::Check;
@@ -293,7 +293,7 @@ class AloneWithinShare final : public Check {
       WindowCount& count = keys_.at(part.rule, answered.asked.node, part.key);
       const Instant at = world_.machine(answered.asked.node).clock.at(answered.at);
       count.add(rule.quota, {.from = answered.asked.at_node, .to = at, .units = part.cost});
-      // As many as it knows of: at least itself.
+      // The nodes that it knows of: at least itself.
       const std::int64_t share =
           rule.quota.limit() + lost_.at(part.rule, 0, part.key).at(world_.now());
       if (count.admitted(rule.quota, at) <= share || is_short_of_memory(world_, answered)) continue;
@@ -320,8 +320,8 @@ class AloneWithinShare final : public Check {
   ByKey<Forgiven> lost_;
 };
 
-// Of fixed windows whose nodes' clocks agree. A node that did not use the key for a while admits
-// what comes to it until its sync is back.
+// For fixed windows on nodes whose clocks agree. A node that did not use the key for a while admits
+// all requests until its sync is back.
 class AsyncStops final : public Check {
  public:
   explicit AsyncStops(World& world) : Check(world) {
@@ -343,7 +343,7 @@ class AsyncStops final : public Check {
       Key& key = keys_.at(part.rule, 0, part.key);
       const std::int64_t length = rule.quota.window().count();
       const std::int64_t window = epoch_us(answered.asked.at) / length;
-      // A node knows Redis's clock but for a trip, so its next window may have begun.
+      // A node knows Redis's clock except for a trip, so its next window may have begun.
       if (epoch_us(answered.asked.at + trip_) / length != window) continue;
       if (window != key.window) key = {.window = window};
       key.admitted += units_of(part);
@@ -376,7 +376,7 @@ class AsyncStops final : public Check {
   Duration trip_;
   Duration shared_after_;
   ByKey<Key> keys_;
-  ByKey<Instant> used_;  // of a node, first since all have admitted the limit
+  ByKey<Instant> used_;  // by a node, the first time since the nodes together admitted the limit
 };
 
 }  // namespace

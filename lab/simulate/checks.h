@@ -1,7 +1,7 @@
-// Checks: the promises of Weir, each a class that watches a simulation and says when it is broken.
+// Checks: the promises of Weir. Each is a class that watches a simulation and says when it breaks.
 //
-// A check hears of each request when it is asked and when it is answered, of faults, and looks
-// around now and then. The first that fails ends the simulation.
+// A check hears of each request's question and answer, and of faults. It also looks around now and
+// then. The first check that fails ends the simulation.
 //
 // Thread rule: one thread. Tested by simulate_test.cc; that each can fail is shown by mutants.
 
@@ -34,14 +34,14 @@ struct Part {
   Verb verb = Verb::kHit;
 };
 
-// Of a reservation, how long it holds. Of a commit, what was reserved.
+// A reservation's length; a commit's reserved units.
 struct Work {
   Duration hold{0};
   std::string token{};
   std::uint64_t number = 0;  // Asked::number of the reservation
 };
 
-// A request, all its parts or none. Times are true.
+// A request: all its parts or none. Times are true.
 struct Asked {
   std::size_t node = 0;
   std::size_t life = 0;
@@ -49,7 +49,7 @@ struct Asked {
   std::vector<Part> parts;
   Instant at{};
   Instant at_node{};   // on the node's clock
-  Instant at_redis{};  // on that of Redis
+  Instant at_redis{};  // on Redis's clock
   std::uint64_t number = 0;
   Work work{};
 
@@ -60,10 +60,10 @@ struct Answered {
   const Asked& asked;
   Instant at{};
   bool is_unavailable = false;
-  const std::vector<Answer>& answers;  // parallel to the parts; of a commit it says nothing
+  const std::vector<Answer>& answers;  // parallel to the parts; means nothing for a commit
   std::string_view token{};            // of a reservation that holds
   HoldingStore::Commit committed{};
-  std::optional<HoldToken> here{};  // as the node's own store knows a slot
+  std::optional<HoldToken> here{};  // of a slot, in the node's own store
 
   bool is_allowed() const {
     for (const Answer& answer : answers) {
@@ -83,20 +83,20 @@ class Check {
   virtual void answered(const Answered&) {}
   // Redis had confirmed so many units of a key, and has lost them.
   virtual void lost(std::uint32_t /*rule*/, std::uint32_t /*key*/, std::int64_t /*units*/) {}
-  // A node is about to go, in whatever way.
+  // A node is about to stop, in any way.
   virtual void stops(std::size_t /*node*/) {}
   // A node has started again.
   virtual void restarted(std::size_t /*node*/) {}
   virtual void faulted(const Fault&) {}
-  // Nodes have named keys by several secrets: what is shared has begun at 0 under each.
+  // Nodes have named keys by several secrets: shared counts have begun at 0 under each.
   virtual void named_anew() {}
-  // A node has made another table of tenants, and Redis has taken it, or not.
+  // A node has made another table of tenants; Redis has taken it, or not.
   virtual void offered(std::size_t /*node*/, const SimTenants::Change&) {}
   virtual void settled(std::size_t /*node*/, const SimTenants::Change&, SharedTenants::Outcome) {}
   // Every quarter of a second, and at the end.
   virtual void look() {}
   virtual void end() {}
-  // If there was no fault: all nodes have left in good order.
+  // Only if there was no fault: all nodes have left in good order.
   virtual void have_left() {}
 
  protected:
@@ -104,7 +104,7 @@ class Check {
   World& world_;
 };
 
-// All of them.
+// All checks.
 std::vector<std::unique_ptr<Check>> make_checks(World& world);
 
 }  // namespace weir::sim

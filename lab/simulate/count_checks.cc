@@ -1,4 +1,4 @@
-// The promises about what Redis has counted at the end, and what an exact count would have said.
+// Promises about Redis's counts at the end, and about an exact count's answers.
 
 #include <algorithm>
 #include <string>
@@ -11,8 +11,8 @@
 namespace weir::sim {
 namespace {
 
-// Of fixed windows, when all is told. Where nothing fails, Redis has charged exactly what nodes
-// admitted, and they have left. Where something does, it has charged no less, but for what it lost.
+// For fixed windows, at the end. Without faults Redis has charged exactly the units that nodes
+// admitted, and they have left. With faults it has charged no fewer, except for units that it lost.
 class UnitsComeBack final : public Check {
  public:
   explicit UnitsComeBack(World& world)
@@ -53,7 +53,7 @@ class UnitsComeBack final : public Check {
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
     keys_.at(rule, 0, key).lost += units;
   }
-  // A node that goes takes with it the units that it has not told.
+  // A node that dies takes its untold units with it.
   void restarted(std::size_t) override {
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
       if (world_.mode_of(rule) != Mode::kAsync) continue;
@@ -91,7 +91,7 @@ class UnitsComeBack final : public Check {
     Instant last{};
     bool is_unclear = false;
   };
-  // Until then syncs have told Redis, if it answers; and it does, when all is whole for so long.
+  // By then syncs have told Redis, if it answers; it does when all is whole for so long.
   static constexpr Duration kTold = std::chrono::seconds(1);
   static constexpr Duration kRecovered = std::chrono::seconds(12);
 
@@ -125,9 +125,9 @@ class UnitsComeBack final : public Check {
   bool is_unclear_;  // clocks step, or keys get other names
 };
 
-// Of buckets that Redis alone decides. Counts what may have been charged, as late as that may have
-// been. What was admitted without Redis is charged later, and perhaps
-// once more, as the call whose answer came too late.
+// For buckets that Redis alone decides. Counts the units that may have been charged, as late as
+// that may have been. Units admitted without Redis are charged later, and perhaps once more, by a
+// call whose answer came too late.
 class WhatFitsIsAdmitted final : public Check {
  public:
   explicit WhatFitsIsAdmitted(World& world)
@@ -187,7 +187,7 @@ class WhatFitsIsAdmitted final : public Check {
   ByKey<std::int64_t> open_;
 };
 
-// Counts exactly, in windows as fixed ones have, all that the nodes admit together.
+// Counts exactly, in fixed windows, the units that the nodes admit together.
 class Misjudged final : public Check {
  public:
   using Check::Check;

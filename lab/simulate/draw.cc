@@ -1,4 +1,4 @@
-// Scenarios of chance. Each feature is in some of them: what many have in common hides nothing.
+// Random scenarios. Each feature is in only some of them, so that no feature always hides another.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kQuiet = seconds(13);        // in which the fleet recovers
-constexpr Duration kQuietPlaces = seconds(18);  // the same of several places
+constexpr Duration kQuietPlaces = seconds(18);  // the same with several places
 constexpr std::uint32_t kPlacesOneIn = 12;
 
 // Summer time that skips and repeats the hour, a leap day, short months, the ends of a year and a
@@ -119,14 +119,14 @@ class Draw {
   const Value& any_of(const std::array<Value, kSize>& values) {
     return values[chance_.below(kSize)];
   }
-  // Small ones as likely as large ones.
+  // Draws small sizes as often as large ones.
   std::int64_t size(std::int64_t most) {
     std::int64_t value = between(1, most);
     while (value > 1 && one_in(2)) value = (value + 1) / 2;
     return value;
   }
 
-  // A deadline that Redis can keep.
+  // The deadline is one that Redis can meet.
   std::string settings(const Scenario& drawn) {
     const Duration trip = 2 * (drawn.latency + drawn.jitter);
     constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "leased"};
@@ -146,7 +146,7 @@ class Draw {
     constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "local"};
     constexpr std::array<std::int64_t, 6> kWindows = {1, 1, 2, 5, 10, 60};
     constexpr std::array<std::string_view, 4> kFailures = {"local", "local", "allow", "deny"};
-    const bool is_roomy = one_in(5);  // so that all that is admitted still counts at the end
+    const bool is_roomy = one_in(5);  // all admitted units then still count at the end
     const auto algorithm = is_roomy ? kAlgorithms.front() : any_of(kAlgorithms);
     const std::int64_t limit = is_roomy ? between(200, 700) : size(300);
     const std::int64_t window = is_roomy ? 60 : any_of(kWindows);
@@ -219,7 +219,7 @@ class Draw {
     return fault;
   }
 
-  // A block that has to outlive what Redis and the nodes forget, and its lift.
+  // A block that has to outlive losses of Redis and of the nodes, and its lift.
   void add_block_story(Scenario& drawn) {
     constexpr std::array kLosses = {Fault::Kind::kRestart, Fault::Kind::kFailover,
                                     Fault::Kind::kCut, Fault::Kind::kPause};
@@ -245,7 +245,7 @@ class Draw {
     drawn.faults.push_back(act);
   }
 
-  // A bucket of which nodes hold some for long, before all ask for all of it at once.
+  // A bucket of which nodes long hold a part, before all ask for all of it at once.
   void add_bucket_story(Scenario& drawn) {
     const std::string id = "r" + std::to_string(drawn.rules.size());
     const std::int64_t limit = between(60, 300);
@@ -280,7 +280,7 @@ class Draw {
                              .until = busy_});
   }
 
-  // Work of which only so much may be under way.
+  // Slots for work under way, of which there are only so many.
   void add_slots_story(Scenario& drawn, std::int64_t limit, std::string_view more = "") {
     const std::string id = "r" + std::to_string(drawn.rules.size());
     drawn.rules.push_back("{\"id\":\"" + id + R"(","of":"concurrency","limit":)" +
@@ -293,7 +293,7 @@ class Draw {
                              .until = busy_});
   }
 
-  // The same on lease. At first nobody gets any, so it takes longer.
+  // The same with leased slots. At first nobody gets one, so it takes longer.
   void add_lease_story(Scenario& drawn) {
     using enum Fault::Kind;
     constexpr std::array kBreaks = {kKill, kFreeze, kCut, kHalfCut, kFailover, kRestart, kLeave};
@@ -310,7 +310,7 @@ class Draw {
     drawn.length += busy + (has_faults_ ? seconds(4) : seconds(0)) - busy_;
   }
 
-  // Limits of single keys, which change at any node: most alone, some with many others.
+  // Limits of single keys, which change at any node: mostly alone, some with many others.
   void add_tenants_story(Scenario& drawn) {
     constexpr std::array<std::string_view, 4> kModes = {"strict", "leased", "async", "local"};
     const std::string id = "r" + std::to_string(drawn.rules.size());
@@ -332,7 +332,7 @@ class Draw {
     if (!has_faults_) drawn.length += kQuiet;
   }
 
-  // A window of a calendar that ends meanwhile. Or one that does not, whatever zone nodes go by.
+  // A window of a calendar that ends meanwhile. Or one that does not, in any zone of the nodes.
   void add_calendar_story(Scenario& drawn) {
     constexpr std::array<std::string_view, 4> kModes = {"strict", "strict", "leased", "local"};
     constexpr std::array<std::string_view, 4> kZones = {"Asia/Kathmandu", "America/St_Johns",
@@ -369,7 +369,7 @@ class Draw {
                              .keys = size(4)});
   }
 
-  // A limit that nodes with one clock have used up together in the middle of each window.
+  // A limit that nodes with one clock use up together in the middle of each window.
   void add_async_story(Scenario& drawn, std::int64_t window_s, const std::string& how) {
     drawn.nodes = std::max<std::int64_t>(2, drawn.nodes);
     drawn.skew = Duration(0);

@@ -1,5 +1,5 @@
-// EventQueue: what happens in a simulation, in the order of its times. Two things at one time
-// happen in the order in which they were set.
+// EventQueue: the events of a simulation in the order of their times. Two events at one time happen
+// in the order in which they were set.
 //
 //   class Tick final : public Happening {
 //     void happen(Instant now) override { ...; set(now + 1s); }
@@ -32,7 +32,7 @@ class EventQueue {
   Instant now() const { return now_; }
   std::uint64_t happened() const { return happened_; }
 
-  // The next thing happens, if it is due by `end`. False: nothing is, and it is `end`.
+  // Makes the next event happen, if it is due by `end`. False: none is, and it is `end` now.
   bool step(Instant end);
 
  private:
@@ -47,8 +47,8 @@ class EventQueue {
       return when != other.when ? when > other.when : order > other.order;
     }
   };
-  // One for each happening. It has one entry at most that counts, which may be earlier than what
-  // was set last: then it is set again when it comes up.
+  // One for each happening. At most one of its entries counts. That entry may be earlier than the
+  // time set last: then it is set again when it comes up.
   struct Place {
     Happening* what = nullptr;
     Instant when = Instant::max();
@@ -69,7 +69,7 @@ class EventQueue {
   std::vector<std::uint32_t> free_;
 };
 
-// Something that happens once at the time that was set last, and may set itself again.
+// An event at the time that was set last. It happens once, and may set itself again.
 class Happening {
  public:
   explicit Happening(EventQueue& queue) : queue_(queue), place_(queue.add(*this)) {}
@@ -77,7 +77,7 @@ class Happening {
   Happening(const Happening&) = delete;
   Happening& operator=(const Happening&) = delete;
 
-  // Instant::max(): never. A time that has passed: as soon as it is its turn.
+  // Instant::max(): never. A time in the past: as soon as its turn comes.
   void set(Instant when) { queue_.set(place_, when); }
   EventQueue& queue() { return queue_; }
 
@@ -89,7 +89,7 @@ class Happening {
   const std::uint32_t place_;
 };
 
-// The same for a function.
+// The same with a function.
 class Task final : public Happening {
  public:
   Task(EventQueue& queue, std::function<void(Instant now)> act)

@@ -1,4 +1,4 @@
-// Faults: what breaks in a simulation, when, and how it heals.
+// Faults: break parts of a simulation at their times, and heal them.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 

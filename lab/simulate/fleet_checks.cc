@@ -1,4 +1,4 @@
-// The promises about answers, blocks, memory and the fleet.
+// Promises about answers, blocks, memory and the fleet.
 
 #include <algorithm>
 #include <chrono>
@@ -60,8 +60,8 @@ class RetryTruthful final : public Check {
     const auto told = told_.find(key);
     const bool is_whole = told != told_.end() && !answer.is_alone && !answered.is_unavailable &&
                           world_.is_whole_for(world_.now() - told->second.at + kSecond);
-    // A node remembers a denial as of when it asked Redis, and others hear of a block a trip later,
-    // in whole milliseconds.
+    // A node remembers a denial from when it asked Redis. Others hear of a block a trip later, in
+    // whole milliseconds.
     const bool is_late = answer.decision.retry_after > trip_;
     if (is_whole && is_late && !answer.allowed() && asked.at >= told->second.retry) {
       return fail(world_.rules()[part.rule].id + " " + world_.key_text(part.key) +
@@ -69,7 +69,7 @@ class RetryTruthful final : public Check {
                   " later, and is to wait for " + format_duration(answer.decision.retry_after));
     }
     told_.erase(key);
-    // Redis is charged later what the node has admitted by itself.
+    // Redis is charged later for the node's lone admissions.
     if (answer.is_alone || answered.is_unavailable) charged_by_[key] = answered.at + kCharged;
     const bool is_told = !answer.allowed() && answer.decision.verdict == Verdict::kDenied &&
                          charged_by_[key] < answered.at && !answer.decision.is_store_full;
@@ -84,8 +84,8 @@ class RetryTruthful final : public Check {
     Instant at;
     Instant retry;
   };
-  // By a calendar a denial holds until its window ends, on the clock that decides. A node that
-  // remembers one does so as of when it asked.
+  // By a calendar a denial holds until its window ends, on the deciding clock. A node remembers a
+  // denial from when it asked.
   void judge_calendar(const Answered& answered, std::size_t index) {
     const Asked& asked = answered.asked;
     const Rule& rule = world_.rules()[asked.parts[index].rule];
@@ -160,12 +160,12 @@ class BlocksReachAll final : public Check {
   }
 
  private:
-  // By a hand, or else by its rule, which each node may do in its own time.
+  // By a person, or by the rule, which each node may do in its own time.
   struct Act {
     Instant at;
     bool is_by_rule = false;
   };
-  // Other places hear from the others of its place what a node that ended had not told them.
+  // If a node ends, the other nodes of its place tell other places what it had not told.
   static constexpr Duration kLate = 2 * BlocksField::kBeatsUntilLate * kSecond;
 
   void compare(const std::string& rule, const std::string& key, const Act& act) {
@@ -190,9 +190,9 @@ class BlocksReachAll final : public Check {
     }
   }
   std::map<std::pair<std::string, std::string>, Act> acts_;
-  // A beat, its trip, and one more if it could not take all; the longest wait for a connection.
+  // A beat, its trip, and one more beat for the rest; the longest wait for a connection.
   Duration bound_ = 8 * kSecond;
-  // Ends are apart by how long an act was on its way to Redis, and by what its clock steps.
+  // Ends differ by an act's time on the way to Redis, and by steps of its clock.
   Duration apart_max_ = kSecond;
 };
 
@@ -253,7 +253,7 @@ class Recovers final : public Check {
   }
 
  private:
-  // The longest wait of a link, a beat, and until a node that is silent counts no more.
+  // The longest wait of a link, a beat, and the time until a silent node counts no more.
   static constexpr Duration kBound = 12 * kSecond;
 };
 

@@ -1,4 +1,4 @@
-// The promise about units and slots that are held for work under way.
+// The promise about units and slots that work under way holds.
 //
 //     rule: 10 a window          certainly         at most
 //     reserve 4, held            4 held            4 held
@@ -6,7 +6,7 @@
 //     commit 6 is asked          3 spent           4 held, 9 spent
 //     commit 6 is answered       9 spent           9 spent
 //
-// An admission has to fit next to the certain units. A denial must not fit next to the most.
+// An admission must fit next to the certain units. A denial must not fit next to the most units.
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@
 namespace weir::sim {
 namespace {
 
-// It happened between the two, in true time.
+// Something happened between the two, in true time.
 struct Span {
   Instant from{};
   Instant to = Instant::max();  // nobody knows yet, or ever will
@@ -36,7 +36,7 @@ class HoldsCount final : public Check {
       Key& key = key_of(part, asked.node);
       const bool is_plain_ask = asked.parts.size() == 1 && part.verb != Verb::kLook &&
                                 part.verb != Verb::kCharge && part.verb != Verb::kRefund;
-      // When the node learns its fleet's secret, holds from before keep the names of before.
+      // When the node learns its fleet's secret, earlier holds keep their earlier names.
       const bool has_name = !is_local(part.rule) || world_.node(asked.node)->is_sharing();
       if (!is_plain_ask || !has_name) key.is_unclear = true;
       if (part.verb == Verb::kCommit) {
@@ -61,11 +61,11 @@ class HoldsCount final : public Check {
     const Asked& asked = answered.asked;
     const Part& part = asked.parts.front();
     if (!is_about(part.rule)) return;
-    // Keys have two names, until the older secret has come to a Redis that had lost it.
+    // Keys have two names, until the older secret comes to a Redis that had lost it.
     if (!is_local(part.rule) && !world_.has_one_secret()) named_anew();
     Key& key = key_of(part, asked.node);
     const Answer& answer = answered.answers.front();
-    // Redis may have counted it, or is told later what the node has decided by itself.
+    // Redis may have counted it, or hears later of the node's lone decision.
     const bool is_lost = answered.is_unavailable || answer.is_alone;
     if (is_lost) key.clear_from = answered.at + told_ + counts_for(part.rule);
     if (key.is_unclear || (!is_local(part.rule) && asked.at < known_from_)) return;
@@ -94,7 +94,7 @@ class HoldsCount final : public Check {
     const bool loses = fault.kind == kRestart || fault.kind == kFailover || fault.kind == kEvict;
     if (loses || is_clock_step(fault)) named_anew();
   }
-  // Redis may have lost units, so the check begins again with all that nodes share.
+  // Redis may have lost units, so the check begins again for all that nodes share.
   void named_anew() override {
     known_from_ = world_.now();
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {
@@ -114,9 +114,9 @@ class HoldsCount final : public Check {
     Span granted{};
     int commits = 0;
     int commits_open = 0;
-    std::int64_t most = 0;  // that a commit may charge
+    std::int64_t most = 0;  // the most that a commit may charge
     bool is_charged = false;
-    bool is_unclear = false;  // nobody knows what a commit did
+    bool is_unclear = false;  // it is unknown what a commit did
     std::int64_t cost = 0;    // that one has charged
     Span charged{};
 
@@ -131,7 +131,7 @@ class HoldsCount final : public Check {
     std::map<std::uint64_t, Hit> hits;  // by the numbers of their requests
     std::map<std::uint64_t, Hold> holds;
     Instant clear_from{};
-    bool is_unclear = false;  // others charge it, too
+    bool is_unclear = false;  // others charge the key, too
   };
   static constexpr Duration kSlack = std::chrono::milliseconds(2);
 
@@ -146,7 +146,7 @@ class HoldsCount final : public Check {
     return asked.has_slots() || asked.lapse == Rule::Lapse::kRefund;
   }
   Duration window_of(std::uint32_t rule) const { return world_.rules()[rule].quota.window(); }
-  // For so long something may be held, or count in a window.
+  // Something may be held, or count in a window, for so long.
   Duration counts_for(std::uint32_t rule) const {
     Duration longest = 3 * window_of(rule);
     for (const TrafficSource& source : world_.scenario().traffic) {
@@ -158,12 +158,12 @@ class HoldsCount final : public Check {
     return keys_.at(part.rule, is_local(part.rule) ? node : 0, part.key);
   }
 
-  // A commit charges so much. A slot costs nothing.
+  // A commit charges so many units. A slot costs nothing.
   std::int64_t cost_of(const Part& part) const {
     return world_.rules()[part.rule].has_slots() ? 0 : part.cost;
   }
 
-  // The windows that a span reaches, on the clock that decides. Slots have none.
+  // The windows that a span reaches, on the deciding clock. Slots have none.
   struct Windows {
     std::int64_t first = 0;
     std::int64_t last = 0;
@@ -237,7 +237,7 @@ class HoldsCount final : public Check {
     judge(asked, sum, "was denied: at most ", sum <= limit_of(asked));
   }
 
-  // A hold ends once: the first commit in time charges, and no other.
+  // A hold ends once: only the first commit in time charges.
   void committed(const Answered& answered, Key& key) {
     const Asked& asked = answered.asked;
     const auto found = key.holds.find(asked.work.number);
@@ -280,7 +280,7 @@ class HoldsCount final : public Check {
     });
   }
 
-  const Duration told_;  // until then Redis knows what nodes have admitted by themselves
+  const Duration told_;  // by then Redis knows the nodes' lone admissions
   Instant known_from_{};
   ByKey<Key> keys_;
 };

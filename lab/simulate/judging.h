@@ -1,5 +1,4 @@
-// Judging: what checks of admissions have in common: something for each key, and which answers
-// count.
+// Judging: shared by checks of admissions: values for each key, and which answers count.
 //
 // Thread rule: values. Tested by simulate_test.cc.
 
@@ -19,7 +18,7 @@ inline std::string about(World& world, const Part& part) {
   return world.rules()[part.rule].id + " " + world.key_text(part.key);
 }
 
-// Something for each key of each rule, at each of some places.
+// A value for each key of each rule, at each of some places.
 template <typename Value>
 class ByKey {
  public:
@@ -49,7 +48,7 @@ class ByKey {
   std::vector<std::vector<std::vector<Value>>> rules_;
 };
 
-// Whether the part was counted, by the counters that its mode names.
+// Whether the part was counted, by the counters of its mode.
 inline bool is_charged(const Answered& answered, std::size_t index) {
   const Answer& answer = answered.answers[index];
   if (answered.is_unavailable || answer.is_alone) return false;
@@ -59,7 +58,7 @@ inline bool is_charged(const Answered& answered, std::size_t index) {
   return verb == Verb::kCharge || answered.is_allowed();
 }
 
-// A node that had no memory for all keys has forgotten some. One that had nothing left goes last.
+// A node without memory for all keys has forgotten some. Keys that had nothing left go last.
 inline bool is_short_of_memory(World& world, const Answered& answered) {
   SimNode* const node = world.node(answered.asked.node);
   return node == nullptr || node->memory().stats().evictions > 0;

@@ -1,9 +1,9 @@
-// Counts again, by the plainest means, how many units each key was admitted; says if they are too
-// many.
+// Counts again, in the simplest way, how many units of each key were admitted, and says if they are
+// too many.
 //
-// An admission has an interval: it was decided some time between the two instants, on the clock
-// that decides. So only what is over whatever happened in between is called over. Units that a
-// Redis has confirmed and then lost come on top, for as long as they would have counted.
+// An admission has an interval: it was decided some time between two instants, on the clock that
+// decides. So this only reports excess that is certain, whatever happened within the intervals.
+// Units that a Redis confirmed and then lost are allowed on top while they would have counted.
 //
 // Thread rule: values. Tested by simulate_test.cc.
 
@@ -23,26 +23,26 @@
 namespace weir::sim {
 
 struct Admission {
-  Instant from;  // not decided before
-  Instant to;    // nor after
+  Instant from;  // decided at or after
+  Instant to;    // decided at or before
   std::int64_t units = 0;
-  bool is_always = false;  // it counts whether or not it fits: up to what a key may owe
+  bool is_always = false;  // counts whether or not it fits: up to what a key may owe
 };
 
-// How many units count. Of a charge that always counts, no more than the key may still owe: `room`.
+// The units that count. A charge that always counts adds at most the `room` of what a key may owe.
 inline std::int64_t capped(const Admission& admission, std::int64_t room) {
   if (!admission.is_always) return admission.units;
   return std::clamp<std::int64_t>(room, 0, admission.units);
 }
 
-// Numbers fixed windows in their order: those of a calendar as far as the quota knows their ends.
+// Numbers fixed windows in order: a calendar's as far as the quota knows their ends.
 inline std::int64_t window_number(const Quota& quota, Instant at) {
   if (!quota.is_by_calendar()) return epoch_us(at) / quota.window().count();
   const WindowEnds ends = quota.window_ends();
   return (at >= ends.previous ? 1 : 0) + (at >= ends.current ? 1 : 0) + (at >= ends.next ? 1 : 0);
 }
 
-// Units of each fixed window, certainly admitted in it.
+// The units that were certainly admitted in each fixed window.
 class WindowCount {
  public:
   void add(const Quota& quota, const Admission& admission) {
@@ -51,7 +51,7 @@ class WindowCount {
     if (is_in_one) {
       std::int64_t& units = count(window);
       units += capped(admission, quota.debt_max() - units);
-    } else if (admission.units < 0) {  // given back in either
+    } else if (admission.units < 0) {  // given back in either window
       count(window) += admission.units;
       count(window + 1) += admission.units;
     }
@@ -75,12 +75,12 @@ class WindowCount {
   std::array<Count, 4> counts_{};
 };
 
-// Units that were certainly admitted within one span of a window's length up to now.
+// The units that were certainly admitted within one window's length up to now.
 class SpanSum {
  public:
   void add(const Quota& quota, const Admission& admission) {
     newest_ = std::max(newest_, admission.to);
-    forget_old(quota);  // they leave room for what a key may owe
+    forget_old(quota);  // old units make room for what a key may owe
     Admission counted = admission;
     counted.units = capped(admission, quota.debt_max() - sum_);
     sum_ += counted.units;
@@ -104,20 +104,20 @@ class SpanSum {
   Instant newest_{};
 };
 
-// The level of a bucket that each admission fills, as late as it may have been, and that drains
-// meanwhile. What the interval leaves open is what drains within it. `slack`: so many units above
-// the burst are no surprise.
+// A bucket's level. Each admission fills it as late as it may have been, and it drains meanwhile.
+// An interval leaves open how much drains within it. `slack`: units above the burst that are
+// allowed.
 class BucketLevel {
  public:
   explicit BucketLevel(double slack = 0) : slack_(slack), allowed_(slack) {}
 
   void add(const Quota& quota, const Admission& admission) {
     drain(quota, admission.to);
-    // A charge fills it to what a key may owe: a part of a unit, too.
+    // A charge fills it to what a key may owe, a part of a unit included.
     const double room = std::max(0.0, static_cast<double>(quota.debt_max()) - level_);
     auto units = static_cast<double>(admission.units);
     if (admission.is_always) units = std::min(units, room);
-    // A refund fills no bucket above its capacity; but nobody knows what comes before it.
+    // A refund fills no bucket above its capacity; but what comes before it is unknown.
     const bool is_settled = admission.from > refunded_until_;
     if (is_settled) level_ = std::max(level_, lowest_);
     if (units < 0) {
@@ -128,12 +128,12 @@ class BucketLevel {
     const auto open = static_cast<double>((admission.to - admission.from).count());
     slack_ = std::max(slack_, allowed_ + per_us(quota) * open);
   }
-  // Above the burst.
+  // Whether the level is above the burst.
   bool is_over(const Quota& quota) const {
     return level_ > static_cast<double>(quota.capacity()) + slack_ + kRounding;
   }
   double level() const { return level_; }
-  // As if so many had not been admitted.
+  // Removes units, as if they had not been admitted.
   void forgive(std::int64_t units) {
     level_ -= static_cast<double>(units);
     lowest_ -= static_cast<double>(units);
@@ -160,7 +160,7 @@ class BucketLevel {
   Instant at_{};
 };
 
-// Units that were lost, and until when they would have counted.
+// Lost units, and until when they would have counted.
 class Forgiven {
  public:
   void add(std::int64_t units, Instant until) {

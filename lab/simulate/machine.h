@@ -1,7 +1,7 @@
-// Machine: what a simulated program runs on: a clock that is off, and a processor that may stand
-// still; and the event loop there.
+// Machine: runs a simulated program: it has a clock that is off, a processor that may stand still,
+// and an event loop.
 //
-// A node's clock never steps (weir/clock.h), but it begins wrong and drifts. A Redis's may step.
+// A node's clock never steps (weir/clock.h), but begins wrong and drifts. A Redis's clock may step.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -20,7 +20,7 @@ namespace weir::sim {
 
 class MachineClock {
  public:
-  // As of `start` it is so far ahead of true time, and gains so many microseconds a second.
+  // At `start` it is `ahead` of true time; it gains `drift_ppm` microseconds a second.
   MachineClock(Instant start, Duration ahead, std::int64_t drift_ppm)
       : since_(start), shown_(start + ahead), drift_ppm_(drift_ppm) {}
 
@@ -55,7 +55,7 @@ struct Machine {
       : queue(of), clock(of.now(), ahead, drift_ppm) {}
 
   Instant now() const { return clock.at(queue.now()); }
-  // Nothing runs here until then, in true time.
+  // Nothing runs here until frozen_until, in true time.
   bool stands_still() const { return queue.now() < frozen_until; }
 
   EventQueue& queue;

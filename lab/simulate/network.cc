@@ -42,7 +42,7 @@ Duration Network::trip(const Path& path) {
 }
 
 void Network::drop_node(std::size_t node) {
-  for (std::size_t i = wires_.size(); i > 0; --i) {  // each may be buried
+  for (std::size_t i = wires_.size(); i > 0; --i) {  // each wire may be removed
     if (wires_[i - 1]->node_ == node) wires_[i - 1]->end_session();
   }
 }
@@ -145,7 +145,7 @@ void Wire::deliver(Towards towards) {
   take_at_server(std::move(packet));
 }
 
-// In pieces, cut anywhere.
+// The bytes arrive in pieces, cut anywhere.
 void Wire::take_at_node(Packet packet) {
   std::string_view left = packet.bytes;
   while (session_ != nullptr && !left.empty()) {
@@ -184,7 +184,7 @@ void Wire::take_at_server(Packet packet) {
   network_.bury(*this);
 }
 
-// The node closes it, or has died: the server learns by what is on its way, if anything is.
+// The node closes it, or has died. The server learns of it by bytes on their way, if there are any.
 void Wire::end_session() {
   session_.reset();
   round_.set(Instant::max());
@@ -194,8 +194,8 @@ void Wire::end_session() {
 
 // ---- SimDialer
 
-// The outcome comes after a trip there and back; of a cut path, or of a server that stands still,
-// at the deadline.
+// The outcome comes after a trip there and back. If the path is cut or the server stands still, it
+// comes at the deadline.
 class SimDialer::Attempt final : public Dial {
  public:
   Attempt(SimDialer& dialer, const Destination& destination, Instant deadline,

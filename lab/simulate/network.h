@@ -1,13 +1,13 @@
 // Network: connections between the nodes and the servers of a simulation. Bytes of one connection
-// come in their order, and late; between connections there is no order. A lost packet is a late
-// one, as TCP sends it again.
+// arrive late and in order; between connections there is no order. A lost packet is a late packet,
+// as TCP sends it again.
 //
 //   node:   Link -> dial() -> Session        (the product's own)
 //   server: Service                          (redis_server.h)
 //
-// A path between a node and a server may be cut, in one direction or both: what was sent waits
-// until it is whole, or until one end gives up. A server that has forgotten a connection answers
-// the next bytes by breaking it: so connections are half open.
+// A path between a node and a server may be cut, in one direction or both. Sent bytes then wait
+// until the path is whole, or until one end gives up. A server that has forgotten a connection
+// answers the next bytes by breaking it: so connections are half open.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -32,7 +32,7 @@ namespace weir::sim {
 
 class Wire;
 
-// A program that listens at an address. It hears bytes, and sends some.
+// A program that listens at an address. It receives and sends bytes.
 class Service {
  public:
   virtual bool listens() const = 0;
@@ -57,23 +57,22 @@ struct Path {
 
 class Network {
  public:
-  // How long TCP waits before it sends a lost packet again. It waits twice as long each further
-  // time.
+  // How long TCP waits before it sends a lost packet again. Each further wait is twice as long.
   static constexpr Duration kResendMin = std::chrono::milliseconds(200);
 
   Network(EventQueue& queue, std::uint64_t seed) : queue_(queue), chance_(seed) {}
   ~Network();
 
-  // Servers have numbers, in the order in which they are added.
+  // Servers are numbered in the order in which they are added.
   void add_server(std::string address, Service& service);
   std::size_t servers() const { return servers_.size(); }
   Path& path(std::size_t node, std::size_t server);
-  // A path is whole again, or cut otherwise: what waited goes on.
+  // A path is whole again, or cut in another way: waiting bytes go on.
   void changed(std::size_t node, std::size_t server);
 
-  // The connections of a node end without a word (it has died), those of a server likewise.
+  // The connections of a node, or of a server, end without a word (it has died).
   void drop_node(std::size_t node);
-  // `told`: the nodes learn it at once, as from a machine that lives on. Else connections are half
+  // kYes: nodes learn it at once, as the server's machine lives on. kNo: their connections are half
   // open.
   enum class Told : std::uint8_t { kYes, kNo };
   void drop_server(std::size_t server, Told told);
@@ -90,7 +89,7 @@ class Network {
     std::string address;
     Service* service;
   };
-  std::size_t server_at(const std::string& address) const;  // kNone: nobody is there
+  std::size_t server_at(const std::string& address) const;  // kNone: no server is there
   Duration trip(const Path& path);
   void bury(Wire& wire);
 
@@ -152,7 +151,7 @@ class Wire final : Waker {
   std::unique_ptr<Session> session_;  // null: the node has closed it
   bool is_served_ = true;             // the server knows of it
   std::array<Lane, 2> lanes_;
-  Task round_;  // the session's, at the end of the loop's
+  Task round_;  // the session's work at the end of the loop's round
 };
 
 // Connections of one node.

@@ -108,7 +108,7 @@ void SimNode::post(std::function<void()> action) {
   posts_->set(Instant{});
 }
 
-// The fleet's seconds come between our own.
+// The fleet's seconds end between this node's seconds.
 void SimNode::follow_seconds(Instant now) {
   recent_.tick(now);
   switches_.decide(*recent_.snapshot(), pool_.rules(), now);

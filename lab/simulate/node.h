@@ -1,5 +1,5 @@
-// SimNode: one running node of a simulation, put together as src/cli/node/node.cc does, of one
-// core, without doors and files: engine, memory, blocks, rules, traffic, and its part in the fleet.
+// SimNode: one running node of a simulation, put together as in src/cli/node/node.cc. It has one
+// core, no doors and no files, but engine, memory, blocks, rules, traffic, and a part in the fleet.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -42,11 +42,11 @@ class SimNode {
     Machine& machine;
     Network& network;
     const Means& means;
-    std::optional<std::size_t> place{};  // if there are several
+    std::optional<std::size_t> place{};  // nullopt: there is one place
     std::uint64_t seed = 0;
     std::function<void(const std::string& sentence)> say{};
     SimTenants::Listener tenants{};
-    std::function<void()> named{};  // its keys have the names of a fleet's secret from now on
+    std::function<void()> named{};  // its keys are named by a fleet's secret from now on
   };
 
   explicit SimNode(Place place);
@@ -60,19 +60,19 @@ class SimNode {
   BlockList& blocks() { return blocks_; }
   MemoryStore& memory() { return *memory_; }
   HoldingStore& holds() { return holds_; }
-  SimTenants* tenants() { return tenants_.get(); }  // null: no rule looks at them
-  // With which it counts: the nodes of all places, if there are several.
+  SimTenants* tenants() { return tenants_.get(); }  // null: no rule uses them
+  // The fleet with which it counts: the nodes of all places, if there are several.
   NodeFleet* fleet() { return world_ ? &*world_ : fleet_ ? &*fleet_ : nullptr; }
-  // Keys have the names that all nodes know.
+  // Whether its keys have the names that all nodes know.
   bool is_sharing() const {
     return world_ ? !engine_.world->awaits_hasher() : !fleet_ || !engine_.awaits_hasher();
   }
   const KeyHasher& hasher() const { return world_ ? *engine_.world->hasher() : engine_.hasher(); }
-  // Tells secrets apart: the hash of an empty text under the secret in use.
+  // Tells secrets apart: the hash of an empty text under the current secret.
   std::uint64_t secret_number() const { return hasher().hash({}, Quota()).low; }
 
   void reload() { pool_.use_rules(compiled()); }
-  // Of this rule, or of all if it has no name.
+  // For this rule, or for all if `rule` is empty.
   void use_zone(std::string_view zone, std::string_view rule);
   // NodeFleet::leave().
   bool leave() {
@@ -94,7 +94,7 @@ class SimNode {
 
   const Place place_;
   std::vector<Rule> written_;  // the rules, as in a file
-  Prng tokens_;                // of the node's secret, and of those that its holds are named by
+  Prng tokens_;                // of the node's secret, and of its holds' tokens
   const HashSecret secret_;
   const std::string name_;
   std::unique_ptr<MemoryStore> memory_;

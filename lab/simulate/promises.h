@@ -1,4 +1,4 @@
-// The promises that are checked, by their names. Each is in the file that says so.
+// The promises that are checked, by name. Headings name their files.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -12,55 +12,55 @@ namespace weir::sim {
 
 // ---- admission_checks.cc
 
-// No key is admitted more than its algorithm's own bound: by each node in mode local, by the fleet
-// in strict and leased. What Redis confirmed and then lost comes on top.
+// No key is admitted more than its algorithm's bound: by each node in mode local, by the fleet in
+// strict and leased. Units that Redis confirmed and then lost come on top.
 std::unique_ptr<Check> make_never_over(World& world);
-// A fixed window of one node counts each unit once, and those of a denied list not at all.
+// A fixed window of one node counts each unit once, and no units of a denied list.
 std::unique_ptr<Check> make_counts_exactly(World& world);
 // While its store fails, a node admits its share of the limit.
 std::unique_ptr<Check> make_alone_within_share(World& world);
-// In mode async every node denies soon after all of them have admitted the limit.
+// In mode async every node denies soon after the nodes have together admitted the limit.
 std::unique_ptr<Check> make_async_stops(World& world);
 
 // ---- count_checks.cc
 
-// When all nodes have left, Redis has charged what they admitted, and nothing else. Where something
-// fails, it has charged no less, but for what it lost.
+// When all nodes have left, Redis has charged the units that they admitted, and nothing else. If
+// something failed, it has charged no fewer, except for units that it lost.
 std::unique_ptr<Check> make_units_come_back(World& world);
-// A denial of mode strict is due.
+// Mode strict denies only what does not fit.
 std::unique_ptr<Check> make_what_fits_is_admitted(World& world);
-// Counts the answers that an exact count of all nodes would have given otherwise. It never fails.
+// Counts answers that differ from an exact count of all nodes. It never fails.
 std::unique_ptr<Check> make_misjudged(World& world);
 
 // ---- hold_checks.cc
 
-// Of fixed windows that hold units: what is admitted fits next to what was spent and what is held,
-// nothing else is denied, and a hold ends once, in time.
+// For fixed windows that hold units: an admission fits next to spent and held units, nothing that
+// fits is denied, and a hold ends once, in time.
 std::unique_ptr<Check> make_holds_count(World& world);
 
 // ---- slot_checks.cc
 
-// Of slots on lease no more are good than there are, each caller learns whether its own was, and
-// those that nobody uses come to who wants them.
+// There are never more valid leased slots than the limit, each caller learns whether its slot was
+// valid, and unused slots reach callers that want them.
 std::unique_ptr<Check> make_slots_on_lease(World& world);
 
 // ---- tenant_checks.cc
 
-// Nodes come to one table of tenants, which is in force as a whole or not at all, and answers are
-// held to its rows.
+// Nodes agree on one table of tenants, which is in force as a whole or not at all, and answers
+// follow its rows.
 std::unique_ptr<Check> make_tenants_agree(World& world);
 
 // ---- fleet_checks.cc
 
 // Every request is answered by its deadline.
 std::unique_ptr<Check> make_answered_in_time(World& world);
-// A client that is alone, and comes back when it was told to, is admitted.
+// A lone client that comes back when it was told to is admitted.
 std::unique_ptr<Check> make_retry_truthful(World& world);
-// All nodes deny what one has blocked, and allow what one has lifted.
+// All nodes deny keys that one node has blocked, and allow keys that one has lifted.
 std::unique_ptr<Check> make_blocks_reach_all(World& world);
-// Memory holds no more than it was made for.
+// Memory holds no more than its bound.
 std::unique_ptr<Check> make_memory_bounded(World& world);
-// When nothing is broken any more, the nodes share again, and know of each other.
+// When nothing is broken any more, the nodes share again, and know each other.
 std::unique_ptr<Check> make_recovers(World& world);
 
 }  // namespace weir::sim

@@ -14,7 +14,7 @@ constexpr resp::CommandLimits kLimits{.arguments = resp::kArgumentsMax,
                                       .bulk = resp::kCommandMax,
                                       .arguments_refusal = "invalid multibulk length",
                                       .bulk_refusal = "invalid bulk length"};
-// A replica lags by no more.
+// A replica lags by no more than this.
 constexpr Duration kLagMax = std::chrono::seconds(2);
 constexpr Duration kPositionEvery = std::chrono::milliseconds(1);
 
@@ -54,7 +54,7 @@ void RedisServer::received(Wire& wire, std::string_view bytes) {
   if (std::ranges::find(order_, &wire) == order_.end()) order_.push_back(&wire);
 }
 
-// One command after the other, each at the time when it is done.
+// One command after the other, each at the time when it is finished.
 void RedisServer::serve(Wire& wire, Client& client) {
   std::string_view left = client.input;
   OutputBuffer out;

@@ -1,4 +1,4 @@
-// RedisServer: a Redis of a simulation: the model behind a network, with a clock, the time that
+// RedisServer: a Redis of a simulation: the model behind a network, with a clock, a time that
 // commands take, and a replica that lags.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
@@ -28,7 +28,7 @@ class RedisServer final : public Service {
 
   struct Options {
     std::size_t number = 0;  // of the network's servers
-    Duration ahead{0};       // its clock
+    Duration ahead{0};       // of its clock before true time
     bool has_replica = false;
   };
   RedisServer(EventQueue& queue, Network& network, const Options& options);
@@ -47,22 +47,22 @@ class RedisServer final : public Service {
   void set_condition(lab::RedisModel::Condition condition) { model_->set_condition(condition); }
   void forget_scripts() { model_->forget_scripts(); }
   void evict(std::size_t count, Prng& chance) { model_->evict(count, chance); }
-  // Nobody can connect until start().
+  // No connection succeeds until start().
   void stop(Network::Told told);
   void start() { listens_ = true; }
   void forget_all() {
     model_->forget_all();
     model_->set_run(++runs_);
   }
-  // The replica takes over, which has what there was so long ago. Its clock is another.
+  // The replica takes over, with the data of `lag` ago. Its clock is another one.
   void fail_over(Duration lag, Duration ahead);
   void forget_connections() { network_.drop_server(number_, Network::Told::kNo); }
 
-  // How much the script says is left of the charge's key. Nothing if nobody knows.
+  // How much the charge's key has left by the script; nullopt if unknown.
   enum class Script : std::uint8_t { kIfKnown, kLoaded };
   std::optional<std::int64_t> left(const Charge& charge, const std::string& prefix, Script script);
 
-  // Its clock when it has done what it was sent: a busy one may have begun another window.
+  // Its clock when it has finished its work: a busy Redis may have begun another window.
   Instant reached() const { return machine_.clock.at(std::max(busy_until_, queue_.now())); }
 
   bool listens() const override { return listens_; }
@@ -87,9 +87,9 @@ class RedisServer final : public Service {
   const std::size_t number_;
   Machine machine_;
   std::unique_ptr<lab::RedisModel> model_;
-  std::unique_ptr<lab::RedisModel> replica_;  // null: nobody will need one
+  std::unique_ptr<lab::RedisModel> replica_;  // null: no failover will come
   std::map<Wire*, std::unique_ptr<Client>> clients_;
-  std::deque<Wire*> order_;  // of those whose input waits
+  std::deque<Wire*> order_;  // of connections whose input waits
   std::unique_ptr<resp::Arguments> room_;
   Duration command_time_ = kCommandTime;
   Instant busy_until_{};

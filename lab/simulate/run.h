@@ -1,4 +1,4 @@
-// One run of a scenario: its outcome, and how people read it.
+// One run of a scenario: its outcome, as data and as text.
 //
 // Thread rule: any; a run is on one thread. Tested by simulate_test.cc.
 
@@ -25,7 +25,7 @@ struct Outcome {
   std::uint64_t redis_commands = 0;
 };
 
-// A seed, and the build in which it meant something: "7" or "7@0123abcd".
+// A seed, and the build for which it means a run: "7" or "7@0123abcd".
 struct Seed {
   std::uint64_t number = 0;
   std::string build{};  // empty: not said
@@ -33,10 +33,10 @@ struct Seed {
   static std::optional<Seed> parse(std::string_view text);
 };
 
-// Tells builds of this program apart: a seed means the same run in one of them.
+// Tells builds of this program apart: a seed means the same run only in one build.
 const std::string& build_id();
 
-// A scenario whose rules cannot be read is a violation, "readable". `timeline` may be null.
+// If a scenario's rules cannot be read, the violation is "readable". `timeline` may be null.
 Outcome run(const Scenario& scenario, std::uint64_t seed, Timeline* timeline);
 
 std::string to_text(const Outcome& outcome, const Scenario& scenario, std::uint64_t seed);

@@ -102,7 +102,7 @@ void fill(const SectionReader& reader, std::string_view field, Number& number) {
   if (const auto value = reader.get<Number>(field)) number = *value;
 }
 
-// The whole numbers of a row::number come as such, or with decimals.
+// Numbers of this type come as whole numbers, or with decimals.
 void fill_number(const SectionReader& reader, std::string_view field, double& number) {
   if (const auto value = reader.get<double>(field)) number = *value;
 }
@@ -321,7 +321,7 @@ Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::s
       scenario.rules.push_back(to_json(*rule).value_or("{}"));
     }
   }
-  reader.for_each("rules", [](const SectionReader&) {});  // finds mistakes where they are
+  reader.for_each("rules", [](const SectionReader&) {});  // finds mistakes at their places
   reader.for_each("traffic", [&](const SectionReader& source) {
     scenario.traffic.push_back(read_source(source));
   });

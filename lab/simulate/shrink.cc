@@ -17,7 +17,7 @@ class Shrinker {
         promise_(std::move(promise)),
         runs_max_(runs_max) {}
 
-  // Until a whole round changes nothing.
+  // Goes on until a whole round changes nothing.
   Shrunk shrunk() {
     while (round() && runs_ < runs_max_) {
     }
@@ -66,7 +66,7 @@ class Shrinker {
     return is_smaller;
   }
 
-  // Keeps the change if the scenario is still one, is another, and breaks the same promise.
+  // Keeps the change if the result is a valid scenario, differs, and breaks the same promise.
   bool attempt(const Change& change) {
     Scenario smaller = smallest_;
     change(smaller);

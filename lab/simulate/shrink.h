@@ -1,7 +1,7 @@
 // Shrink: a scenario that breaks a promise, made smaller while it still breaks the same one.
 //
 // Faults, sources of traffic, rules, nodes and steps go one by one, the length is halved, numbers
-// become plain. What is left is what it takes.
+// become plain. Only what the failure needs remains.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 

@@ -1,4 +1,4 @@
-// weir-lab simulate: one scenario, one seed, every promise checked.
+// weir-lab simulate: runs one scenario with one seed, and checks every promise.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Whole simulations: that they repeat exactly, that faults do what they say, and that checks fail
-// when they should.
+// Whole simulations: they repeat exactly, faults do what they say, and checks fail when they
+// should.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(Simulate, FaultsHurtAndHeal) {
   EXPECT_GT(outcome.tally.late, 1'000u);
 }
 
-// Every node asks for more than the limit allows. One place is cut off, and the Redis of all dies.
+// Every node asks for more than the limit. One place is cut off, and the Redis of all places dies.
 TEST(Simulate, PlacesShareALimitAndNoCheckWaits) {
   const Scenario scenario = scenario_of(R"(
 length: 40s
@@ -109,7 +109,7 @@ TEST(Simulate, LocalCountsAreOfOneNode) {
   EXPECT_FALSE(run(scenario, 3, nullptr).violation);
 }
 
-// All of that comes to pass, and no promise is broken.
+// Expects all these lines, and no broken promise.
 void expect_lines(const std::string& scenario, std::initializer_list<const char*> lines) {
   const std::string text = played(scenario_of(scenario), 5);
   for (const char* const line : lines) EXPECT_NE(text.find(line), std::string::npos) << line;
@@ -129,7 +129,7 @@ traffic: [{ kind: work, rate: 40, keys: 2, hold: 500ms }]
       {"reserve 1 allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "});
 }
 
-// On lease. One node dies; what it has is others' when its lease has ended.
+// The same with leases. One node dies; others get its slots when its lease has ended.
 TEST(Simulate, WorkTakesSlotsOnLease) {
   expect_lines(
       R"(
@@ -144,7 +144,7 @@ steps: [{ at: 6s, fault: kill, node: 1, for: 9s }]
        "denied, holds nothing", " charged, ", " unknown, ", "end of kill"});
 }
 
-// Nodes that change rows at once, one of them many.
+// Nodes change rows at once, one of them many rows.
 TEST(Simulate, RowsOfTenantsReachAllNodes) {
   expect_lines(
       R"(
@@ -176,7 +176,7 @@ traffic: [{ kind: work, rate: 40, keys: 3, cost: 9, hold: 500ms }]
                {"allowed, holds as #", "denied, holds nothing", " charged, ", " unknown, "});
 }
 
-// What simulations have found, and what was fixed; with the seed in the name, if there is one.
+// Scenarios that simulations found, and that were fixed; the name has the seed, if there is one.
 TEST(Simulate, FoundScenariosHold) {
   int played = 0;
   for (const auto& file : std::filesystem::directory_iterator(WEIR_FOUND)) {
@@ -195,7 +195,7 @@ TEST(Simulate, FoundScenariosHold) {
   EXPECT_GE(played, 3);
 }
 
-// Units come back when the window ends. In another zone it goes on, and brings back none.
+// Units come back when the window ends. In another zone the window goes on, and none come back.
 TEST(Simulate, WindowsOfACalendarEndAndChange) {
   const std::string text = R"(
 begins: 1711846795
@@ -241,7 +241,7 @@ TEST(Simulate, BoundariesThatAreDrawnAreThoseOfTheRules) {
   }
 }
 
-// What is expected wrongly is found, and said with its time.
+// Wrong expectations are found, and reported with their times.
 TEST(Simulate, ExpectedAnswersAreCompared) {
   const std::string text = R"(
 rules: [{ id: r, algorithm: fixed_window, limit: 2, window: 1m }]
@@ -276,7 +276,7 @@ TEST(Simulate, PageHasAColumnForEachNode) {
   EXPECT_EQ(page.find("an old line"), std::string::npos);
 }
 
-// The wrong expectation alone is left of it.
+// Only the wrong expectation is left.
 TEST(Simulate, ShrinksToWhatItTakes) {
   Scenario scenario = fleet("strict");
   scenario.questions.push_back({.at = 9s, .key = "a", .allowed = false});

@@ -1,6 +1,6 @@
-// The promises about slots on lease (docs/reference/slots-on-lease.md). A token is good while the
-// node that has given it would take its release. That of a node that died is good until its lease
-// would have ended, as its caller knows no better.
+// Promises about slots on lease (docs/reference/slots-on-lease.md). A token is good while the node
+// that gave it would accept its release. If that node died, the token is good until its lease would
+// have ended, as its caller cannot know better.
 
 #include <algorithm>
 #include <map>
@@ -32,7 +32,7 @@ class SlotsOnLease final : public Check {
   void answered(const Answered& answered) override {
     const Asked& asked = answered.asked;
     if (!is_about(asked.parts.front().rule)) return;
-    // Keys have two names, until the older secret has come to a Redis that had lost it.
+    // Keys have two names, until the older secret comes to a Redis that had lost it.
     if (!world_.has_one_secret()) named_anew();
     if (asked.at < known_from_) return;
     if (asked.parts.front().verb == Verb::kCommit) return released(answered);
@@ -61,7 +61,7 @@ class SlotsOnLease final : public Check {
   void faulted(const Fault& fault) override {
     if (fault.kind == Fault::Kind::kEvict || is_clock_step(fault)) named_anew();
   }
-  // Redis may have lost what it has lent, or lends it under another name.
+  // Redis may have lost its leases, or lends under another name.
   void named_anew() override {
     known_from_ = world_.now();
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) keys_.forget_all(rule);
@@ -90,7 +90,7 @@ class SlotsOnLease final : public Check {
     Instant granted{};
     Duration hold{0};
     int releases = 0;
-    std::map<std::uint64_t, bool> was_good{};  // when others were asked to release it
+    std::map<std::uint64_t, bool> was_good{};  // when other nodes were asked to release it
     Instant told_elsewhere = Instant::max();   // that it is released
     Instant ends{};                            // if its node is gone
   };
@@ -100,7 +100,7 @@ class SlotsOnLease final : public Check {
   };
   struct Key {
     std::map<std::uint64_t, Token> tokens;
-    std::map<std::size_t, Denied> denied;  // nodes that have got none, while some were free
+    std::map<std::size_t, Denied> denied;  // nodes that got none, while some were free
   };
   static constexpr Duration kStep = milliseconds(10);
   static constexpr Duration kToldWithin = milliseconds(1'500);
@@ -177,7 +177,7 @@ class SlotsOnLease final : public Check {
          std::to_string(sum) + " tokens are good, of " + std::to_string(limit_of(asked)));
   }
 
-  // Slots that nobody uses come to who wants them.
+  // Unused slots reach callers that want them.
   void denied(const Answered& answered, Key& key) {
     const Asked& asked = answered.asked;
     if (good(key) >= limit_of(asked)) return key.denied.clear();
@@ -218,7 +218,7 @@ class SlotsOnLease final : public Check {
   }
 
   Instant known_from_{};
-  bool was_good_ = false;  // what is released at its own node, which answers at once
+  bool was_good_ = false;  // for a release at its own node, which answers at once
   ByKey<Key> keys_;
 };
 

@@ -20,7 +20,7 @@ struct SwarmOptions {
   std::uint64_t from = 1;
   std::uint64_t seeds = 1'000;
   std::size_t threads = 1;
-  Duration time_max = Duration::max();  // no further seed is begun after that
+  Duration time_max = Duration::max();  // no seed begins after that
 };
 
 struct FailedSeed {
@@ -35,8 +35,8 @@ struct SwarmFigures {
   std::vector<FailedSeed> failed{};
 };
 
-// `elapsed` is how long it has run. `progress` hears of it now and then, on some thread, one at a
-// time.
+// `elapsed` returns how long the swarm has run. It calls `progress` now and then, on some thread,
+// never twice at once.
 SwarmFigures run_swarm(const SwarmOptions& options, const std::function<Duration()>& elapsed,
                        const std::function<void(const SwarmFigures&)>& progress);
 

@@ -1,4 +1,4 @@
-// weir-lab swarm: as many drawn scenarios as are wanted, on all cores.
+// weir-lab swarm: draws and runs as many scenarios as wanted, on all cores.
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
 struct SwarmCommand {
   sim::SwarmOptions swarm;
   double seconds = 0;
-  std::string state;  // a file that says how far it came; empty: none
+  std::string state;  // a file for its progress; empty: none
 };
 
 Duration since_start() {
@@ -34,7 +34,7 @@ Duration since_start() {
                                               start);  // check:allow(clock): progress
 }
 
-// The first seed that was not done when this build was last stopped.
+// The first seed that this build had not done when it last stopped.
 std::uint64_t resumed_from(const SwarmCommand& command) {
   std::ifstream file(command.state);
   std::string build;
@@ -48,7 +48,7 @@ void show(const sim::SwarmFigures& figures, std::uint64_t seeds) {
             << " decisions, " << figures.failed.size() << " failed" << std::flush;
 }
 
-// At once: a long run may be stopped.
+// Prints at once: a long run may be stopped.
 void tell(const sim::FailedSeed& failed) {
   const auto& [seed, violation] = failed;
   std::cout << "seed " << seed << '@' << sim::build_id() << ": " << violation.promise << ", at "
@@ -66,7 +66,7 @@ void run_command(SwarmCommand command) {
   }
   const bool is_watched = ::isatty(STDERR_FILENO) == 1;
   Duration shown{0};
-  std::size_t told = 0;  // of those that failed
+  std::size_t told = 0;  // how many failed seeds were printed
   const auto figures = sim::run_swarm(command.swarm, since_start, [&](const auto& so_far) {
     for (; told < so_far.failed.size(); ++told) tell(so_far.failed[told]);
     if (since_start() - shown < kProgressEvery) return;

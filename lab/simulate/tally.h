@@ -1,4 +1,4 @@
-// Tally: what a simulation counts for its report.
+// Tally: a simulation's counts for its report.
 //
 // Thread rule: a value. Tested by simulate_test.cc.
 
@@ -13,7 +13,7 @@
 
 namespace weir::sim {
 
-// Times by their number of bits and two more: an eighth off at most.
+// Durations by their number of bits and two more: an eighth off at most.
 class Quantiles {
  public:
   void add(Duration time) {
@@ -58,7 +58,7 @@ struct Tally {
   std::vector<RuleFigures> rules{};
   std::uint64_t requests = 0;
   std::uint64_t late = 0;  // not answered at once
-  Quantiles latency{};     // of those
+  Quantiles latency{};     // of late answers
 
   std::uint64_t decisions() const {
     std::uint64_t sum = 0;

@@ -1,5 +1,5 @@
-// The promises about the table of tenants. Each table that a node has in force is one that some
-// node has made, whole; and at the end it is the same on all.
+// Promises about the table of tenants. Each table that a node has in force was made by some node,
+// as a whole; and at the end all nodes have the same table.
 
 #include <algorithm>
 #include <map>
@@ -120,7 +120,7 @@ class TenantsAgree final : public Check {
   std::map<std::uint64_t, SimTenants::Rows> made_;  // by the digest
   std::map<std::uint64_t, std::uint64_t> taken_;    // digests, by the number
   std::map<std::uint64_t, Ask> asked_;
-  std::vector<std::uint64_t> seen_;  // of each node, as it was looked at last
+  std::vector<std::uint64_t> seen_;  // of each node, when last looked at
   bool may_repeat_ = false;          // Redis may have gone back to an earlier version
 };
 

@@ -24,7 +24,7 @@ void SimTenants::change(Rows rows) {
   steps_->set(Instant{});
 }
 
-// A change of one key is tried again after another node has changed the table.
+// Tries a change of one key again after another node has changed the table.
 void SimTenants::go_on(Instant now) {
   using enum SharedTenants::Outcome;
   if (waiting_.empty()) return;
@@ -42,7 +42,7 @@ void SimTenants::go_on(Instant now) {
   if (*outcome != kOutdated || change.rows.size() > 1) waiting_.pop_front();
 }
 
-// Once what Redis has is read.
+// Offers once the node has read Redis's table.
 void SimTenants::offer(Instant now) {
   Change& change = waiting_.front();
   TenantTable::Edits edits;

@@ -1,5 +1,5 @@
-// SimTenants: the table of tenants of a simulated node, kept as cli/node/tenant_keeper.cc does, but
-// without a thread that waits: changes wait here.
+// SimTenants: the table of tenants of a simulated node, kept as in cli/node/tenant_keeper.cc, but
+// without a waiting thread: changes wait here.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -21,14 +21,14 @@ namespace weir::sim {
 
 class SimTenants {
  public:
-  using Rows = std::map<std::string, std::int64_t>;  // limits; kGone: none any more
+  using Rows = std::map<std::string, std::int64_t>;  // limits; kGone: no row any more
   static constexpr std::int64_t kGone = TenantTable::kGone;
   struct Change {
     Rows rows;
-    TenantTablePtr before{};  // of the table that it was made of last
+    TenantTablePtr before{};  // the table that it was last based on
     SharedTenants::Version made{};
   };
-  // A node tells of what it offers, and of what has come of that.
+  // Hears of a node's offers, and of their outcome.
   struct Listener {
     std::function<void(const Change&)> offered;
     std::function<void(const Change&, SharedTenants::Outcome)> settled;
@@ -49,7 +49,7 @@ class SimTenants {
 
   Engine& engine_;
   const Listener listener_;
-  std::deque<Change> waiting_;  // the first is offered, if there is a deadline
+  std::deque<Change> waiting_;  // if there is a deadline, the first is offered
   std::optional<Instant> patience_end_;
   std::uint64_t uses_ = 0;
   std::unique_ptr<Alarm> steps_;

@@ -1,4 +1,4 @@
-// Timeline: what happened in a simulation, as lines of text with their times.
+// Timeline: the events of a simulation, as lines of text with their times.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -16,7 +16,7 @@ namespace weir::sim {
 
 class Timeline {
  public:
-  // The last ones are kept.
+  // Keeps the last lines.
   explicit Timeline(std::size_t lines_max) : lines_max_(lines_max) {}
 
   void add(Duration at, const std::string& line) {

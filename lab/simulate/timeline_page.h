@@ -1,4 +1,4 @@
-// A run as one HTML page: what happened, by time, with a column for each node.
+// A run as one HTML page: its events by time, with a column for each node.
 //
 // Thread rule: pure. Tested by simulate_test.cc.
 
@@ -11,7 +11,7 @@
 
 namespace weir::sim {
 
-// `outcome`: as to_text() says it. `nodes`: how many there are.
+// `outcome`: from to_text(). `nodes`: how many there are.
 std::string to_page(const Timeline& timeline, const std::string& outcome, std::int64_t nodes);
 
 }  // namespace weir::sim

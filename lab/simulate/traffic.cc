@@ -13,13 +13,13 @@ constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kCronEvery = std::chrono::seconds(2);
 constexpr Duration kAnswered = std::chrono::milliseconds(50);  // with two trips, past its deadline
 constexpr Duration kBackoffMin = std::chrono::milliseconds(10);
-constexpr std::int64_t kHitsOfWork = 20;  // of a hundred requests: they spend, as any do
+constexpr std::int64_t kHitsOfWork = 20;  // of a hundred requests: these spend, as any request
 
 Duration seconds(double number) { return Duration(static_cast<std::int64_t>(number * 1e6)); }
 
 }  // namespace
 
-// Work under way: commits what it reserved, maybe late, twice, or not at all.
+// Work under way. It commits its reservation, maybe late, twice, or not at all.
 class Traffic::Works {
  public:
   Works(World& world, const TrafficSource& spec, std::size_t number, Prng& chance)
@@ -81,7 +81,7 @@ class Traffic::Works {
   Task next_;
 };
 
-// One source. Of the patient and the hasty each key is a client of its own.
+// One source. Each key of the patient and the hasty is a client of its own.
 class Traffic::Source {
  public:
   Source(World& world, const TrafficSource& spec, std::size_t number, std::uint32_t first_key)
@@ -117,7 +117,7 @@ class Traffic::Source {
   }
   void plan(Instant when) { next_.set(when < until_ ? when : Instant::max()); }
 
-  // Few keys are asked for most of the time.
+  // Few keys come most of the time.
   std::uint32_t key() {
     if (spec_.kind == Kind::kAttack) return fresh_key();
     const double share = std::pow(static_cast<double>(spec_.keys), chance_.unit());
@@ -181,7 +181,7 @@ class Traffic::Source {
   void ask_as(std::size_t client) {
     if (world_.now() >= until_) return;
     const Instant now = world_.now();
-    // If nobody answers. The patient are alone: they ask again when their ask is surely decided.
+    // In case no answer comes. The patient ask again only when their ask is surely decided.
     const bool is_patient = spec_.kind == Kind::kPatient;
     clients_[client]->set(now + gap() + (is_patient ? world_.patience() + kAnswered : Duration(0)));
     world_.ask(node(), number_, parts(first_key_ + static_cast<std::uint32_t>(client)),
@@ -215,7 +215,7 @@ class Traffic::Source {
   Task next_;
 };
 
-// Single requests, whose answers are compared.
+// Single requests with expected answers.
 class Traffic::Steps {
  public:
   explicit Steps(World& world) : world_(world) {
@@ -257,7 +257,7 @@ class Traffic::Steps {
 };
 
 Traffic::Traffic(World& world) {
-  // Some share their keys, the others have keys of their own.
+  // Some sources share their keys, the others have their own keys.
   const auto shares = [](const TrafficSource& spec) {
     return spec.kind == Kind::kSteady || spec.kind == Kind::kBursts;
   };

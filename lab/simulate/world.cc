@@ -32,7 +32,7 @@ std::int64_t up_to(Prng& chance, std::int64_t most) {
 
 }  // namespace
 
-// What is asked and not answered yet, with room for the answers.
+// A request without an answer yet, with room for the answers.
 class World::Request final : Asks::Listener {
  public:
   explicit Request(World& world) : world_(world) {}
@@ -66,7 +66,7 @@ class World::Request final : Asks::Listener {
     asks_->listen(*this);
   }
 
-  // The node is gone: nobody is answered.
+  // The node is gone: no answer comes.
   void abandon() {
     asks_.reset();
     then_ = nullptr;
@@ -293,7 +293,7 @@ void World::act_on_block(std::size_t number, const Fault& fault) {
   }
 }
 
-// One row, or many of which all have to be in force, or none.
+// One row, or many rows that are in force together or not at all.
 void World::change_rows(std::size_t number, const Fault& fault) {
   SimNode* const at = node(number);
   if (at == nullptr || at->tenants() == nullptr || machine(number).stands_still()) return;
@@ -434,8 +434,8 @@ void World::fault_ends() {
   whole_since_ = now();
 }
 
-// A node that has just begun may bring its secret to a Redis that has lost the fleet's, until one
-// that knows this comes. Who changes names changes to older ones.
+// A node that has just begun may bring its secret to a Redis that has lost the fleet's, until a
+// node that knows the fleet's comes. A node only changes to older names.
 void World::named(std::size_t number) {
   Place& place = *places_[number];
   const std::uint64_t secret = place.node->secret_number();

@@ -1,7 +1,7 @@
-// World: one simulation: a scenario, a seed, and what becomes of them.
+// World: one simulation: runs a scenario with a seed.
 //
-// Everything that happens is in one queue and takes its chances from the seed. So the same scenario
-// and seed give the same run, byte for byte, in every process.
+// All events are in one queue and draw their chances from the seed. So the same scenario and seed
+// give the same run, byte for byte, in every process.
 //
 // Thread rule: one thread. Tested by simulate_test.cc.
 
@@ -47,20 +47,20 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // To its end, or until a promise is broken.
+  // Runs to its end, or until a promise is broken.
   void run();
   const std::optional<Violation>& violation() const { return violation_; }
   const Tally& tally() const { return tally_; }
   std::uint64_t events() const { return queue_.happened(); }
 
-  // ---- for what lives in it
+  // ---- for the parts of the simulation
 
   const Scenario& scenario() const { return scenario_; }
-  // Limits by a calendar know where their windows end around the beginning.
+  // Calendar limits know the ends of windows around the beginning.
   const std::vector<Rule>& rules() const { return rules_; }
-  // Rules of all places count in mode async: by the Redis of all places, which is redis() then.
+  // Rules of all places count in mode async: in the Redis of all places, which redis() then is.
   Mode mode_of(std::uint32_t rule) const;
-  // Nodes name keys alike.
+  // Whether nodes name keys alike.
   bool has_one_secret() const;
   // How long a check may take. It never waits for another place.
   Duration patience() const { return has_places() ? Duration(0) : means_.settings->store.deadline; }
@@ -68,11 +68,11 @@ class World {
     return has_places() ? kWorldSyncInterval : means_.settings->store.sync_interval;
   }
   bool has_places() const { return !scenario_.places.empty(); }
-  // Of the node; nothing: there is but one.
+  // The node's place; nullopt: there is only one.
   std::optional<std::size_t> place_of(std::size_t node) const {
     return has_places() ? std::optional(node % scenario_.places.size()) : std::nullopt;
   }
-  // Of a packet to redis(), if nothing is slow.
+  // A packet's time to redis(), without a slow path.
   Duration latency(std::size_t node) const;
   EventQueue& queue() { return queue_; }
   Network& network() { return network_; }
@@ -87,27 +87,27 @@ class World {
   Machine& machine(std::size_t number) { return places_[number]->machine; }
   void start_node(std::size_t number);
   void stop_node(std::size_t number);
-  // It takes no requests any more, and goes in good order.
+  // It takes no more requests, and leaves in good order.
   void leave_node(std::size_t number);
   void act_on_block(std::size_t number, const Fault& fault);
   void change_rows(std::size_t number, const Fault& fault);
-  // As its script says; nothing if no node has shared.
+  // By Redis's script; nullopt if no node has shared.
   std::optional<std::int64_t> left_in_redis(
       std::uint32_t rule, std::uint32_t key,
       RedisServer::Script script = RedisServer::Script::kLoaded);
-  // `loss` makes Redis forget something: the checks hear of each unit.
+  // `loss` makes Redis forget data: the checks hear of each lost unit.
   void lose_in_redis(const std::function<void()>& loss);
 
   std::string key_text(std::uint32_t key);
   std::uint32_t key_of(const std::string& text);
   std::uint32_t keys() const { return static_cast<std::uint32_t>(keys_.size()); }
 
-  // The node decides; `then` hears the answer, maybe later. Nothing happens at a node that is down.
+  // The node decides; `then` hears the answer, maybe later. Does nothing if the node is down.
   using Then = std::function<void(const Answered&)>;
   void ask(std::size_t node, std::size_t source, const std::vector<Part>& parts, Then then = {},
            const Work& work = {});
 
-  // The path to Redis, the Redis and the nodes are all right, for as long.
+  // The path to Redis, the Redis and the nodes have all been in order for so long.
   bool is_whole_for(Duration time) const { return !is_broken() && now() - whole_since_ >= time; }
   bool is_broken() const { return faults_open_ > 0; }
   bool has_clock_steps() const { return std::ranges::any_of(scenario_.faults, is_clock_step); }
@@ -125,7 +125,7 @@ class World {
   }
   bool is_noting() const { return timeline_ != nullptr; }
   void fail(std::string_view promise, const std::string& what);
-  // Requests that are not answered yet, at nodes that are there.
+  // Requests without an answer yet, at nodes that run.
   void each_waiting(const std::function<void(const Asked&)>& visit) const;
 
  private:
@@ -158,9 +158,9 @@ class World {
   Prng chance_;
   Network network_;
   std::optional<RedisServer> redis_;
-  std::deque<RedisServer> near_;  // of each place
+  std::deque<RedisServer> near_;  // one for each place
   std::vector<std::string> keys_;
-  std::vector<std::uint64_t> secrets_;  // of fleets, as nodes came to use them
+  std::vector<std::uint64_t> secrets_;  // of fleets, in the order in which nodes took them up
   std::vector<std::unique_ptr<Request>> requests_;
   std::vector<Request*> spare_;
   std::vector<Request*> decided_;
@@ -177,7 +177,7 @@ class World {
   Tally tally_;
   std::optional<Violation> violation_;
   std::uint64_t asked_ = 0;
-  // Rules and keys that Redis may have, in the order in which they were asked for.
+  // Rules and keys that Redis may have, in the order of their first request.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> shared_;
   std::vector<std::vector<bool>> is_shared_;  // the same by rule and key
   std::optional<KeyHasher> hasher_;  // of who came to share last: keys may be lost when nobody does

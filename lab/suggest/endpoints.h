@@ -1,8 +1,8 @@
-// Endpoints: which paths of a log deserve a limit of their own.
+// Endpoints: the paths of a log that deserve a limit of their own.
 //
-// Parts of paths that look like an id are folded, so that /users/123 is /users/*: numbers, UUIDs,
-// long words, odd characters, and files such as images. So are paths that differ in one part of
-// more than kSiblingsMax values.
+// Parts of paths that look like an id become *, so that /users/123 is /users/*: numbers, UUIDs,
+// long words, odd characters, and files such as images. Paths that differ in one part of more than
+// kSiblingsMax values also become one.
 //
 // Thread rule: one thread. Tested by endpoints_test.cc.
 
@@ -38,8 +38,8 @@ class Endpoints {
 
   void count(std::string_view method, std::string_view path);
 
-  // Those asked for most, of at least kRequestsMin requests. Who matches fewer requests comes
-  // before who matches more.
+  // The most frequent, with at least kRequestsMin requests. An endpoint that matches fewer requests
+  // comes before one that matches more.
   std::vector<Endpoint> best() const;
 
  private:

@@ -1,8 +1,7 @@
-// Peaks: the most that a key has spent of a sliding window, for windows of several lengths.
+// Peaks: the most that a key has spent in a sliding window, for windows of several lengths.
 //
-// The measure is that of the algorithm sliding_window: what is counted in this window, and of the
-// window before as much as still overlaps. So a limit at the peak denies nothing of what was
-// measured.
+// It measures as the algorithm sliding_window does: the count of this window, and the part of the
+// last window that still overlaps. So a limit at the peak denies none of the measured requests.
 //
 // Thread rule: a value. Tested by peaks_test.cc.
 

@@ -1,4 +1,4 @@
-// weir-lab suggest: limits that a log's own clients would not have felt.
+// weir-lab suggest: limits that would not have denied the log's own clients.
 
 #include <spdlog/fmt/fmt.h>
 #include <CLI/CLI.hpp>

@@ -23,7 +23,7 @@ constexpr std::size_t kShort = 1;  // of kWindows
 constexpr std::size_t kLong = 2;
 constexpr std::size_t kNamesShown = 5;
 constexpr double kHeadroom = 1.5;
-constexpr double kHeadroomOfFew = 3;  // who are too few for the share that is wanted
+constexpr double kHeadroomOfFew = 3;  // for clients too few for the wanted share
 constexpr std::uint32_t kShortMin = 10;
 constexpr std::uint32_t kLongMin = 20;
 
@@ -61,7 +61,7 @@ std::string rule_yaml(const std::string& id, const Endpoint* endpoint, const Lim
       id, match, limits.longer, limits.shorter);
 }
 
-// The value that this share of them do not exceed. REQUIRES: there are some
+// The value that this share of them do not exceed. REQUIRES: `values` is not empty
 std::uint32_t quantile(std::vector<std::uint32_t> values, double share) {
   const auto count = static_cast<double>(values.size());
   const auto place = std::min(count - 1, std::max(0.0, std::ceil(share * count) - 1));
@@ -70,7 +70,7 @@ std::uint32_t quantile(std::vector<std::uint32_t> values, double share) {
   return *nth;
 }
 
-// Two digits, the second of them 0 or 5 below a hundred.
+// Two digits, the second one 0 or 5 below a hundred.
 std::uint32_t rounded_up(double value) {
   double step = 5;
   while (value / step >= 100) step *= 10;
@@ -80,7 +80,7 @@ std::uint32_t rounded_up(double value) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
-// So many of all clients may be over, with 95 % confidence, if so many of these are.
+// With 95 % confidence at most this share of all clients is over, if `over` of `of` are.
 double at_most(std::size_t over, std::size_t of) {
   const auto count = static_cast<double>(over);
   return std::min(1.0, (count + 2 * std::sqrt(count) + 3) / static_cast<double>(of));
@@ -108,7 +108,7 @@ void Survey::count(const LoggedRequest& logged) {
   if (!set_target(logged.uri, logged.host, described_)) return;
   const auto matched = rules_->match(described_.request, described_.match, logged.time);
   std::uint32_t client = 0;
-  for (std::size_t i = matched.size(); i-- > 0;) {  // that of the whole site comes first
+  for (std::size_t i = matched.size(); i-- > 0;) {  // the rule of the whole site comes first
     const auto rule = static_cast<std::uint32_t>(matched[i] - rules_->rules().data());
     key_.clear();
     PartScratch tier{};
@@ -134,7 +134,7 @@ void Survey::count(const LoggedRequest& logged) {
   }
 }
 
-// For each client why it is set apart; empty: it is honest.
+// Why each client is set aside; empty: it is honest.
 std::vector<std::string_view> Survey::scanners() const {
   std::vector<std::uint32_t> minutes;
   for (const Client& client : clients_) minutes.push_back(visits_[client.visit].peaks.of(kLong));

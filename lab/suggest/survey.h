@@ -1,7 +1,7 @@
-// Survey: what each client asks of each endpoint at most, and which limits follow from that.
+// Survey: the most that each client asks of each endpoint, and the limits that follow from it.
 //
-// The requests of a log are matched by the very rules that will be suggested, so what is measured
-// is what the rules would count. Clients that look like scanners are set apart, by this rule:
+// The requests of a log are matched by the very rules that will be suggested, so it measures what
+// these rules would count. It sets clients aside that look like scanners, by this rule:
 //
 //   at least kScannerRequests requests, of which half or more were answered 4xx (429 aside); or
 //   at least kScannerPeak requests in the busiest minute, and over ten times as many as 90 % of
@@ -31,18 +31,18 @@ class Survey {
   static constexpr std::size_t kVisitsMax = std::size_t{1} << 19;
   static constexpr std::uint32_t kScannerRequests = 30;
   static constexpr std::uint32_t kScannerPeak = 100;
-  static constexpr std::size_t kClientsMin = 10;  // of an endpoint that gets a limit
+  static constexpr std::size_t kClientsMin = 10;  // for an endpoint to get a limit
 
   explicit Survey(std::vector<Endpoint> endpoints);
 
   void count(const LoggedRequest& logged);
 
   // The rules, with their reasons in comments. `share`: of honest clients that a rule may deny.
-  // `head`: a comment, too.
+  // `head`: another comment.
   std::string rules_text(const std::string& head, double share) const;
 
  private:
-  // Of one client at one rule.
+  // One client's requests at one rule.
   struct Visit {
     std::uint32_t rule = 0;
     std::uint32_t client = 0;
@@ -61,7 +61,7 @@ class Survey {
   std::string rule_text(std::size_t rule, const Visits& honest, double share) const;
 
   std::vector<Endpoint> endpoints_;
-  std::vector<std::string> ids_;  // of the rules: one for each endpoint, and that of the whole site
+  std::vector<std::string> ids_;  // of the rules: one for each endpoint, and one for the whole site
   RuleSetPtr rules_;
   DescribedRequest described_;
   std::string key_;
@@ -70,7 +70,7 @@ class Survey {
   std::vector<Visit> visits_;
   std::vector<Client> clients_;
   std::uint64_t requests_ = 0;
-  std::uint64_t beyond_ = 0;  // requests of clients that there was no room for
+  std::uint64_t beyond_ = 0;  // requests of clients without room
 };
 
 }  // namespace weir::lab

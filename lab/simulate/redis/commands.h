@@ -28,7 +28,7 @@ class RedisReply : public resp::ReplyWriter {
       : ReplyWriter(out, protocol), out_(out), protocol_(protocol) {}
 
   void null_array() { out_.append(!is_resp3() ? "*-1\r\n" : "_\r\n"); }
-  // Members with their scores: pairs with doubles by RESP3, else a text each.
+  // Members with their scores: pairs with doubles in RESP3, else two texts each.
   void scored_array(std::size_t size) { array(is_resp3() ? size : 2 * size); }
   void scored(std::string_view member, std::string_view score) {
     if (is_resp3()) array(2);
@@ -47,12 +47,12 @@ class RedisReply : public resp::ReplyWriter {
   const resp::Protocol protocol_;
 };
 
-// A command while it is carried out.
+// A command that is being carried out.
 struct CommandCall {
   std::string_view word(std::size_t index) const { return words[index]; }
   std::int64_t now_ms() const { return epoch_us(now) / 1000; }
 
-  // Answers WRONGTYPE and returns nothing if the key has another type. Null: there is none.
+  // Answers WRONGTYPE and returns nullopt if the key has another type. Null: no such key.
   template <typename Type>
   std::optional<Type*> typed(std::string_view key) {
     Keyspace::Entry* const entry = keys.find(key, now_ms());
@@ -61,12 +61,12 @@ struct CommandCall {
     reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
     return std::nullopt;
   }
-  // It has written; a replica is told the same words.
+  // It has written; replicas get the same words.
   void wrote() {
     has_written = true;
     if (is_told) effect.assign(words.begin(), words.end());
   }
-  // It has written; a replica is told these, which mean the same at any time.
+  // It has written; replicas get these words, which mean the same at any time.
   void wrote_as(std::initializer_list<std::string_view> words_for_replicas) {
     has_written = true;
     if (is_told) effect.assign(words_for_replicas.begin(), words_for_replicas.end());
@@ -78,7 +78,7 @@ struct CommandCall {
   RedisReply& reply;
   std::size_t hash_entries_max;
   std::size_t hash_value_max;
-  bool is_told;  // replicas are
+  bool is_told;  // replicas have their words
   std::uint64_t run;
   bool has_written = false;
   std::vector<std::string> effect{};
@@ -94,19 +94,19 @@ struct Command {
   };
   using Handler = void (*)(CommandCall&);
 
-  std::string_view name;  // in small letters
-  int arity;              // words, the name among them; negative: or more
+  std::string_view name;  // in lower case
+  int arity;              // words, the name included; negative: at least so many
   std::uint8_t flags;
-  Handler handler;  // null: the model's own, of connections and scripts
+  Handler handler;  // null: the model itself handles it: connections and scripts
 };
 
-// Null: there is no such command. In any letters.
+// Null: no such command. In any case of letters.
 const Command* find_command(std::string_view name);
 
-// A number as Redis reads one: no plus, no blanks, no zeros in front.
+// A number in Redis's form: no plus, no blanks, no leading zeros.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
-// As strtoull reads one, which takes a sign and zeros in front, but no end of a text within it.
+// A number as strtoull reads it, with a sign and leading zeros, but without a NUL within.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 
 bool equals_ignoring_case(std::string_view text, std::string_view small);

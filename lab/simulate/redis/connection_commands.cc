@@ -21,7 +21,7 @@ bool log_in(const ConnectionCall& call, std::string_view user, std::string_view 
   return is_right;
 }
 
-// True: all options are carried out; false: one was answered to be wrong.
+// True: all options are carried out. False: one is wrong, which is answered.
 bool take_hello_options(const ConnectionCall& call) {
   const Words words = call.words;
   std::string_view name;
@@ -48,7 +48,7 @@ bool take_hello_options(const ConnectionCall& call) {
   return true;
 }
 
-// In the protocol that the peer has just chosen.
+// Answers in the protocol that the peer has just chosen.
 void introduce(const ConnectionCall& call) {
   RedisReply reply(call.reply.out(), protocol_of(call.peer));
   const auto pair = [&reply](std::string_view key, std::string_view value) {

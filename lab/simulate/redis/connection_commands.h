@@ -1,5 +1,4 @@
-// What a connection says of itself, and asks of the Redis as a whole: HELLO, AUTH, CLIENT, SELECT,
-// ROLE.
+// Commands about a connection and about the Redis as a whole: HELLO, AUTH, CLIENT, SELECT, ROLE.
 //
 // Thread rule: the model's. Tested by redis_model_test.cc.
 
@@ -24,7 +23,7 @@ struct ConnectionCall {
   RedisReply& reply;
 };
 
-// `name`: one of these, in small letters.
+// `name`: one of these, in lower case.
 void serve_connection(std::string_view name, const ConnectionCall& call);
 
 inline resp::Protocol protocol_of(const RedisPeer& peer) {

@@ -5,7 +5,7 @@
 namespace weir::lab {
 namespace {
 
-// Null after an answer: the key has another type.
+// Null if the key has another type, which is answered.
 HashValue* hash_to_write(CommandCall& call) {
   const auto there = call.typed<HashValue>(call.word(1));
   if (!there) return nullptr;
@@ -28,7 +28,7 @@ void answer_field(CommandCall& call, const HashValue* hash, std::string_view nam
   call.reply.bulk(field->value);
 }
 
-// Which fields a scan from `cursor` returns, and where the next goes on; 0: it has ended.
+// The fields that a scan from `cursor` returns, and where the next scan goes on; 0: at the end.
 struct Scan {
   std::size_t first = 0;
   std::size_t end = 0;
@@ -43,7 +43,7 @@ Scan scan_of(const HashValue& hash, std::uint64_t cursor, std::int64_t count) {
   return {.first = first, .end = end, .next = end == size ? 0 : end};
 }
 
-// Nothing after an answer that it is wrong.
+// nullopt if it is wrong, which is answered.
 std::optional<std::int64_t> read_count(CommandCall& call) {
   std::int64_t count = 10;
   for (std::size_t i = 3; i < call.words.size(); i += 2) {

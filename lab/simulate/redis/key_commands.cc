@@ -14,7 +14,7 @@ namespace {
 
 using enum Command::Flags;
 
-// By name, so that it can be searched. What has no handler is the model's own.
+// Sorted by name, for searching. The model itself handles commands without a handler.
 constexpr std::array kCommands = {
     Command{"auth", -2, kNotInScripts | kWhileLoading | kBeforeLogin, nullptr},
     Command{"client", -2, kNotInScripts | kWhileLoading, nullptr},
@@ -98,7 +98,7 @@ void expire_at(CommandCall& call, std::int64_t scale, From from) {
   call.reply.integer(1);
 }
 
-// -2: there is no such key; -1: it never expires.
+// -2: no such key; -1: it never expires.
 std::int64_t left_ms(CommandCall& call) {
   const Keyspace::Entry* const entry = call.keys.find(call.word(1), call.now_ms());
   if (entry == nullptr) return -2;

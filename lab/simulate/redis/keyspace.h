@@ -1,6 +1,6 @@
 // Keyspace: the keys of one database of a modelled Redis, and the values that they may have.
 //
-// A key that has expired is found no more; the first who asks for it removes it.
+// An expired key is not found; find() removes it.
 //
 // Thread rule: one thread. Tested by redis_model_test.cc.
 
@@ -39,7 +39,7 @@ struct HashField {
   mutable std::string value;
 };
 
-// The fields of a hash, in the order in which they came.
+// The fields of a hash, in order of arrival.
 struct HashValue {
   using Name = boost::multi_index::member<HashField, std::string, &HashField::name>;
   using Fields = boost::multi_index_container<
@@ -65,7 +65,7 @@ struct HashValue {
   }
 
   Fields fields;
-  bool is_table = false;  // too large for a listpack, once
+  bool is_table = false;  // it once was too large for a listpack
 };
 
 // Members by score, and by name where scores are equal.
@@ -100,7 +100,7 @@ class Keyspace {
     std::int64_t expires_ms = kNever;
   };
 
-  // Null: there is none. REQUIRES: the time of a Redis may step back, what has gone stays gone
+  // Null: no such key. The time of a Redis may step back; removed keys stay removed.
   Entry* find(std::string_view key, std::int64_t now_ms) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return nullptr;
@@ -113,7 +113,7 @@ class Keyspace {
   Entry& put(std::string_view key, Entry entry) {
     return entries_.insert_or_assign(std::string(key), std::move(entry)).first->second;
   }
-  // Nothing happens if there is no such key.
+  // Does nothing if there is no such key.
   void erase(std::string_view key) {
     const auto found = entries_.find(key);
     if (found != entries_.end()) entries_.erase(found);
@@ -121,7 +121,7 @@ class Keyspace {
   void clear() { entries_.clear(); }
   std::size_t size() const { return entries_.size(); }
 
-  // A key by chance. REQUIRES: there is one
+  // A random key. REQUIRES: there is a key
   std::string any(Prng& chance) const {
     const auto buckets = static_cast<std::uint32_t>(entries_.bucket_count());
     auto bucket = chance.below(buckets);

@@ -12,7 +12,7 @@
 namespace weir::lab {
 namespace {
 
-// With as much of the arguments as Redis repeats, each as a text of C.
+// Repeats as much of the arguments as Redis does, each as a C string.
 std::string unknown_command(Words words) {
   constexpr std::size_t kRepeatedMax = 128;
   const auto start_of = [](std::string_view word, std::size_t most) {
@@ -32,7 +32,7 @@ bool has_words_of(const Command& command, std::size_t count) {
   return command.arity > 0 ? words == command.arity : words >= -command.arity;
 }
 
-// Of EVAL and EVALSHA: the number of keys, or what is wrong with it.
+// For EVAL and EVALSHA: the number of keys, or what is wrong with it.
 struct KeyCount {
   std::size_t keys = 0;
   std::string_view wrong{};
@@ -106,11 +106,11 @@ class RedisModel::Parts {
   std::array<Keyspace, kDatabases> databases_;
   std::int64_t peers_ = 0;
 
-  // Belongs to the command under way.
+  // The current command's.
   int database_ = 0;
   Instant now_;
   bool has_written_ = false;
-  bool has_called_writer_ = false;  // a script has
+  bool has_called_writer_ = false;  // by a script
   Write write_;
 
   std::deque<Write> writes_;                                    // the last is at `position`
@@ -141,7 +141,7 @@ void RedisModel::Parts::execute(RedisPeer& peer, Words words, Instant now, Outpu
   end_write();
 }
 
-// In Redis's order.
+// The checks are in Redis's order.
 std::string RedisModel::Parts::refusal(const Command& command, const RedisPeer& peer) const {
   const bool is_stranger = !options_.password.empty() && !peer.is_logged_in;
   if (is_stranger && (command.flags & Command::kBeforeLogin) == 0) {
@@ -183,7 +183,7 @@ void RedisModel::Parts::note(Effect effect) {
   if (keeps_writes) write_.push_back(std::move(effect));
 }
 
-// Replicas get all or nothing of what one command has written.
+// Replicas get all writes of one command, or none.
 void RedisModel::Parts::end_write() {
   if (!std::exchange(has_written_, false)) return;
   ++position;
@@ -223,7 +223,7 @@ void RedisModel::Parts::copy_from(const Parts& master, std::uint64_t until) {
   followed_ = master.self_;
 }
 
-// Nothing expires at the epoch, and what is told means the same at any time.
+// Nothing expires at the epoch, and the words mean the same at any time.
 void RedisModel::Parts::apply(const Write& write) {
   OutputBuffer replies;
   RedisReply reply(replies, resp::Protocol::kResp2);
@@ -235,7 +235,7 @@ void RedisModel::Parts::apply(const Write& write) {
     carry(*find_command(words[0]), words, reply);
   }
   has_written_ = false;
-  // Its own replicas would get them.
+  // Its own replicas get them.
   if (keeps_writes) writes_.push_back(std::exchange(write_, {}));
 }
 
@@ -256,7 +256,7 @@ void RedisModel::Parts::carry_for_script(Words words, OutputBuffer& out) {
   carry(*command, words, reply);
 }
 
-// A script that has begun to write is not stopped when memory gets short.
+// A script that has begun to write goes on when memory gets short.
 bool RedisModel::Parts::refuses_in_script(const Command& command, RedisReply& reply) const {
   if (condition == Condition::kReadOnly && (command.flags & Command::kWrites) != 0) {
     reply.error("READONLY You can't write against a read only replica.");

@@ -5,13 +5,13 @@
 //   redis.execute(peer, words, now, out);              // appends the reply
 //
 // It answers byte for byte as redis-server 7.0 does: the commands that Weir sends, those that its
-// scripts call, and a few for tests. Scripts are Redis's own text, on Lua 5.1. Keys that have
-// expired go when somebody asks for them.
+// scripts call, and a few for tests. Scripts are Weir's own texts, on Lua 5.1. An expired key goes
+// when a command asks for it.
 //
 // A replica is another model that copies a prefix of its master's writes. So a failover is
-// lagging.copy_from(master, an earlier position), and clients go to the lagging one.
+// lagging.copy_from(master, an earlier position), after which clients go to the lagging model.
 //
-// INFO says nothing but which run of a server this is.
+// INFO only says which run of a server this is.
 //
 // It has no lists, sets, transactions, blocking commands or users.
 //
@@ -34,7 +34,7 @@
 
 namespace weir::lab {
 
-// The facts that one connection has told of itself.
+// The facts that one connection has told about itself.
 struct RedisPeer {
   int protocol = 2;
   int database = 0;
@@ -44,52 +44,52 @@ struct RedisPeer {
 };
 
 struct RedisModelOptions {
-  std::string password{};  // empty: nobody has to log in
-  // A hash of more fields, or with a longer field, is read piece by piece (HSCAN).
+  std::string password{};  // empty: no login is needed
+  // A hash with more fields, or with a longer field, is read piece by piece (HSCAN).
   std::size_t hash_listpack_entries_max = 512;
   std::size_t hash_listpack_value_max = 64;  // bytes
-  // A script that has not ended by then is stopped.
+  // A script that takes more is stopped.
   int script_instructions_max = 50'000'000;
 };
 
 class RedisModel {
  public:
-  // Says which commands a Redis refuses for a while.
+  // A condition in which a Redis refuses some commands.
   enum class Condition : std::uint8_t {
     kReady,
     kReadOnly,     // writes: it is a replica now
-    kOutOfMemory,  // what may take memory, but with maxmemory-policy noeviction
-    kLoading,      // nearly everything: it has just been started
+    kOutOfMemory,  // commands that may take memory, as with maxmemory-policy noeviction
+    kLoading,      // nearly all: it has just started
   };
 
   explicit RedisModel(RedisModelOptions options = {});
   ~RedisModel();
 
   // Carries out one command of a connection and appends its reply to `out`. `now` is this Redis's
-  // own clock. Empty words are answered nothing, as Redis does.
+  // own clock. Empty words get no answer, as in Redis.
   void execute(RedisPeer& peer, std::span<const std::string_view> words, Instant now,
                OutputBuffer& out);
 
   void set_condition(Condition condition);
-  // The server's run_id: another one after each start.
+  // The server's run_id, which each start changes.
   void set_run(std::uint64_t number);
   void forget_scripts();  // as after a restart
-  void forget_all();      // keys, too: a restart of a Redis that keeps nothing on disk
-  // Up to `count` keys go, each by chance, as with maxmemory-policy allkeys-random.
+  void forget_all();      // keys, too: a restart without data on disk
+  // Removes up to `count` random keys, as with maxmemory-policy allkeys-random.
   void evict(std::size_t count, Prng& chance);
 
-  // How many commands have written so far; what a script writes is one. A new model is at 0.
+  // How many commands have written so far; a script counts as one. A new model is at 0.
   std::uint64_t position() const;
-  // Keeps writes for replicas, from here on.
+  // Keeps writes for replicas, from now on.
   void keep_writes();
-  // Those before `position` are needed no more.
+  // Writes before `position` are no longer needed.
   void forget_writes_before(std::uint64_t position);
-  // This becomes what `master` was at `position`, by the writes in between. If it is not that
-  // master's earlier self, or they are gone, it copies what there is now.
+  // Becomes what `master` was at `position`, by the writes in between. If this is no earlier state
+  // of that master, or the writes are gone, it copies the current state.
   void copy_from(const RedisModel& master, std::uint64_t position);
 
   std::size_t keys() const;
-  // For the checks of a simulation: what commands it has carried out, and scripts among them.
+  // For a simulation's checks: the commands that it has carried out, and the scripts among them.
   std::uint64_t commands() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a simulation does to a Redis, and what a real one cannot be asked for at will.
+// A simulation's acts on a Redis, and cases that a real Redis does not show at will.
 
 #include "simulate/redis/redis_model.h"
 
@@ -95,7 +95,7 @@ TEST(RedisModel, AReplicaTakesWritesOneByOne) {
   EXPECT_EQ(other.ask({"GET", "a"}), "$1\r\n2\r\n");
 }
 
-// It was promoted, and is a replica again.
+// This one was promoted, and is a replica again.
 TEST(RedisModel, WhoHasWrittenItselfCopiesAll) {
   RedisModel master;
   master.keep_writes();

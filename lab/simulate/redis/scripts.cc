@@ -22,11 +22,11 @@ namespace {
 constexpr int kInstructionsCounted = 100'000;  // between two looks at how many there were
 constexpr std::size_t kErrorMax = 200;
 
-// What functions of the library find in the state's registry.
+// In the Lua state's registry, for functions of the library.
 struct Call {
   const Scripts::Carrier* carrier = nullptr;
   int instructions_left = 0;
-  // Room that is used again.
+  // Memory that is used again.
   OutputBuffer reply{};
   resp::ReplyReader reader{};
   std::vector<std::string> numbers{};
@@ -53,7 +53,7 @@ void push_table(lua_State* lua, const char* field, std::string_view text) {
   lua_setfield(lua, -2, field);
 }
 
-// `text` may begin with a code behind a dash.
+// `text` may begin with a dash and a code.
 void push_error(lua_State* lua, std::string_view text) {
   const bool has_code = text.starts_with('-') && text.find(' ') != std::string_view::npos;
   const std::string_view words = text.substr(text.starts_with('-') ? 1 : 0);
@@ -82,7 +82,7 @@ void push_reply(lua_State* lua, const resp::Reply& reply) {
   }
 }
 
-// As printf's %.17g, and whole numbers without it.
+// As printf's %.17g, but whole numbers as such.
 std::string text_of(lua_Number number) {
   constexpr lua_Number kWholeMost = 1e15;
   std::array<char, 40> text;
@@ -115,7 +115,7 @@ bool read_words(lua_State* lua, Call& call) {
   return true;
 }
 
-// Leaves the reply; true if that is an error.
+// Leaves the reply on the stack; true if it is an error.
 bool carry(lua_State* lua) {
   Call& call = call_of(lua);
   if (lua_gettop(lua) == 0) {
@@ -180,7 +180,7 @@ int redis_sha1hex(lua_State* lua) {
   return 1;
 }
 
-// Lua's pcall, but that an error of a table with a text is that text.
+// Lua's pcall, but an error of a table with a text becomes that text.
 int pcall_with_texts(lua_State* lua) {
   luaL_checkany(lua, 1);
   const bool is_fine = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0) == 0;
@@ -206,7 +206,7 @@ int refuse_new_global(lua_State* lua) {
   return luaL_error(lua, "Attempt to modify a readonly table");
 }
 
-// What an error says, and where: as Redis's own handler, which is Lua.
+// An error's text and place, as in Redis's own handler, which is Lua.
 int explain(lua_State* lua) {
   if (!lua_istable(lua, 1)) {
     const char* const text = lua_tostring(lua, 1);
@@ -236,7 +236,7 @@ void count_instructions(lua_State* lua, lua_Debug*) {
   }
 }
 
-// The text in a field of the table at the top; empty: it is none.
+// The text in a field of the table at the top; empty if it is no text.
 std::string_view field_of(lua_State* lua, const char* name) {
   lua_pushstring(lua, name);
   lua_rawget(lua, -2);
@@ -247,7 +247,7 @@ std::string_view field_of(lua_State* lua, const char* name) {
   return text == nullptr ? std::string_view() : std::string_view(text, size);
 }
 
-// Writes the value at the top, and takes it away.
+// Writes the value at the top, and removes it.
 void write_value(lua_State* lua, RedisReply& reply);
 
 void write_table(lua_State* lua, RedisReply& reply) {
@@ -299,7 +299,7 @@ void write_value(lua_State* lua, RedisReply& reply) {
   lua_pop(lua, 1);
 }
 
-// Globals are read from the library's, and nobody makes new ones.
+// Globals are read from the library's; scripts cannot make new ones.
 void push_environment(lua_State* lua) {
   lua_newtable(lua);
   lua_createtable(lua, 0, 2);
@@ -350,7 +350,7 @@ class Interpreter {
  public:
   Interpreter() : lua_(luaL_newstate()) {
     WEIR_ASSERT(lua_ != nullptr);
-    lua_gc(lua_, LUA_GCSETPAUSE, 1000);  // little is kept, so to look for garbage is dear
+    lua_gc(lua_, LUA_GCSETPAUSE, 1000);  // little is kept, so collecting garbage often is wasteful
     lua_pushlightuserdata(lua_, const_cast<char*>(&kCallKey));
     lua_pushlightuserdata(lua_, &call);
     lua_rawset(lua_, LUA_REGISTRYINDEX);
@@ -369,7 +369,7 @@ class Interpreter {
   lua_State* lua() { return lua_; }
   Call call;
   std::unordered_map<std::string, int, TextHash, std::equal_to<>> references;  // by hash
-  // The texts that came last, each with its hash: a text comes again and again.
+  // The latest texts, each with its hash: a text comes again and again.
   std::array<std::pair<std::string, std::string>, 4> texts;
   std::size_t newest = 0;
 

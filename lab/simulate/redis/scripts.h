@@ -1,13 +1,13 @@
-// Scripts: what EVAL runs in a modelled Redis, on Lua 5.1.
+// Scripts: EVAL in a modelled Redis, on Lua 5.1.
 //
-// Redis's own Lua is 5.1 with changes that no script of ours can tell, but for errors, whose words
-// are the same here. There are redis.call, pcall, error_reply, status_reply and sha1hex, and of
-// struct what little-endian formats take. There is no clock, no chance, and no file.
+// Redis's Lua is 5.1 with changes that none of our scripts can tell, except for errors, whose words
+// are the same here. There are redis.call, pcall, error_reply, status_reply and sha1hex, and struct
+// for little-endian formats. There is no clock, no randomness, and no file.
 //
-// A thread has one Lua for all models, in which a text is compiled once. So a script that a model
-// has forgotten, or that another one knows, costs nothing to load.
+// A thread has one Lua for all models, which compiles a text once. So loading a script that a model
+// has forgotten, or that another model knows, costs nothing.
 //
-// Thread rule: the thread that has loaded the script runs it. Tested by redis_model_test.cc.
+// Thread rule: the thread that loaded a script runs it. Tested by redis_model_test.cc.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Scripts {
   Scripts(Carrier carrier, int instructions_max)
       : carrier_(std::move(carrier)), instructions_max_(instructions_max) {}
 
-  // The hash by which it is known from now on; empty after an error that was answered.
+  // The hash that names it from now on; empty after an error that was answered.
   std::string load(std::string_view text, RedisReply& reply);
   bool has(std::string_view sha) const { return known_.contains(sha); }
   void forget() { known_.clear(); }
@@ -43,7 +43,7 @@ class Scripts {
   std::set<std::string, std::less<>> known_;  // by hash
 };
 
-// As Redis writes them: 40 small letters and digits.
+// In Redis's form: 40 lower-case letters and digits.
 std::string sha1_hex(std::string_view text);
 
 }  // namespace weir::lab

@@ -10,7 +10,7 @@
 namespace weir::lab {
 namespace {
 
-// As strtod reads it, up to its end.
+// The whole text as strtod reads it.
 std::optional<double> parse_double(std::string_view text) {
   const std::string copy(text);
   char* end = nullptr;
@@ -25,7 +25,7 @@ std::optional<double> parse_score(std::string_view text) {
   return parse_double(text);
 }
 
-// As Redis writes it.
+// The score in Redis's form.
 std::string score_text(double score) {
   std::array<char, 32> text{};
   const int size = std::snprintf(text.data(), text.size(), "%.17g", score);
@@ -106,7 +106,7 @@ void tell(CommandCall& call, const std::pair<double, std::string>& member, bool 
   with_scores ? call.reply.scored(name, score_text(score)) : call.reply.bulk(name);
 }
 
-// From `low` to `high`, the first so many.
+// From `low` to `high`, the first `most`.
 void do_zrange_by_score(CommandCall& call, bool with_scores, std::size_t most = SIZE_MAX) {
   const auto low = parse_bound(call.word(2));
   const auto high = parse_bound(call.word(3));

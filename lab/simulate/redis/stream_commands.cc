@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 constexpr StreamId kLastOfAll{kMost, kMost};
-// What `MAXLEN ~` removes at once: a node of entries that are small, as Redis makes them.
+// `MAXLEN ~` removes whole nodes: Redis makes nodes of so many small entries.
 constexpr std::size_t kNodeEntries = 100;
 
 std::string text_of(StreamId id) {
@@ -25,14 +25,14 @@ std::optional<StreamId> parse_id(std::string_view text, std::uint64_t missing_se
   return StreamId{*ms, *sequence};
 }
 
-// What stands between XADD's key and the fields.
+// The words between XADD's key and the fields.
 struct Addition {
   std::optional<std::int64_t> most{};
   bool is_about = false;  // ~: whole nodes only
-  std::size_t id = 0;     // which word
+  std::size_t id = 0;     // the number of its word
 };
 
-// Nothing after an answer that they are wrong.
+// nullopt if they are wrong, which is answered.
 std::optional<Addition> read_addition(CommandCall& call) {
   Addition addition;
   std::size_t at = 2;
@@ -80,7 +80,7 @@ void trim(StreamValue& stream, const Addition& addition) {
 
 enum class End : std::uint8_t { kFirst, kLast };
 
-// One end of a range, inclusive; nothing after an answer that it is wrong.
+// One end of a range, inclusive; nullopt if it is wrong, which is answered.
 std::optional<StreamId> read_end(CommandCall& call, std::string_view text, End end) {
   const std::uint64_t missing = end == End::kFirst ? 0 : kMost;
   if (text == "-") return StreamId{};
@@ -104,7 +104,7 @@ std::optional<StreamId> read_end(CommandCall& call, std::string_view text, End e
   return id->sequence == 0 ? StreamId{id->ms - 1, kMost} : StreamId{id->ms, id->sequence - 1};
 }
 
-// How many entries at most; -1: all. Nothing after an answer that it is wrong.
+// The most entries; -1: all. nullopt if it is wrong, which is answered.
 std::optional<std::int64_t> read_count(CommandCall& call) {
   std::int64_t count = -1;
   for (std::size_t i = 4; i < call.words.size(); i += 2) {

@@ -41,7 +41,7 @@ bool read_set_options(const CommandCall& call, SetOptions& options) {
   return true;
 }
 
-// When the key is to end; nothing if that was answered to be wrong.
+// When the key is to end; nullopt if that is wrong, which is answered.
 std::optional<std::int64_t> end_of(CommandCall& call, const SetOptions& options) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (options.unit.empty()) return Keyspace::kNever;

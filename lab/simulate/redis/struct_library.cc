@@ -16,7 +16,7 @@ struct Field {
 
 constexpr unsigned kSizeMax = 8;
 
-// The next field of a format, without which `format` goes on; nothing at its end.
+// Takes the next field off `format`; nullopt at its end.
 std::optional<Field> next_field(lua_State* lua, const char*& format) {
   while (*format == '<' || *format == ' ') ++format;
   if (*format == '\0') return {};
@@ -33,7 +33,7 @@ std::optional<Field> next_field(lua_State* lua, const char*& format) {
   return Field{.is_signed = type == 'i', .size = size};
 }
 
-// As C converts what fits: a negative number as a signed one.
+// As C converts numbers that fit: a negative number as a signed one.
 std::uint64_t bits_of(lua_Number number) {
   return number < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(number))
                     : static_cast<std::uint64_t>(number);

@@ -1,4 +1,4 @@
-// `struct` as scripts have it in Redis, for little-endian formats of integers: "<I1i8".
+// Redis's `struct` for scripts, for little-endian formats of integers: "<I1i8".
 //
 // Thread rule: pure. Tested by redis_model_test.cc.
 
