@@ -149,7 +149,7 @@ WORDS_MAX = {
     "docs/reference/": 710,
     "docs/reference/admin-api.md": 1517,
     "docs/reference/cli.md": 720,
-    "docs/reference/console.md": 736,
+    "docs/reference/console.md": 734,
     "docs/reference/envoy.md": 893,
     "docs/reference/http.md": 1714,
     "docs/reference/log-messages.md": 727,
