@@ -1,8 +1,7 @@
-// Clock: where a program that links libweir gets its time from.
+// Clock: the source of time of a program that links libweir.
 //
-// Only the outermost face reads a clock: Limiter reads the one it holds, once a
-// call, and everything below takes `now` as an argument. Tests pass a clock of
-// their own and move it by hand.
+// Only Limiter reads the clock, once a call. Everything below it takes `now` as an argument. Tests
+// pass a clock of their own and move it by hand.
 //
 // Tested by src/net/clock_test.cc.
 
@@ -20,9 +19,8 @@ class Clock {
   virtual Instant now() const noexcept = 0;
 };
 
-// The machine's time, which never steps: the wall clock is read once, at
-// construction, and carried on by the monotonic clock. Setting the date of the
-// machine neither frees nor blocks a key.
+// The machine's time, which never steps: SystemClock reads the wall clock once, at construction,
+// and the monotonic clock carries it on. Setting the machine's date neither frees nor blocks a key.
 // Thread rule: any thread; share one. Cost: about 5 ns where the processor's tick counter
 // can be trusted, else one clock_gettime, about 20 ns. Construction reads a file.
 class SystemClock final : public Clock {

@@ -1,8 +1,8 @@
 // Decision: the answer to "may this key spend this much now, and if not, when?"
 //
-// Durations, never instants: the clock that decided may be another machine's.
-// A caller that waits `retry_after` never comes back too early; round
-// up, never down, when converting to coarser units (whole_seconds below).
+// Times in it are durations, not instants: the clock that decided may be another machine's. A
+// caller that waits `retry_after` never comes back too early. Round up, never down, when converting
+// to coarser units (whole_seconds below).
 //
 // Thread rule: values. Tested by src/algo/*_test.cc.
 
@@ -31,13 +31,13 @@ struct Decision {
   std::int64_t remaining = 0;
   // Zero unless kDenied.
   Duration retry_after{0};
-  // Until the key is as if it had never been seen, if nothing more is spent.
+  // The time until the key is as if it had never been seen, if nothing more is spent.
   Duration reset_after{0};
-  // Until there is more than `remaining`, if nothing more is spent. Zero where nothing more comes:
-  // nothing is spent, or the limit is 0.
+  // The time until `remaining` grows, if nothing more is spent. Zero if it will not grow: nothing
+  // is spent, or the limit is 0.
   Duration more_after{0};
-  // kDenied for want of a place to count the key (OnFull in weir/store.h), whatever it has
-  // spent. `retry_after` is a guess then.
+  // The verdict is kDenied because the store had no room to count the key (OnFull in weir/store.h),
+  // not because of what the key has spent. `retry_after` is a guess then.
   bool is_store_full = false;
 
   constexpr bool allowed() const noexcept { return verdict == Verdict::kAllowed; }

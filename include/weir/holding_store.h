@@ -1,5 +1,5 @@
-// HoldingStore: a store in memory in which units can be held for work whose cost is known later.
-// Slots can be held, too, for work of which only so much may be under way at once.
+// HoldingStore: a store in memory that holds units for work whose cost is known later. It also
+// holds slots, which bound how much work runs at the same time.
 //
 //     0 s  reserve 300 for 2 min   fits next to what was spent and what is held: 300 are held
 //          other requests          fit next to the 300, too
@@ -7,21 +7,21 @@
 //   or
 //   120 s  nobody has committed    the hold lapses: 300 are charged as of this moment
 //
-// A hold stands next to the counters, so it counts against whichever window is current. A cost is
-// charged whether or not it fits, as the work is done.
+// A hold is not part of a counter, so it counts against whichever window is current. A commit
+// charges the cost whether or not it fits, because the work is done.
 //
 //   weir::HoldingStore store(*memory);
 //   const weir::Limiter limiter(store, clock, {.limit = 1000, .window = 1min});
 //   auto reserved = limiter.reserve(store, "tokens", user, {.cost = 300}, {.length = 30s});
 //   if (reserved && reserved->allowed()) reserved->commit(answer());
 //
-// Who reserves first spends the estimate, like any request, and passes the charges to hold(), which
-// puts the hold down before it gives the units back. A request that was charged while holds were
-// there, or came and went, is judged once more under the lock. By then the counters have its own
-// units, so nothing that is held or spent is missed; some of it may count twice for a moment.
-// Counters must be able to give units back: those of exponential_backoff and adaptive cannot.
+// A caller that reserves spends the estimate first, like any request, and passes the charges to
+// hold(). That adds the hold before it gives the units back. A request that was charged while there
+// were holds, or while they changed, is judged again under the lock. By then its own units are in
+// the counters. So no held or spent unit is missed; some may count twice for a moment. Counters of
+// exponential_backoff and adaptive cannot give units back, so they cannot be reserved.
 //
-// A slot is a hold that charges nothing: its release, or its end, gives it back. No counter is
+// A slot is a hold that charges nothing: releasing it, or its end, gives it back. No counter is
 // asked, so nothing counts twice.
 //
 //   auto slot = limiter.acquire(store, "calls", user, 30s);
@@ -52,7 +52,7 @@
 
 namespace weir {
 
-// Names a hold: 128 bits that nobody can guess.
+// The name of a hold: 128 bits that nobody can guess.
 struct HoldToken {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -62,20 +62,20 @@ struct HoldToken {
   friend auto operator<=>(const HoldToken&, const HoldToken&) = default;
 };
 
-// A limit of slots has no window that anybody should read.
+// The quota of a limit of slots. Its window means nothing.
 inline Result<Quota> slot_quota(std::int64_t limit) {
   return Quota::make({.limit = limit, .window = kWindowMin});
 }
 
 struct HoldTerms {
   Duration length{0};          // > 0
-  std::int64_t estimate = 0;   // units, from 0 up
+  std::int64_t estimate = 0;   // units, >= 0
   std::int64_t holds_max = 1;  // of one key
-  bool is_charged = true;      // the units are in the counters
-  // Whether a lapse charges nothing that nobody has committed. Else it charges the estimate.
+  bool is_charged = true;      // whether the counters have charged the units already
+  // Whether a hold that lapses charges only the cost reported so far, and not the estimate.
   bool is_free = false;
-  bool is_slot = false;  // which is released, and never committed
-  // For slots on lease: all slots of the key end then, unless renew() comes before.
+  bool is_slot = false;  // a slot is released, and never committed
+  // For slots on lease: all slots of the key end at this time, unless renew() moves it.
   Instant lease_end = Instant::max();
   std::size_t room = 65'536;  // holds of all keys, up to HoldingStore::kHoldsMax
 };
@@ -94,48 +94,48 @@ class HoldingStore final : public Store {
   bool answers_at_once() const noexcept override { return true; }
   Decision decide_one(Operation operation, Charge charge, Instant now) noexcept override;
 
-  // One that no hold has, for who keeps holds elsewhere.
+  // A token that no hold has, for a caller that keeps holds elsewhere.
   HoldToken fresh_token();
 
-  // Holds what this store has just charged to different keys, and gives it back. Nothing: there is
-  // no room for another hold, or no memory.
+  // Holds the units that this store has just charged to different keys, and gives them back to the
+  // counters. Returns nothing if there is no room for another hold, or no memory.
   std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
                                 Instant now) noexcept;
 
   // Holds a slot of the charge's key, if fewer are held than its quota allows.
   struct Acquired {
     Decision decision;
-    std::optional<HoldToken> token;  // none though it is allowed: there is no room for another hold
+    std::optional<HoldToken> token;  // empty though allowed if there is no room for a hold
   };
-  // REQUIRES: the quota is a slot_quota(); of the terms length, lease_end and room count
+  // REQUIRES: the quota is a slot_quota(). Reads only length, lease_end and room of the terms.
   Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
-  // False: there is no such slot, or no longer.
+  // Returns false if there is no such slot, or no longer.
   bool release(const HoldToken& token, Instant now) noexcept {
     return find_slot(token, Then::kEnds, now);
   }
   bool has_slot(const HoldToken& token, Instant now) noexcept {
     return find_slot(token, Then::kGoesOn, now);
   }
-  // The slots of the key are lent for longer; those whose lease has ended are not.
+  // Moves the end of the lease of the key's slots. Slots whose lease has ended stay ended.
   void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
 
   enum class Commit : std::uint8_t {
     kCharged,
-    kNoted,    // and the hold goes on, or nothing counts what it holds
+    kNoted,    // the hold goes on, or it holds nothing that is counted
     kUnknown,  // there is no such hold, or no longer
   };
-  // The work has cost so much; as of now, if it goes on. A lapse charges what was said last.
-  // REQUIRES: 0 <= cost <= kCostMax
+  // Reports what the work has cost; if it goes on, what it has cost so far. A lapse charges the
+  // cost that was reported last. REQUIRES: 0 <= cost <= kCostMax
   enum class Work : std::uint8_t { kIsDone, kGoesOn };
   Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
 
   struct Held {
     std::int64_t units = 0;
     std::size_t holds = 0;
-    Duration lapses_after{0};  // the first of them, unless it is committed
+    Duration lapses_after{0};  // until the first hold lapses, unless it is committed
   };
   Held held(const KeyHash& key, Instant now) noexcept;
-  // How many holds all keys have.
+  // The number of holds of all keys.
   std::size_t size() const noexcept;
 
  private:
@@ -146,8 +146,8 @@ class HoldingStore final : public Store {
   std::unique_ptr<State> state_;
 };
 
-// A reservation that a Limiter made. Where nobody commits it, its destructor commits the cost that
-// was reported last, else the estimate.
+// A reservation that a Limiter made. If nobody commits it, its destructor commits the cost that was
+// reported last, or the estimate if none was.
 //
 // Thread rule: one thread at a time. The store and the clock outlive it.
 class Reservation {
@@ -167,12 +167,12 @@ class Reservation {
   const Decision& decision() const { return decision_; }
   bool allowed() const { return decision_.allowed(); }
 
-  // The work has cost so much so far. REQUIRES: as for HoldingStore::commit()
+  // Reports the cost so far; the work goes on. REQUIRES: as for HoldingStore::commit()
   void report(std::int64_t cost) {
     cost_ = cost;
     if (token_) store_->commit(*token_, cost, HoldingStore::Work::kGoesOn, clock_->now());
   }
-  // The work is done. False, and nothing is charged, if the hold has ended before.
+  // The work is done. Returns false, and charges nothing, if the hold has ended before.
   bool commit(std::int64_t cost) {
     const auto token = std::exchange(token_, std::nullopt);
     return token && store_->commit(*token, cost, HoldingStore::Work::kIsDone, clock_->now()) ==
@@ -183,7 +183,7 @@ class Reservation {
   HoldingStore* store_;
   const Clock* clock_;
   Decision decision_;
-  std::optional<HoldToken> token_;  // none: nothing is held
+  std::optional<HoldToken> token_;  // empty if nothing is held
   std::int64_t cost_;
 };
 
@@ -205,7 +205,7 @@ class Slot {
   const Decision& decision() const { return decision_; }
   bool allowed() const { return decision_.allowed(); }
 
-  // False if nothing is held: not any more, and then other work may have the slot.
+  // Returns false if the slot was not held any more: then other work may have taken it.
   bool release() {
     const auto token = std::exchange(token_, std::nullopt);
     return token && store_->release(*token, clock_->now());
@@ -215,7 +215,7 @@ class Slot {
   HoldingStore* store_;
   const Clock* clock_;
   Decision decision_;
-  std::optional<HoldToken> token_;  // none: nothing is held
+  std::optional<HoldToken> token_;  // empty if nothing is held
 };
 
 }  // namespace weir

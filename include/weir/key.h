@@ -1,9 +1,9 @@
-// KeyHash: who is limited, as 128 bits that nobody outside can predict.
+// KeyHash: the key that is limited, as 128 bits that nobody outside can predict.
 //
-// A counter belongs to (rule, bucket, key, algorithm, window). Each name is hashed for itself, and
+// A counter belongs to (rule, bucket, key, algorithm, window). Each name is hashed separately, and
 // the hashes are combined in order. Names are never joined by a separator, so no choice of names
-// makes two keys meet. All is hashed under a secret, so no client can aim at another's counter.
-// Limit and burst are not part of it: raising a limit keeps what was counted.
+// makes two keys equal. The hash is keyed by a secret, so no client can aim at another's counter.
+// Limit and burst are not hashed: raising a limit keeps what was counted.
 //
 // Two keys share a counter with the probability that 128-bit hashes collide; a store
 // may keep fewer bits (the memory store: 48 and the choice of a set of slots).
@@ -29,16 +29,16 @@ struct KeyHash {
   friend constexpr bool operator==(const KeyHash&, const KeyHash&) = default;
 };
 
-// The names a counter goes by. Bytes of any kind and length, NUL and invalid UTF-8 included.
+// The names of a counter. They may hold any bytes, NUL and invalid UTF-8 included.
 struct KeyName {
   std::string_view rule;    // empty when no rule is involved
   std::string_view bucket;  // may be empty
   std::string_view key;
 };
 
-// The same, each hashed for itself.
+// The names of a counter, each one hashed.
 struct HashedName {
-  KeyHash rule;  // only if there is one
+  KeyHash rule;  // only if has_rule
   KeyHash bucket;
   KeyHash key;
   bool has_rule = false;
@@ -57,11 +57,11 @@ class KeyHasher {
   explicit KeyHasher(const HashSecret& secret) noexcept;
 
   KeyHash hash(const KeyName& name, const Quota& quota) const noexcept;
-  // Without a rule, in two steps: what all keys of a bucket have in common, and one of them.
+  // Hashes without a rule, in two steps: first what all keys of a bucket share, then one key.
   KeyHash hash_scope(std::string_view bucket, const Quota& quota) const noexcept;
   KeyHash hash_in(KeyHash scope, std::string_view key) const noexcept;
 
-  // The same in two steps, for who counts under several quotas or buckets.
+  // Hashes in two steps, for callers that count one name under several quotas or buckets.
   HashedName hash_names(const KeyName& name) const noexcept;
   KeyHash hash_bucket(std::string_view bucket) const noexcept;
   static KeyHash combine_names(const HashedName& name, const Quota& quota) noexcept;

@@ -7,14 +7,14 @@
 //   auto decision = limiter.hit("login", user_id);
 //   if (decision && !decision->allowed()) reply_429(decision->retry_after);
 //
-// Buckets isolate: the same key in two buckets has two counters. So do two algorithms
-// or two windows; a changed limit or burst goes on with what was counted.
+// Buckets isolate: the same key in two buckets has two counters. Two algorithms, or two windows,
+// have two counters as well. If the limit or the burst changes, the counter goes on.
 //
-// Thread rule: any thread, concurrently, if the store allows it (ours do). A call
-// returns when the store has answered: with the memory store at once, in tens of
-// nanoseconds and without allocating. A store that answers later must do so from another thread
-// than the caller's. A call on the thread of the store's event loop would wait for ever for an
-// answer that only that loop can bring. Tested by src/engine/limiter_test.cc.
+// Thread rule: any thread, concurrently, if the store allows it (Weir's do). A call returns when
+// the store has answered: the memory store answers at once, in tens of nanoseconds and without
+// allocating. A store that answers later must do so on a thread other than the caller's. On the
+// thread of the store's own event loop a call would wait for ever. Tested by
+// src/engine/limiter_test.cc.
 
 #pragma once
 
@@ -40,11 +40,11 @@ class Reservation;
 class Slot;
 struct HoldTerms;
 
-// What one call may change. Unset fields are the limiter's defaults.
+// What one call may change. The limiter's defaults stand in for unset fields.
 struct HitOptions {
   std::int64_t cost = 1;
-  // Whose counters these are: those of the rule with this id in a server that shares the
-  // store and the secret. The quota is not taken from it. Empty: no rule's.
+  // Counts on the counters of the rule with this id, in a server that shares the store and the
+  // secret. The quota is not taken from the rule. Empty: on counters of no rule.
   std::string_view rule{};
   std::optional<Algorithm> algorithm;
   std::optional<std::int64_t> limit;
@@ -62,8 +62,8 @@ struct Hit {
 
 class Limiter {
  public:
-  // `store` and `clock` must outlive the limiter. `defaults` may be a quota that cannot
-  // be enforced (all zeros, say): then each hit has to bring what is missing.
+  // `store` and `clock` must outlive the limiter. `defaults` may be a quota that cannot be enforced
+  // (all zeros, say): then each hit must set the missing fields.
   Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
           const HashSecret& secret = HashSecret::random());
 
@@ -74,40 +74,39 @@ class Limiter {
     return ask(Operation::kSpendEach, bucket, key, options);
   }
 
-  // Several charges, all or nothing: if one is denied, none is charged. Decisions are
-  // parallel to `hits`. Returns true if all were allowed.
-  // Fails with kTooManyCharges beyond Batch::kChargesMax.
+  // Several charges, all or nothing: if one is denied, none is charged. Decisions are parallel to
+  // `hits`. Returns true if all were allowed. Fails with kTooManyCharges beyond Batch::kChargesMax.
   // REQUIRES: hits.size() == decisions.size()
   Result<bool> hit(std::span<const Hit> hits, std::span<Decision> decisions) const noexcept;
 
   // Counts the cost of work that is done, whether or not it fits: Operation::kCharge of
-  // weir/store.h. A client that looks, works and charges afterwards is stopped by the look that
-  // follows the charge which goes beyond the limit, until that debt is paid.
+  // weir/store.h. For a client that looks, works, and charges afterwards. Once a charge goes beyond
+  // the limit, looks are denied until that debt is paid.
   Result<Decision> charge(std::string_view bucket, std::string_view key,
                           const HitOptions& options = {}) const noexcept {
     return ask(Operation::kCharge, bucket, key, options);
   }
 
-  // Spends and decides, and a cost that does not fit takes what is left: Operation::kDrain of
-  // weir/store.h. That is gubernator's DRAIN_OVER_LIMIT; its RESET_REMAINING is reset().
+  // Spends and decides; a cost that does not fit takes what is left: Operation::kDrain of
+  // weir/store.h. Gubernator calls this DRAIN_OVER_LIMIT; its RESET_REMAINING is reset() here.
   Result<Decision> drain(std::string_view bucket, std::string_view key,
                          const HitOptions& options = {}) const noexcept {
     return ask(Operation::kDrain, bucket, key, options);
   }
 
-  // Holds the cost, an estimate, while work is under way (weir/holding_store.h). Nothing is held
-  // where the decision is a denial. REQUIRES: `holds` is the limiter's store; the terms' length is
-  // at most the window, the cost at least 1
+  // Holds the cost, an estimate, while work is under way (weir/holding_store.h). A denial holds
+  // nothing. REQUIRES: `holds` is the limiter's store; the terms' length is at most the window; the
+  // cost is at least 1
   Result<Reservation> reserve(HoldingStore& holds, std::string_view bucket, std::string_view key,
                               const HitOptions& options, HoldTerms terms) const;
 
-  // Takes one of as many slots as the limit says, for at most so long (weir/holding_store.h): work
-  // of which only so much may be under way at once. Windows and hits of the limiter do not count.
-  // Of the options the rule and the limit count. REQUIRES: length > 0
+  // Takes a slot for at most `length` (weir/holding_store.h). A key has as many slots as the limit
+  // says. Hits of the limiter do not use up slots. Of the options, only rule and limit count.
+  // REQUIRES: length > 0
   Result<Slot> acquire(HoldingStore& holds, std::string_view bucket, std::string_view key,
                        Duration length, const HitOptions& options = {}) const;
 
-  // What hit() would answer, spending nothing. `remaining` is what is left before it.
+  // Answers as hit() would, and spends nothing. `remaining` is what is left before the cost.
   Result<Decision> look(std::string_view bucket, std::string_view key,
                         const HitOptions& options = {}) const noexcept {
     return ask(Operation::kLook, bucket, key, options);
@@ -120,14 +119,14 @@ class Limiter {
   }
 
  private:
-  // The hash that all keys of one bucket begin with, under the default quota. A limiter keeps the
-  // hash of the bucket it was asked for first; most ask for no other. A copy keeps its own.
+  // The hash that all keys of one bucket share, under the default quota. A limiter keeps the hash
+  // of the first bucket it is asked for; most limiters have only one. A copy keeps its own.
   struct KeptScope {
     static constexpr std::size_t kNone = SIZE_MAX;
     KeptScope() = default;
     KeptScope(const KeptScope&) noexcept {}
 
-    std::atomic<std::size_t> bucket_size{kNone};  // the others are read when it is the bucket's
+    std::atomic<std::size_t> bucket_size{kNone};  // the fields below are set before it is
     std::array<std::uint64_t, 2> bytes{};
     KeyHash scope;
   };

@@ -1,7 +1,7 @@
 // Quota: `limit` units per `window`, the `burst`, and the algorithm that reads them.
 //
-// A QuotaSpec is what an operator writes; a Quota is a checked one. Quota::make is
-// the only way to get a Quota, so nothing that takes one validates it again.
+// An operator writes a QuotaSpec; a Quota is a checked QuotaSpec. Quota::make is the only way to
+// get a Quota, so a function that takes a Quota does not validate it again.
 //
 //   algorithm            admits                                    state a key
 //   fixed_window         limit in each window since the epoch      a count
@@ -41,14 +41,14 @@ enum class Algorithm : std::uint8_t {
   kTokenBucket,
   kExponentialBackoff,
   kAdaptive,
-  // A sliding_window that is never over (src/algo/strict_window.h): it has no name of its own.
+  // A sliding_window that never admits too much (src/algo/strict_window.h). It has no name.
   kStrictWindow,
-  // A fixed_window by the calendar (src/algo/calendar_window.h): it has no name of its own.
+  // A fixed_window by the calendar (src/algo/calendar_window.h). It has no name.
   kCalendarWindow,
 };
 // The algorithms that have a name.
 inline constexpr int kAlgorithmCount = 6;
-// Those that can decide: the first ones. `adaptive` is one of them at any time.
+// The algorithms that can decide: the first ones. `adaptive` always uses one of these.
 inline constexpr int kDecidingAlgorithmCount = 5;
 
 // Which algorithm decides for adaptive quotas, and the number of the switch that chose it.
@@ -64,7 +64,7 @@ constexpr bool can_be_active(Algorithm algorithm) noexcept {
          algorithm == Algorithm::kExponentialBackoff;
 }
 
-// The names of configuration, HTTP and metrics, in the order of Algorithm.
+// The names in configuration, HTTP and metrics, in the order of Algorithm.
 inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
     "fixed_window", "sliding_log",         "sliding_window",
     "token_bucket", "exponential_backoff", "adaptive"};
@@ -80,16 +80,16 @@ inline constexpr Duration kWindowMax = std::chrono::hours(24 * 366);
 // The longest a token bucket may take to fill, burst * window / limit.
 inline constexpr Duration kFillTimeMax = 4 * kWindowMax;
 
-// The windows of a calendar, and the most that a common one lasts. That length stands for them in a
-// quota: it says which they are, not when they end.
+// The windows of a calendar, and how long each lasts at most while no clocks change. A quota keeps
+// this length to name its kind of window. It does not say when the window ends.
 enum class CalendarUnit : std::uint8_t { kDay, kWeek, kMonth, kYear };
 inline constexpr std::array<std::string_view, 4> kCalendarUnitNames = {"day", "week", "month",
                                                                        "year"};
 inline constexpr std::array<Duration, 4> kCalendarUnitLengths = {
     std::chrono::hours(24), std::chrono::hours(24 * 7), std::chrono::hours(24 * 31), kWindowMax};
 
-// Where the previous window, the current one and the next end. A machine that decides by another
-// clock may be in any of the three.
+// When the previous window, the current one and the next one end. A machine with another clock may
+// be in any of the three.
 struct WindowEnds {
   Instant previous;
   Instant current;
@@ -111,7 +111,7 @@ struct QuotaSpec {
 
 class Quota {
  public:
-  // Denies everything: limit 0. A place to assign a made quota to.
+  // Denies everything: limit 0. A made quota can be assigned to it.
   Quota() = default;
 
   // Fails with kInvalidQuota, naming the field, unless
@@ -123,36 +123,36 @@ class Quota {
   std::int64_t limit() const noexcept { return limit_; }
   Duration window() const noexcept { return Duration{window_us_}; }
 
-  // Whether no window's length may ever admit more than the limit: `bound: never_over`.
+  // Whether no span of window() may admit more than the limit: `bound: never_over`.
   bool is_never_over() const noexcept { return algorithm_ == Algorithm::kStrictWindow; }
 
   bool is_by_calendar() const noexcept { return algorithm_ == Algorithm::kCalendarWindow; }
-  // Whether all units come back at once, when a window ends.
+  // Whether all units come back at once, at the end of a window.
   bool is_fixed() const noexcept {
     return algorithm_ == Algorithm::kFixedWindow || is_by_calendar();
   }
-  // REQUIRES, of all that follow: is_by_calendar()
+  // REQUIRES, for this and all functions below about calendars: is_by_calendar()
   CalendarUnit calendar_unit() const noexcept;
-  // The day on which weeks begin, from 0 for Monday, or months, from 1.
+  // The first day of a week, from 0 for Monday, or of a month, from 1.
   int first_day() const noexcept { return first_day_; }
   void set_first_day(int day) noexcept { first_day_ = static_cast<std::uint8_t>(day); }
-  // Until somebody says when windows end, they last window() each, since 1970. `previous` counts
-  // in whole seconds.
+  // Sets when windows end. Until then, each window lasts window(), counted from 1970. `previous` is
+  // kept in whole seconds.
   void set_window_ends(const WindowEnds& ends) noexcept;
   WindowEnds window_ends() const noexcept {
     return {Instant(std::chrono::seconds(switch_number_)), Instant(Duration(ticks_per_unit_)),
             Instant(Duration(ticks_per_us_))};
   }
-  // The first day and window ends of the other, if both are by a calendar.
+  // Copies the first day and the window ends of the other quota, if both are by a calendar.
   void share_calendar(const Quota& other) noexcept;
 
-  // Whether another algorithm may decide later: an adaptive quota.
+  // Whether another algorithm may decide later. True for adaptive quotas.
   bool switches() const noexcept { return algorithm_ == Algorithm::kAdaptive; }
-  // The algorithm that decides: that of the last switch for an adaptive quota, else its own.
+  // The algorithm that decides: for an adaptive quota the last switch chose it, else it is its own.
   Algorithm active() const noexcept { return active_; }
-  // By a calendar, another in each window.
+  // The number of the last switch. By a calendar, it differs in each window.
   std::uint32_t switch_number() const noexcept { return switch_number_; }
-  // An adaptive quota as of that switch; any other quota as it is.
+  // For an adaptive quota, this quota after that switch; for any other, an unchanged copy.
   // REQUIRES: can_be_active(active.algorithm)
   Quota following(ActiveAlgorithm active) const noexcept {
     Quota quota = *this;
@@ -186,7 +186,7 @@ class Quota {
   std::int64_t window_us_ = 1'000;
   std::int64_t capacity_ = 0;
   std::int64_t ticks_per_unit_ = 1;  // by a calendar, the current window's end
-  std::int64_t ticks_per_us_ = 1;    // by a calendar, the next one's
+  std::int64_t ticks_per_us_ = 1;    // by a calendar, the next window's end
 };
 
 }  // namespace weir

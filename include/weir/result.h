@@ -1,9 +1,9 @@
-// Result<T, E>: a value, or the reason there is none. Result<T> is the library's: its reason is an
-// Error.
+// Result<T, E>: a value, or the reason why there is none. The library returns Result<T>, whose
+// reason is an Error.
 //
-// A denied request is not an error: it is a Decision. An Error is what a caller
-// or the world can get wrong (an impossible quota, a store out of reach).
-// Programming mistakes are neither: they stop the program (base/assert.h).
+// A denied request is not an error: it is a Decision. An Error is a mistake of the caller or a
+// failure of the world (an impossible quota, a store out of reach). A bug is neither: it stops the
+// program (base/assert.h).
 //
 // Cost: an Error points at static text, so a Result<T> allocates nothing of its own.
 // Thread rule: values. Tested by src/engine/limiter_test.cc.
@@ -26,7 +26,7 @@ enum class ErrorCode : std::uint8_t {
   kStoreUnavailable,  // the store could not answer; says nothing about the key
 };
 
-// What was wrong, and what would have been right. Both texts are static.
+// Says what was wrong, and what would have been right. Both texts are static.
 struct Error {
   ErrorCode code;
   std::string_view field;     // the argument at fault, e.g. "window"; may be empty
@@ -39,7 +39,7 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: a value is one
   Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: so is an error
 
-  // Converted where it stays.
+  // Constructs the value in place.
   template <std::convertible_to<T> From>
     requires(!std::same_as<From, T> && !std::same_as<From, E>)
   Result(const From& from) : state_(std::in_place_index<0>, from) {}  // NOLINT: as good as one

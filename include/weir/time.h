@@ -1,12 +1,12 @@
 // Time as Weir sees it: whole microseconds.
 //
-// One microsecond is the resolution of every decision, in memory and in Redis alike. Redis's TIME
-// counts in it. The numbers of a Lua script are doubles: they hold an instant in microseconds
-// exactly, but not in nanoseconds.
+// One microsecond is the resolution of every decision, in memory and in Redis alike. It is the unit
+// of Redis's TIME. The numbers of a Lua script are doubles: they hold an instant exactly in
+// microseconds, but not in nanoseconds.
 //
 // An Instant counts from the Unix epoch, because fixed windows are aligned to it.
-// It has no now(): only an event loop, a command, or a Clock (weir/clock.h) makes
-// one from the machine's time, and tests make theirs from integers.
+// It has no now(). Only an event loop, a command, or a Clock (weir/clock.h) makes one from the
+// machine's time; tests make theirs from integers.
 //
 // Thread rule: values. Tested by src/algo/quota_test.cc and every algorithm's tests.
 
@@ -20,7 +20,7 @@ namespace weir {
 // A length of time. std::chrono::seconds, minutes, 1ms, ... convert to it.
 using Duration = std::chrono::duration<std::int64_t, std::micro>;
 
-// The timeline Instants lie on. Not a clock: it cannot be read.
+// The timeline of Instants. It is not a clock: nobody can read it.
 struct Timeline {
   using duration = Duration;
   using rep = Duration::rep;
