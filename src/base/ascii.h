@@ -25,18 +25,18 @@ constexpr std::uint64_t ascii_lower_word(std::uint64_t word) noexcept {
   return word | (capitals & ~word & kOnes * 0x80) >> 2;
 }
 
-// Whether the first bytes of two texts, as many as a Word has, are equal.
+// Whether two texts begin with the same sizeof(Word) bytes.
 template <typename Word>
 bool starts_equal_ignoring_case(const char* one, const char* other) noexcept {
   Word a = 0;
   Word b = 0;
   std::memcpy(&a, one, sizeof a);
   std::memcpy(&b, other, sizeof b);
-  constexpr auto kCase = static_cast<Word>(0x2020'2020'2020'2020);  // in which letters may differ
+  constexpr auto kCase = static_cast<Word>(0x2020'2020'2020'2020);  // the bit of the case
   return a == b || (((a ^ b) & ~kCase) == 0 && ascii_lower_word(a) == ascii_lower_word(b));
 }
 
-// Two texts of so many bytes, by words, of which the last two may overlap.
+// Whether two texts of `size` bytes are equal. Compares words; the last two may overlap.
 inline bool equal_words_ignoring_case(const char* one, const char* other,
                                       std::size_t size) noexcept {
   using Word = std::uint64_t;
@@ -50,7 +50,7 @@ inline bool equal_words_ignoring_case(const char* one, const char* other,
     return starts_equal_ignoring_case<Half>(one, other) &&
            starts_equal_ignoring_case<Half>(one + last, other + last);
   }
-  // Names that are alike differ at their ends: X-Forwarded-For, X-Forwarded-Uri.
+  // Similar names differ at their ends: X-Forwarded-For, X-Forwarded-Uri.
   const std::size_t last = size - sizeof(Word);
   if (!starts_equal_ignoring_case<Word>(one + last, other + last)) return false;
   for (std::size_t at = 0; at < last; at += sizeof(Word)) {
@@ -59,7 +59,7 @@ inline bool equal_words_ignoring_case(const char* one, const char* other,
   return true;
 }
 
-// Most texts that are compared have other lengths, which is seen where they are compared.
+// Inline, because most compared texts differ in length: the caller sees that without a call.
 [[gnu::always_inline]] inline bool equal_ignoring_case(std::string_view one,
                                                        std::string_view other) noexcept {
   return one.size() == other.size() &&
@@ -72,16 +72,16 @@ inline std::string to_ascii_lower(std::string_view text) {
   return lower;
 }
 
-// Without the spaces and tabs around it.
+// The text without the spaces and tabs around it.
 constexpr std::string_view trim_blanks(std::string_view text) noexcept {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  if (text.empty() || (text.front() > ' ' && text.back() > ' ')) return text;  // most
+  if (text.empty() || (text.front() > ' ' && text.back() > ' ')) return text;  // most do
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 
-// What stands before the first `separator`, which is taken from the front of `text` with it.
+// Takes the text before the first `separator` from the front of `text`, and the separator, too.
 constexpr std::string_view take_until(std::string_view& text, char separator) noexcept {
   const std::string_view taken = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(taken.size() + 1, text.size()));

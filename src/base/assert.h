@@ -1,8 +1,8 @@
 // WEIR_ASSERT: states what only a bug can make false.
 //
-// On in every build, release too: a limiter that goes on after its own state is
-// nonsense would deny or admit the wrong people. A deny is a value, a failing store
-// or bad bytes are errors; neither belongs here.
+// It is on in every build, release too: a limiter whose own state is nonsense would deny or admit
+// the wrong people. A denial is a value, and a failing store or bad bytes are errors: WEIR_ASSERT
+// is for none of these.
 //
 // Thread rule: any thread. Tested by assert_test.cc.
 

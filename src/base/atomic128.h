@@ -31,7 +31,7 @@ namespace weir {
 
 __extension__ typedef unsigned __int128 Uint128;
 
-// Whether nobody can change a value between a load and an exchange: in wasm/single_thread.
+// Whether no thread can change a value between a load and an exchange: wasm/single_thread.
 inline constexpr bool kOneThread = false;
 
 class alignas(16) Atomic128 {
@@ -52,17 +52,17 @@ class alignas(16) Atomic128 {
 #endif
   }
 
-  // The upper eight bytes alone: cheaper where they say enough.
+  // The upper eight bytes: cheaper than load(), where they suffice.
   std::uint64_t load_high() const noexcept { return load_half(kHighHalf); }
-  // Each half at a time of its own: for who finds out by an exchange whether they belong together.
+  // Loads each half on its own. The caller's exchange finds out whether the halves belong together.
   Uint128 load_halves() const noexcept {
     return Uint128{load_high()} << 64 | load_half(1 - kHighHalf);
   }
 
-  // Bits of those of eight neighbours whose upper four bytes are these, two for each.
+  // Looks for values whose upper four bytes are `upper` among eight neighbours. Two bits for each.
   static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
 #ifdef WEIR_ATOMIC128_SSE
-    // They are read now, in any order.
+    // Forces the compiler to read the values now, in any order.
     asm volatile("" : "+m"(*reinterpret_cast<Uint128(*)[8]>(const_cast<Uint128*>(&eight->value_))));
     const auto* words = reinterpret_cast<const __m128i*>(&eight->value_);
     const auto uppers = [](const __m128i* four) {
@@ -88,7 +88,7 @@ class alignas(16) Atomic128 {
   }
 
  private:
-  // May alias the value it is half of.
+  // May alias the value that it is half of.
   typedef std::uint64_t __attribute__((may_alias)) HalfWord;
   static constexpr int kHighHalf = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
   std::uint64_t load_half(int which) const noexcept {

@@ -11,11 +11,11 @@
 
 namespace weir {
 
-// Writes `bits` as 11 characters, six bits each, the highest first. Returns what follows them.
+// Writes `bits` as 11 characters, six bits each, the highest first. Returns the end.
 char* put_base64url(char* at, std::uint64_t bits) noexcept;
 
-// Replaces `text` by what is encoded. False if nothing encodes to `encoded`: each text has one
-// spelling, so bits that say nothing must be zero.
+// Decodes into `text`. Returns false if no text encodes to `encoded`: each text has only one
+// spelling, so unused bits must be zero.
 bool decode_base64url(std::string_view encoded, std::string& text);
 
 }  // namespace weir

@@ -1,9 +1,9 @@
-// find_byte: where the first byte of a kind stands, sixteen bytes at a time.
-// has_byte: whether there is one, which takes less.
+// find_byte: finds the first byte of a kind, sixteen bytes at a time. has_byte: whether there is
+// one, which costs less.
 //
 //   find_byte(at, end, [](ByteGroup bytes) { return bytes < ' '; })
 //
-// A kind marks bytes: all bits of a byte that is of the kind, and none of another.
+// A kind is a function that marks bytes: it sets all bits of a byte of the kind, none of others.
 //
 // Thread rule: pure. Tested by byte_search_test.cc.
 
@@ -25,7 +25,7 @@ namespace weir {
 
 using ByteGroup [[gnu::vector_size(16)]] = unsigned char;
 
-// The first of a group that is marked; its size if none is.
+// The place of the first marked byte of a group, or the group's size if none is marked.
 template <typename Marks>
 std::ptrdiff_t first_marked(Marks marks) {
 #ifdef __SSE2__  // one bit of each byte
@@ -39,7 +39,7 @@ std::ptrdiff_t first_marked(Marks marks) {
 #endif
 }
 
-// Less than a group as one, each byte at least once. REQUIRES: text is not empty
+// Fills a group from a shorter text; each byte is in it at least once. REQUIRES: text is not empty
 inline ByteGroup short_group(std::string_view text) {
   std::array<std::uint64_t, 2> halves{};
   const auto word_at = [&text](std::size_t at) {
@@ -63,7 +63,7 @@ inline ByteGroup short_group(std::string_view text) {
   return std::bit_cast<ByteGroup>(halves);
 }
 
-// The same as find_byte(), where less than a group is left.
+// As find_byte(), for the last bytes, fewer than a group.
 template <typename Kind>
 [[gnu::noinline]] const char* find_byte_in_rest(const char* at, const char* end, Kind kind) {
   if (at == end) return end;
@@ -91,7 +91,7 @@ bool has_byte(std::string_view text, Kind kind) {
   return is_marked_at(last);
 }
 
-// `end` if there is none.
+// Returns `end` if there is no such byte.
 template <typename Kind>
 const char* find_byte(const char* at, const char* end, Kind kind) {
   constexpr std::ptrdiff_t kSize = sizeof(ByteGroup);

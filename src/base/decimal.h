@@ -1,7 +1,7 @@
 // Decimal numbers as text, and back.
 //
-// They are written eight digits at a time, because a division costs more than all the rest.
-// std::to_chars writes two at a time behind a call, and asks whether there is room.
+// Eight digits are written at a time, because a division costs more than all the rest.
+// std::to_chars writes two digits at a time, is not inlined, and checks for room.
 //
 // Thread rule: pure. Tested by decimal_test.cc.
 
@@ -23,8 +23,8 @@ namespace weir {
 
 inline constexpr std::size_t kDecimalMax = 20;  // -9223372036854775808
 
-// A number of at most eight digits as so many, each in a byte, the first of them lowest. Two halves
-// become four pairs, and the pairs digits.
+// The eight digits of a number below 10^8, a byte each, the first digit in the lowest byte. Splits
+// it into two halves, these into four pairs, and the pairs into digits.
 constexpr std::uint64_t eight_digits(std::uint64_t number) {
   std::uint64_t digits = number / 10'000 | number % 10'000 << 32;
   const std::uint64_t hundreds = (digits * 10'486 >> 20) & 0x0000'007f'0000'007f;
@@ -33,7 +33,7 @@ constexpr std::uint64_t eight_digits(std::uint64_t number) {
   return tens | (digits - 10 * tens) << 8;
 }
 
-// Writes such a number with zeros in front, and returns the end of what is written.
+// Writes a number below 10^8 as eight digits. Returns the end.
 inline char* write_eight_digits(char* at, std::uint64_t number) {
   static_assert(std::endian::native == std::endian::little);
   const std::uint64_t text = eight_digits(number) | 0x3030'3030'3030'3030;
@@ -41,15 +41,14 @@ inline char* write_eight_digits(char* at, std::uint64_t number) {
   return at + sizeof text;
 }
 
-// Writes at `at`, where there is room for kDecimalMax bytes, and returns the end of what is
-// written.
+// Writes at `at`, where there must be room for kDecimalMax bytes. Returns the end.
 inline char* write_decimal(char* at, std::integral auto number) {
   constexpr std::uint64_t kBound = 100'000'000;
   auto rest = static_cast<std::uint64_t>(number);
   if constexpr (std::is_signed_v<decltype(number)>) {
     if (number < 0) {
       *at++ = '-';
-      rest = 0 - rest;  // right for the least number as well, whose opposite there is not
+      rest = 0 - rest;  // right also for the least number, which has no opposite
     }
   }
   if (rest < 10) {
@@ -69,7 +68,7 @@ inline void append_decimal(std::string& text, std::integral auto number) {
   text.append(digits.data(), write_decimal(digits.data(), number));
 }
 
-// The number that the whole text is: digits, behind a '-' if the type has a sign.
+// Reads a number: the whole text must be digits, after a '-' if the type has a sign.
 template <std::integral Number>
 std::optional<Number> read_decimal(std::string_view text) {
   Number number = 0;
@@ -79,7 +78,7 @@ std::optional<Number> read_decimal(std::string_view text) {
   return number;
 }
 
-// A port, without a zero in front: is 010 ten or eight?
+// Reads a port. Refuses a leading zero: is 010 ten or eight?
 inline std::optional<std::uint16_t> read_port(std::string_view text) {
   if (text.size() > 1 && text.front() == '0') return std::nullopt;
   return read_decimal<std::uint16_t>(text);

@@ -33,7 +33,7 @@ constexpr std::size_t kDecimalsMax = 6;  // a microsecond
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the characters at the front of `text` that are (kDigits) or are not digits.
+// Takes the digits (kDigits) or the other characters (kOthers) at the front of `text`.
 enum class Take { kDigits, kOthers };
 std::string_view take(std::string_view& text, Take what) {
   std::size_t length = 0;
@@ -43,14 +43,14 @@ std::string_view take(std::string_view& text, Take what) {
   return taken;
 }
 
-// Nothing if there are no digits, or the number times `scale` does not fit.
+// Returns nothing if there are no digits, or the number times `scale` does not fit.
 std::optional<std::int64_t> scaled_number(std::string_view digits, std::int64_t scale) {
   auto number = read_decimal<std::int64_t>(digits);
   if (number && __builtin_mul_overflow(*number, scale, &*number)) return std::nullopt;
   return number;
 }
 
-// The digits behind the point in a number of seconds: "25" is 250,000 us.
+// Reads the decimals of a number of seconds: "25" is 250,000 us.
 std::optional<std::int64_t> decimals_us(std::string_view digits) {
   if (digits.size() > kDecimalsMax) return std::nullopt;
   std::int64_t scale = 1;
@@ -78,7 +78,7 @@ std::optional<Duration> parse_units(std::string_view text) {
     const std::string_view digits = take(text, Take::kDigits);
     const std::string_view name = take(text, Take::kOthers);
     while (unit != kUnits.end() && unit->name != name) ++unit;
-    // Also when the name is known but came before, or should have.
+    // True also for a known unit that came before, or in the wrong order.
     if (unit == kUnits.end()) return std::nullopt;
 
     const auto part = scaled_number(digits, unit->us);
@@ -118,7 +118,7 @@ std::string format_duration(Duration duration) {
 
 std::optional<Duration> duration_from_seconds(double seconds) noexcept {
   constexpr double kLimitUs = 9'223'372'036'854'775'808.0;  // 2^63: one too many
-  // Written so that what is not a number fails it, too.
+  // Written so that NaN fails it, too.
   if (!(seconds >= 0.0)) return std::nullopt;
   const double us = std::round(seconds * static_cast<double>(kSecondUs));
   if (!(us < kLimitUs)) return std::nullopt;

@@ -20,8 +20,8 @@
 
 namespace weir {
 
-// Nothing if `text` is not of the form above, or is more than a Duration can hold
-// (292,000 years). Whether the length makes sense as a window is the caller's to judge.
+// Returns nothing if `text` is not of the form above, or is more than a Duration can hold (292,000
+// years). The caller judges whether the length makes sense as a window.
 std::optional<Duration> parse_duration(std::string_view text) noexcept;
 
 // The shortest text that parse_duration reads back as the same duration: "1m", "1h30m",
@@ -29,8 +29,8 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept;
 // A negative duration gets a leading '-', which parse_duration refuses.
 std::string format_duration(Duration duration);
 
-// Rounded to the nearest microsecond. Nothing for a negative number, for infinity, for
-// what is not a number, and for more than a Duration can hold.
+// Rounds to the nearest microsecond. Returns nothing for a negative number, infinity, NaN, and more
+// than a Duration can hold.
 std::optional<Duration> duration_from_seconds(double seconds) noexcept;
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Fault: why something cannot be done, in a sentence for a person. It is the error of most that
-// reads what people write: Result<Address, Fault> (weir/result.h).
+// Fault: why something cannot be done, in a sentence for a person. Most functions that read texts
+// written by people return it: Result<Address, Fault> (weir/result.h).
 //
 // Thread rule: a value. Tested by src/net/sockets/address_test.cc.
 

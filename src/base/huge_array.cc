@@ -11,7 +11,7 @@ void* allocate_pages(std::size_t bytes) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();
-  madvise(pages, bytes, MADV_HUGEPAGE);  // a wish: without it everything works, slower
+  madvise(pages, bytes, MADV_HUGEPAGE);  // a wish: without huge pages all works, but slower
   return pages;
 }
 

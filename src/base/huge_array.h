@@ -1,12 +1,12 @@
-// HugeArray: a large array of zeros, taken from the system page by page as it is used; or one in
-// memory that others have, such as what several processes map.
+// HugeArray: a large array of zeros, which takes memory from the system page by page as it is used.
+// Or an array in given memory, such as pages that several processes map.
 //
-// For tables much larger than a processor's caches, it asks for huge pages. With 4 KiB pages, a
+// It asks for huge pages, for tables much larger than a processor's caches. With 4 KiB pages, a
 // random access to hundreds of megabytes misses the TLB as well as the cache (measured at 10 M
 // keys: docs/internals/memory_store.md).
 //
 // T must be valid when all its bytes are zero, and need no destructor.
-// Thread rule: immutable after construction; what the elements allow, it allows.
+// Thread rule: immutable after construction; its elements have their own rule.
 // Tested by huge_array_test.cc.
 
 #pragma once

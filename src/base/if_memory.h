@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Does it. False if there was no memory for it.
+// Runs the action. Returns false if there was no memory for it.
 template <typename Action>
 bool has_memory_for(const Action& action) {
   try {
@@ -21,7 +21,7 @@ bool has_memory_for(const Action& action) {
   }
 }
 
-// Null if there is no memory, for it or for what it takes when it is made.
+// Returns null if there is no memory for the object, or for what its constructor allocates.
 template <typename T, typename... Args>
 std::unique_ptr<T> make_if_memory(Args&&... args) noexcept {
   std::unique_ptr<T> made;

@@ -34,7 +34,7 @@ constexpr auto kOctets = [] {
 }();
 static_assert(sizeof(Octet) == 4);
 
-// These return the end of what they have written.
+// Each write_ function returns the end of what it wrote.
 char* write_v4(char* end, std::span<const std::uint8_t, 4> bytes) {
   for (const std::uint8_t byte : bytes) {
     const Octet& octet = kOctets[byte];
@@ -53,7 +53,7 @@ char* write_group(char* end, unsigned group) {
   return end;
 }
 
-// What "::" stands for: the first of the longest runs of zeros, if it is two at least.
+// The run of zeros that "::" stands for: the first of the longest, if at least two long.
 struct Zeros {
   std::size_t begin = 8;
   std::size_t size = 1;
@@ -69,7 +69,7 @@ Zeros longest_zeros(std::span<const unsigned, 8> groups) {
   return longest;
 }
 
-// The end of ::192.0.2.1 is written as IPv4, as inet_ntop does.
+// The end of ::192.0.2.1 is written as IPv4, as by inet_ntop.
 char* write_v6(char* end, const IpAddress::Bytes& bytes) {
   std::array<unsigned, 8> groups;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -96,7 +96,7 @@ std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
   return bits > max || has_zero_in_front ? std::nullopt : bits;
 }
 
-// Returns where the address ends; null: the text does not begin with one.
+// Returns the end of the address, or null if the text does not begin with an address.
 const char* read_v4(const char* at, const char* end, std::span<std::uint8_t, 4> four) {
   for (std::uint8_t& byte : four) {
     if (&byte != four.data() && (at == end || *at++ != '.')) return nullptr;
@@ -104,7 +104,7 @@ const char* read_v4(const char* at, const char* end, std::span<std::uint8_t, 4> 
     unsigned number = digit();
     if (number > 9) return nullptr;
     for (++at; digit() <= 9; ++at) {
-      if (number == 0) return nullptr;  // in front of another
+      if (number == 0) return nullptr;  // a leading zero
       number = 10 * number + digit();
       if (number > 255) return nullptr;
     }
@@ -113,7 +113,7 @@ const char* read_v4(const char* at, const char* end, std::span<std::uint8_t, 4> 
   return at;
 }
 
-// The bits in which they differ, the first ones highest.
+// The bits in which two addresses differ, the first bits highest.
 struct Difference {
   std::uint64_t high;
   std::uint64_t low;
@@ -136,11 +136,11 @@ bool starts_with(const IpAddress::Bytes& bytes, const IpAddress::Bytes& prefix) 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
   std::array<std::uint8_t, 4> four{};
   const char* const v4_end = read_v4(text.data(), text.data() + text.size(), four);
-  if (v4_end != nullptr && v4_end == text.data() + text.size()) return v4(four);  // as most are
+  if (v4_end != nullptr && v4_end == text.data() + text.size()) return v4(four);  // most addresses
   text = text.substr(0, text.find('%'));
-  if (text.size() >= INET6_ADDRSTRLEN) return std::nullopt;  // that of IPv4 inside IPv6
+  if (text.size() >= INET6_ADDRSTRLEN) return std::nullopt;  // longest: IPv4 inside IPv6
   if (text.find(':') == std::string_view::npos) {
-    // As for inet_pton(), a NUL is the end.
+    // As for inet_pton(), the text ends at a NUL.
     const bool is_v4 =
         v4_end != nullptr && (v4_end == text.data() + text.size() || *v4_end == '\0');
     return is_v4 ? std::optional(v4(four)) : std::nullopt;
@@ -185,7 +185,7 @@ IpAddress IpAddress::network(unsigned bits) const {
   return network;
 }
 
-// By hand: inet_ntop goes by way of printf, and a key is often the address of a client.
+// By hand: inet_ntop uses printf, and a key is often the address of a client.
 std::string_view IpAddress::write(std::span<char, kTextMax + 1> text) const {
   const char* const end =
       is_v4() ? write_v4(text.data(), std::span(bytes_).last<4>()) : write_v6(text.data(), bytes_);
@@ -213,8 +213,8 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
   return prefix;
 }
 
-// The bits of a v4 network tell v6 addresses apart. A v6 network of few bits may match a v4
-// address, which it does not hold.
+// Compares the bits of a v4 network, too: they tell v6 addresses apart. A v6 network of few bits
+// may match a v4 address, which it does not hold.
 bool IpPrefix::contains(const IpAddress& address) const {
   const Difference differs = difference(network_.bytes(), address.bytes());
   const bool is_v4 = network_.is_v4();

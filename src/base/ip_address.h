@@ -1,8 +1,8 @@
 // IpAddress: an IPv4 or IPv6 address, without port or zone.
 //
-// Kept as 16 bytes; IPv4 is the mapped form ::ffff:a.b.c.d, and every spelling that
-// means an IPv4 address (mapped, or NAT64's 64:ff9b::/96) is that address. So the same
-// host is one value, and no mask puts all of IPv4 in one place.
+// It is kept as 16 bytes. IPv4 is the mapped form ::ffff:a.b.c.d, and every spelling of an IPv4
+// address (mapped, or NAT64's 64:ff9b::/96) is that address. So one host is one value, and no mask
+// puts all of IPv4 in one network.
 //
 // Thread rule: values. Tested by ip_address_test.cc.
 
@@ -25,8 +25,8 @@ class IpAddress {
 
   IpAddress() = default;  // ::
 
-  // "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"; a zone ("%eth0") is dropped.
-  // Nothing else: no brackets, no port, no leading zeros in IPv4.
+  // Reads "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"; drops a zone ("%eth0"). Refuses all else:
+  // brackets, a port, leading zeros in IPv4.
   static std::optional<IpAddress> parse(std::string_view text);
 
   static IpAddress v4(std::span<const std::uint8_t, 4> bytes);
@@ -35,12 +35,12 @@ class IpAddress {
   bool is_v4() const;
   bool is_loopback() const;  // 127.0.0.0/8, ::1
 
-  // Its first `bits` bits, the others zero: the network it is in. `bits` counts in its
+  // The network of the address: its first `bits` bits, and zeros. `bits` counts in the address's
   // own family: 24 keeps 192.0.2.0 of 192.0.2.77.
   // REQUIRES: bits <= 32 for IPv4, <= 128 for IPv6
   IpAddress network(unsigned bits) const;
 
-  // As RFC 5952 writes it, into `text`; returns the part used. No allocation.
+  // Writes the address into `text` as RFC 5952 does; returns the part used. No allocation.
   std::string_view write(std::span<char, kTextMax + 1> text) const;
   std::string to_string() const;
 
@@ -54,7 +54,7 @@ class IpAddress {
 // A CIDR block: "10.0.0.0/8", "2001:db8::/32", or one address.
 class IpPrefix {
  public:
-  // Fails on bits beyond the prefix that are not zero: 10.1.2.3/8 is a slip.
+  // Fails if bits beyond the prefix are not zero: 10.1.2.3/8 is a slip.
   static std::optional<IpPrefix> parse(std::string_view text);
 
   bool contains(const IpAddress& address) const;
@@ -70,7 +70,7 @@ class IpPrefix {
   unsigned bits_ = 0;  // in the family of network_
 };
 
-// Whether one of them holds the address.
+// Whether one of the networks holds the address.
 bool contain(std::span<const IpPrefix> networks, const IpAddress& address);
 
 }  // namespace weir

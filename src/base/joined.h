@@ -1,4 +1,4 @@
-// joined(): texts in one, with something between them: "a, b, c".
+// joined(): joins texts with a separator: "a, b, c".
 //
 // Thread rule: pure functions. Tested by src/config/setting_values_test.cc.
 
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// `text_of` of each, the element itself by default.
+// Joins `text_of` of each element; the element itself by default.
 template <typename Range, typename TextOf = std::identity>
 std::string joined(const Range& all, std::string_view separator = ", ",
                    const TextOf& text_of = {}) {

@@ -1,10 +1,10 @@
-// LateReply: a reply whose answer is not there yet, and whatever is needed to write it.
+// LateReply: a reply whose answer is not there yet, and all that is needed to write it.
 //
 //   request handled ──> parked in its place ──due()──> woken ──write()──> reply
 //
-// The connection keeps it in the place that the reply has among the others. When the answer
-// comes, due() wakes the connection, which calls write() when the reply's turn has come.
-// Destroyed before that, it gives up its request: nobody wants the reply any more.
+// The connection keeps the reply in its place among the others. When the answer comes, due() wakes
+// the connection, which calls write() when it is the reply's turn. If the reply is destroyed
+// before, it gives up its request: nobody wants the reply any more.
 //
 // `Out` is where the replies of a protocol go.
 //
@@ -17,21 +17,20 @@
 
 namespace weir {
 
-// Waker: wakes a connection when something else than bytes from its peer has come.
+// Waker: wakes a connection for a reason other than bytes from its peer.
 //
 // Thread rule: one core. Implemented by net/connection.h.
 class Waker {
  public:
-  // The event loop calls the connection once at the end of its round, however often it was
-  // woken: one call does the work of all.
+  // The event loop calls the connection once at the end of its round, however often it was woken.
   virtual void wake() noexcept = 0;
-  // The event loop calls the connection again when others have had their turn: it has more to
-  // do than one may do in a turn. By default no others are there.
+  // The event loop calls the connection again after the others' turns, because it has more to do
+  // than one turn allows. By default there are no others.
   virtual void yield() noexcept { wake(); }
 
-  // Asks that somebody look at the session's deadline when `when` has come, to the millisecond,
-  // and not at the next look at all connections, which may be a second later. The earliest
-  // of several counts. A waker without a loop need not.
+  // Asks the loop to check the session's deadline at `when`, to the millisecond. Without it the
+  // loop checks all connections about once a second. Of several calls the earliest counts. A waker
+  // without a loop need not do it.
   virtual void look_at(Instant) {}
 
  protected:
@@ -46,15 +45,15 @@ class LateReply {
   LateReply(const LateReply&) = delete;
   LateReply& operator=(const LateReply&) = delete;
 
-  // Whom to wake when the answer has come. The waker outlives this.
+  // Sets the waker that is woken when the answer has come. The waker outlives this.
   void attach(Waker& waker) { waker_ = &waker; }
   bool is_due() const { return is_due_; }
 
-  // When it is due by itself: the connection says then that the time has come.
+  // When the reply is due without an answer: the connection then calls time_has_come().
   virtual Instant due_at() const { return Instant::max(); }
   void time_has_come() noexcept { is_due_ = true; }
 
-  // Writes the reply. False: a further answer is needed, and due() will say when it is there.
+  // Writes the reply. False: it needs a further answer, and due() says when that is there.
   // REQUIRES: is_due()
   bool write(Out& out, Instant now) {
     is_due_ = false;

@@ -1,4 +1,4 @@
-// Texts joined so that no two lists of them give the same text: "1:a2:bc".
+// Joins texts so that no two lists of texts give the same result: "1:a2:bc".
 //
 // Thread rule: pure. Tested by src/rules/descriptor_tree_test.cc and
 // src/rls/limit_terms_test.cc.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
 
-// The address in brackets, or without them. No zone is part of it, and no end of a C string.
+// Reads the address with or without brackets. Refuses a zone and a NUL.
 std::optional<IpAddress> host_in(std::string_view text, bool is_v6) {
   constexpr std::string_view kNoPart("%\0", 2);
   const auto host =

@@ -3,8 +3,8 @@
 //   127.0.0.1:8080    [::1]:8080    localhost:8080    0.0.0.0:0 (any free port)
 //   unix:/run/weir/http.sock
 //
-// Names other than localhost are refused: which of a name's addresses would be listened on is the
-// resolver's choice.
+// Names other than localhost are refused: the resolver would choose which of a name's addresses the
+// server listens on.
 //
 // Thread rule: pure. Tested by listen_address_test.cc.
 
@@ -19,17 +19,17 @@
 
 namespace weir {
 
-// What the kernel has room for, less one for the end of the text.
+// The longest path the kernel has room for, without the NUL at the end.
 inline constexpr std::size_t kUnixPathMax = 107;
 
 struct ListenAddress {
   IpAddress host{};
-  bool is_v6 = false;  // in brackets, even if an IPv4 address is in them
+  bool is_v6 = false;  // the host is in brackets, even if it is IPv4
   std::uint16_t port = 0;
-  std::string_view path{};  // of a Unix socket, of any length; empty: it is none
+  std::string_view path{};  // of a Unix socket, of any length; else empty
 
-  // Nothing unless the text is an IPv4 address, an IPv6 address in brackets or "localhost"; a
-  // colon; and a port of 0 to 65535 without leading zeros. Or "unix:" and an absolute path.
+  // Returns nothing unless the text is an IPv4 address, an IPv6 address in brackets or "localhost";
+  // a colon; and a port of 0 to 65535 without leading zeros. Or "unix:" and an absolute path.
   static std::optional<ListenAddress> parse(std::string_view text);
 };
 

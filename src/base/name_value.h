@@ -19,7 +19,7 @@ struct NameValue {
   std::string_view value;
 };
 
-// The value of the first header field of that name, in any case.
+// The value of the first header field with that name. Ignores case.
 inline std::optional<std::string_view> find_header(std::span<const NameValue> headers,
                                                    std::string_view name) {
   for (const NameValue& header : headers) {

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Two letters begin half the words there are; three are a hint.
+// Too many names share two letters; three are a hint.
 constexpr std::size_t kPrefixMin = 3;
 
 constexpr bool same(char a, char b) { return ascii_lower(a) == ascii_lower(b); }
@@ -29,13 +29,13 @@ std::string_view completion(std::string_view name, std::span<const std::string_v
 
 }  // namespace
 
-// Optimal string alignment: the classic table, of which three rows suffice.
+// Optimal string alignment: the classic table, but only three rows of it.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   WEIR_ASSERT(from.size() <= kNameLengthMax && to.size() <= kNameLengthMax);
   using Row = std::array<std::size_t, kNameLengthMax + 1>;
   Row before{};    // distances of from[0, i-2) to every prefix of `to`
-  Row previous{};  // of from[0, i-1)
-  Row current{};   // of from[0, i)
+  Row previous{};  // distances of from[0, i-1)
+  Row current{};   // distances of from[0, i)
   std::iota(current.begin(), current.end(), std::size_t{0});
 
   for (std::size_t i = 1; i <= from.size(); ++i) {

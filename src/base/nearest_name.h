@@ -1,13 +1,13 @@
-// The name that somebody probably meant who wrote one that does not exist.
+// Finds the name that a person probably meant who wrote a name that does not exist.
 //
 //   "unknown key 'limt'; " + name_hint("limt", keys)   ->   ...did you mean 'limit'?
 //
-// Near is a slip of the fingers, not a synonym. A third of the name's letters may be wrong,
-// missing, too many or swapped with their neighbour, in either case. Or the name is the beginning
-// of just one candidate ("algo").
+// A near name is a slip of the fingers, not a synonym. A third of its letters may be wrong,
+// missing, too many or swapped with a neighbour; case does not count. Or the written name is the
+// beginning of just one candidate ("algo").
 //
-// Thread rule: pure functions. Cost: the product of the lengths for each candidate of
-// similar length; a name longer than kNameLengthMax is near nothing.
+// Thread rule: pure functions. Cost: for each candidate of similar length, the product of the
+// lengths. A name longer than kNameLengthMax is near nothing.
 // Tested by nearest_name_test.cc.
 
 #pragma once
@@ -21,7 +21,7 @@ namespace weir {
 
 inline constexpr std::size_t kNameLengthMax = 64;
 
-// A name that a request brings, as far as a reply repeats it.
+// The text that replies show for a name from a request.
 constexpr std::string_view shown_name(std::string_view name) {
   return name.size() <= kNameLengthMax ? name : "(a long name)";
 }
@@ -31,13 +31,13 @@ constexpr std::string_view shown_name(std::string_view name) {
 // REQUIRES: neither is longer than kNameLengthMax.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
-// The first of those that are equally near; empty if none is near.
+// The first of the nearest candidates; empty if none is near.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
-// The nearest one, or, when nothing is near, "one of id, limit, window".
+// The nearest candidate, or, if none is near, "one of id, limit, window".
 std::string expected_name(std::string_view name, std::span<const std::string_view> candidates);
 
-// "did you mean 'limit'?", or, when nothing is near, "expected one of id, limit, window".
+// "did you mean 'limit'?", or, if none is near, "expected one of id, limit, window".
 std::string name_hint(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace weir

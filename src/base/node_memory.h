@@ -1,5 +1,5 @@
-// NodeMemory: memory of nodes of maps and sets that come and go all the time, without a trip to the
-// heap for each. A few that went wait for the next of their size.
+// NodeMemory: memory for nodes of maps and sets that come and go all the time, without a call of
+// the heap for each. It keeps a few freed nodes of each size for the next.
 //
 //   NodeMemory memory;
 //   std::set<int, std::less<>, NodeAllocator<int>> set{NodeAllocator<int>(memory)};

@@ -5,8 +5,8 @@
 //   hash     eight bytes, the lowest first
 //   text     its length as a number, then its bytes
 //
-// A reader may be given anything. It remembers the first thing that is wrong, and from there on
-// finds zeros and empty texts, so that its caller asks once, at the end, whether all was right.
+// A reader may be given any bytes. After the first mistake it returns zeros and empty texts, so its
+// caller asks only once, at the end, whether all was right.
 //
 // Thread rule: values. Tested by packed_test.cc and fuzz/packed_fuzz.cc.
 
@@ -51,9 +51,9 @@ class PackedReader {
  public:
   explicit PackedReader(std::string_view bytes) : rest_(bytes) {}
 
-  // Refuses any other.
+  // Refuses any other version.
   void version(char version) { require(byte() == static_cast<unsigned char>(version)); }
-  // Refuses what is above `most`.
+  // Refuses numbers above `most`.
   std::uint64_t number(std::uint64_t most) {
     std::uint64_t number = 0;
     for (unsigned shift = 0; shift < 63; shift += 7) {
@@ -71,16 +71,16 @@ class PackedReader {
     for (unsigned shift = 0; shift < 64; shift += 8) hash |= std::uint64_t{byte()} << shift;
     return is_right_ ? hash : 0;
   }
-  // How many items follow, each of a byte at least: a list that is too long for memory is refused.
+  // The number of items that follow, a byte each at least. Refuses more than bytes are left.
   std::size_t items() {
     const std::uint64_t items = number(SIZE_MAX >> 1);
     require(items <= rest_.size());
     return is_right_ ? static_cast<std::size_t>(items) : 0;
   }
-  // Refuses one of more than `most` bytes. Lives as long as the bytes that are read.
+  // Refuses a text of more than `most` bytes. The text lives as long as the bytes that are read.
   std::string_view text(std::size_t most) { return take(static_cast<std::size_t>(number(most))); }
 
-  // A mistake that the caller finds is the end, too.
+  // Notes a mistake that the caller found: reading ends, as after the reader's own.
   void require(bool is_right) {
     if (is_right) return;
     is_right_ = false;
@@ -88,9 +88,9 @@ class PackedReader {
   }
 
   bool has_more() const { return !rest_.empty(); }
-  // All was right so far; more may follow that a later version has written.
+  // Whether all was right so far. More may follow, written by a later version.
   bool is_right() const { return is_right_; }
-  // All was right, and nothing is left.
+  // Whether all was right, and nothing is left.
   bool is_whole() const { return is_right_ && rest_.empty(); }
 
  private:

@@ -18,7 +18,7 @@ constexpr std::optional<int> hex_digit(char c) noexcept {
   return std::nullopt;
 }
 
-// The byte that "%41" at the front of `text` stands for; nothing if there is no such thing.
+// The byte for which "%41" at the front of `text` stands; nothing if it does not begin like this.
 constexpr std::optional<char> percent_byte(std::string_view text) noexcept {
   if (text.size() < 3 || text.front() != '%') return std::nullopt;
   const auto high = hex_digit(text[1]);
@@ -27,7 +27,7 @@ constexpr std::optional<char> percent_byte(std::string_view text) noexcept {
   return static_cast<char>(*high * 16 + *low);
 }
 
-// The text with each byte that `is_plain` refuses as "%2F".
+// The text with each byte that `is_plain` refuses written like "%2F".
 template <typename IsPlain>
 std::string percent_encoded(std::string_view bytes, const IsPlain& is_plain) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
@@ -43,7 +43,7 @@ std::string percent_encoded(std::string_view bytes, const IsPlain& is_plain) {
   return text;
 }
 
-// The bytes that the text stands for. Nothing if one that `is_plain` refuses is not encoded.
+// The decoded bytes. Nothing if a byte that `is_plain` refuses is not encoded.
 template <typename IsPlain>
 std::optional<std::string> percent_decoded(std::string_view text, const IsPlain& is_plain) {
   std::string bytes;

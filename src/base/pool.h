@@ -1,12 +1,11 @@
-// Pool: objects that are used for a while and then used again, with the memory they have
-// taken.
+// Pool: objects that are used again after their first use, with the memory that they have taken.
 //
 //   Pool<Request> pool;
 //   Pool<Request>::Ptr request = pool.take();    goes back when it is destroyed
 //
-// An object that holds something for as long as it is used lets go of it in retire().
+// An object frees in retire() what it may hold only while it is used.
 //
-// Thread rule: one thread; the pool outlives what was taken. Tested by pool_test.cc.
+// Thread rule: one thread; the pool outlives the objects taken from it. Tested by pool_test.cc.
 
 #pragma once
 
@@ -28,7 +27,7 @@ class Pool {
 
   static constexpr std::size_t kSpareMax = kSpares;
 
-  // As its last user left it, or new.
+  // Takes an object: as its last user left it, or new.
   Ptr take() {
     if (spare_.empty()) {
       spare_.reserve(kSpareMax);  // so that giving back cannot fail
@@ -39,7 +38,7 @@ class Pool {
     return Ptr(object.release(), Return{this});
   }
 
-  // What Ptr does when it is destroyed.
+  // Ptr calls this when it is destroyed.
   void give_back(Object* object) noexcept {
     std::unique_ptr<Object> owned(object);
     if constexpr (requires { object->retire(); }) object->retire();

@@ -1,8 +1,8 @@
 // Prng: SplitMix64 (Steele et al. 2014), random numbers from a seed. Not for secrets.
 //
-// Why not <random>: its distributions differ between C++ libraries, and a seed on a command
-// line has to mean the same numbers everywhere. Eight bytes of state, and two nanoseconds a
-// number, so that picking keys never limits a load run.
+// <random> will not do: its distributions differ between C++ libraries, and a seed on a command
+// line must mean the same numbers everywhere. Prng has eight bytes of state and takes two
+// nanoseconds a number, so that picking keys never limits a load run.
 //
 // Thread rule: one owner. Tested by prng_test.cc.
 
@@ -24,8 +24,7 @@ class Prng {
     return bits ^ (bits >> 31);
   }
 
-  // Uniform in [0, bound), up to a bias of bound / 2^32 in 1.
-  // REQUIRES: bound > 0
+  // Uniform in [0, bound), with a bias of at most bound / 2^32. REQUIRES: bound > 0
   constexpr std::uint32_t below(std::uint32_t bound) noexcept {
     return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
   }

@@ -1,4 +1,4 @@
-// Comparing what a peer sends with a secret.
+// Compares a peer's text with a secret.
 //
 // Thread rule: pure. Tested by secret_test.cc.
 
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// Looks at every byte of `given`, whatever differs, so that the time tells nothing but the
-// length of what the peer sent. Nothing equals an empty secret.
+// Looks at every byte of `given`, even after a difference, so that the time tells only the length
+// of what the peer sent. Nothing equals an empty secret.
 inline bool equals_secret(std::string_view given, std::string_view secret) {
   unsigned difference = given.size() == secret.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {
