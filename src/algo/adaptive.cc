@@ -17,17 +17,17 @@ int windows_of_counts(const State& state) noexcept {
   return state.current > 0 ? 2 : state.previous > 0 ? 1 : 0;
 }
 
-// Windows, from the current one, until only a cooldown may be left of the state.
+// The windows, with the current one, until only a cooldown may be left of the state.
 int windows_until_fresh(const State& state) noexcept {
   return std::max(windows_of_counts(state), windows_of_penalty(state));
 }
 
-// The latest time that is known: a clock that lags behind the current window is behind it.
+// The latest known time: if the clock lags behind the current window, that window's start.
 std::int64_t latest_us(const State& state, Instant now) noexcept {
   return std::max(epoch_us(now), state.time_us);
 }
 
-// Later windows than `state`'s begin at start_us.
+// Enters the window that begins at start_us, after `state`'s.
 State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
   const std::int64_t finished = (start_us - state.time_us) / window_us;
   State entered = state;
@@ -38,7 +38,7 @@ State enter_window(const State& state, std::int64_t window_us, std::int64_t star
   return entered;
 }
 
-// What penalty.h asks of a state. A cooldown that is over is gone when it is rolled.
+// The functions that penalty.h needs. roll() drops a cooldown that is over.
 struct Counts {
   static std::int64_t cooldown_end_us(const State& rolled, Instant now) noexcept {
     const std::int64_t end_us = latest_us(rolled, now) + kCooldown.count();
@@ -80,8 +80,8 @@ struct Counts {
 
   static void spend(State& rolled, std::int64_t cost) noexcept { rolled.current += cost; }
 
-  // After the cooldown, when the previous count has faded enough for the level of its window.
-  // Seven windows bring the level to 0 and the counts there, where anything up to the limit fits.
+  // After the cooldown, once the previous count has faded enough for the level of its window. After
+  // seven windows, level and counts are 0, and anything up to the limit fits.
   static Instant admitted_at(const Quota& quota, const State& state, std::int64_t cost,
                              Instant now) noexcept {
     constexpr int kWindows = 1 + kBackoffLevelMax + 2;
@@ -103,7 +103,7 @@ struct Counts {
                                Instant now) noexcept {
     State rolled = roll(quota, state, now);
     bool changed = false;
-    if (rolled.time_us >= state.time_us) {  // else it was moved here from the future
+    if (rolled.time_us >= state.time_us) {  // else roll() moved it from the future
       const auto counts = algo::give_back(quota, rolled.counts(), units, now);
       rolled.previous = counts.state.previous;
       rolled.current = counts.state.current;
@@ -116,8 +116,8 @@ struct Counts {
 
 // ---- from one kind to the other ----
 
-// Two counts that hold u units at `at`: `current` and more, if need be, in the window's, and as
-// much as may be in the one that fades.
+// Two counts that hold u units at `at`. The current one has at least `current`; the fading one has
+// as much of the rest as it can.
 // REQUIRES: 0 <= current <= u
 State counts_of(const Quota& quota, std::int64_t u, std::int64_t current, Instant at) noexcept {
   const std::int64_t window_us = quota.window().count();
@@ -131,7 +131,7 @@ State counts_of(const Quota& quota, std::int64_t u, std::int64_t current, Instan
 }
 
 State counts_of_bucket(const Quota& quota, const TokenBucketState& bucket, Instant now) noexcept {
-  if (quota.limit() == 0) return {};  // where a unit has no T
+  if (quota.limit() == 0) return {};  // a unit has no T
   const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
   const Int128 over = full + quota.ticks_per_unit();
   Int128 debt = debt_ticks(quota, bucket, now);

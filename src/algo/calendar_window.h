@@ -1,8 +1,8 @@
 // Calendar window: a fixed window whose windows are days, weeks, months or years of a calendar.
 //
-// The quota says where the previous window, the current one and the next end (rules/time/calendar.h
-// knows); `now` chooses among them, as it may be another machine's. The state is the end of the
-// window that it counts, so it can tell a window that is over from one of another calendar:
+// The quota says when the previous window, the current one and the next end (rules/time/calendar.h
+// computes it). `now` chooses one, as it may be another machine's. The state has the end of its
+// window, so a window that is over can be told from one of another calendar:
 //
 //   the window's end is   the units count
 //   the current one's     in it
@@ -32,12 +32,12 @@ struct CalendarWindowState {
   friend bool operator==(const CalendarWindowState&, const CalendarWindowState&) = default;
 };
 
-// Where the window that `now` is in ends, and the one after it; 0: not known.
+// When the window of `now` ends, and when the next one ends; 0: not known.
 struct EndsNow {
   std::int64_t current_us;
   std::int64_t next_us;
 };
-// Beyond what the quota knows, windows last as long as they do at most.
+// After the last end that the quota knows, windows are as long as their kind lasts at most.
 inline EndsNow ends_at(const Quota& quota, Instant now) noexcept {
   const WindowEnds ends = quota.window_ends();
   if (now < ends.previous) return {epoch_us(ends.previous), epoch_us(ends.current)};
@@ -48,12 +48,12 @@ inline EndsNow ends_at(const Quota& quota, Instant now) noexcept {
   return {epoch_us(end), epoch_us(end + quota.window())};
 }
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From this time on the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota&, const CalendarWindowState& state) noexcept {
   return state.count == 0 ? Instant{} : instant_from_epoch_us(state.end_us);
 }
 
-// The state as of `now`: the same units, in the window that they count in now.
+// The state as of `now`: the same units, in the window where they count now.
 inline CalendarWindowState roll(const Quota& quota, const CalendarWindowState& state,
                                 Instant now) noexcept {
   const EndsNow ends = ends_at(quota, now);
@@ -62,7 +62,7 @@ inline CalendarWindowState roll(const Quota& quota, const CalendarWindowState& s
   return {ends.current_us, state.end_us > epoch_us(now) ? state.count : 0};
 }
 
-// The decision of a request that left `state` behind.
+// The decision of a request after which the key has `state`.
 // REQUIRES: state is rolled to `now`
 inline Decision describe(const Quota& quota, const CalendarWindowState& state, Verdict verdict,
                          Instant now) noexcept {
@@ -98,7 +98,7 @@ inline Step<CalendarWindowState> decide(const Quota& quota, const CalendarWindow
   return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
-// Counts whatever the limit says: step.h.
+// Charges though it may not fit: step.h.
 inline Step<CalendarWindowState> charge(const Quota& quota, const CalendarWindowState& state,
                                         std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, state, cost, now);

@@ -1,6 +1,5 @@
-// The windows that fixed_window, sliding_window and exponential_backoff count in:
-// one after the other since 1970, so that every node agrees where they begin without
-// asking anyone.
+// The windows of fixed_window, sliding_window and exponential_backoff: one after the other since
+// 1970, so that all nodes agree when a window begins without asking anyone.
 //
 // Thread rule: pure functions. Tested by wide_math_test.cc.
 
@@ -10,7 +9,7 @@
 
 namespace weir::algo {
 
-// Where `now_us` lies as seen from the window that starts at `start_us`.
+// Where `now_us` is, seen from the window that starts at `start_us`.
 enum class WindowAge : std::uint8_t {
   kCurrent,   // in it
   kPrevious,  // in the one right after it
@@ -19,7 +18,7 @@ enum class WindowAge : std::uint8_t {
   kFuture,    // earlier than that: a mistaken clock wrote it
 };
 
-// No division: this is all a check costs while its window lasts.
+// No division: a check costs no more than this while its window lasts.
 // REQUIRES: start_us is a multiple of window_us
 inline WindowAge window_age(std::int64_t start_us, std::int64_t window_us,
                             std::int64_t now_us) noexcept {

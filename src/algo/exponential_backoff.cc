@@ -15,7 +15,7 @@ namespace {
 
 using State = ExponentialBackoffState;
 
-// Later windows than `state`'s begin at start_us; the ones between were quiet.
+// Enters the window that begins at start_us, after `state`'s. Those between were quiet.
 State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
   State entered = state;
   entered.start_us = start_us;
@@ -24,12 +24,12 @@ State enter_window(const State& state, std::int64_t window_us, std::int64_t star
   return entered;
 }
 
-// Windows, from the one counted in, until only a cooldown may be left of the state.
+// The windows, with the counted one, until only a cooldown may be left of the state.
 int windows_until_fresh(const State& state) noexcept {
   return std::max(windows_of_penalty(state), state.count > 0 ? 1 : 0);
 }
 
-// What penalty.h asks of a state.
+// The functions that penalty.h needs.
 struct Counts {
   static State roll(const Quota& quota, const State& state, Instant now) noexcept {
     const std::int64_t window_us = quota.window().count();
@@ -67,8 +67,8 @@ struct Counts {
 
   static void spend(State& rolled, std::int64_t cost) noexcept { rolled.count += cost; }
 
-  // The cooldown's end, or one of the next windows, each of which is a level lower than the one
-  // before. At level 0 anything up to the limit fits, so few windows need to be tried.
+  // The cooldown's end, or the start of a later window. Each window lowers the level by one. At
+  // level 0 anything up to the limit fits, so few windows need to be tried.
   static Instant admitted_at(const Quota& quota, const State& state, std::int64_t cost,
                              Instant now) noexcept {
     Instant at = std::max(now, instant_from_epoch_us(state.cooldown_until_us));

@@ -50,7 +50,7 @@ struct ExponentialBackoffState {
   friend bool operator==(const ExponentialBackoffState&, const ExponentialBackoffState&) = default;
 };
 
-// What a key of that level may spend in a window.
+// What a key of that level may spend in one window.
 [[nodiscard]] std::int64_t halved_limit(const Quota& quota, int level) noexcept;
 
 // Decides one request; step.h has the rules that all algorithms share, with one
@@ -59,8 +59,8 @@ struct ExponentialBackoffState {
                                                    const ExponentialBackoffState& state,
                                                    std::int64_t cost, Instant now) noexcept;
 
-// Counts whatever the limit says: step.h. A charge that does not fit is a denial, too, and one
-// that fits is an allowed request.
+// Charges though it may not fit: step.h. A charge that does not fit is a denial, too; one that fits
+// is an allowed request.
 [[nodiscard]] Step<ExponentialBackoffState> charge(const Quota& quota,
                                                    const ExponentialBackoffState& state,
                                                    std::int64_t cost, Instant now) noexcept;
@@ -72,7 +72,7 @@ struct ExponentialBackoffState {
                                                           const ExponentialBackoffState& state,
                                                           Instant now) noexcept;
 
-// From then on the key is as good as never seen. Not after any `now` if it holds nothing.
+// From this time on the key is as if never seen. It has passed if the state holds nothing.
 [[nodiscard]] Instant expiry(const Quota& quota, const ExponentialBackoffState& state) noexcept;
 
 }  // namespace weir::algo

@@ -1,16 +1,15 @@
 // Fixed window: a count that starts over at every multiple of the window since 1970.
 //
-// Admits `limit` units in each window. Around a boundary two windows' worth can fall
-// within one window's length; sliding_window exists for those who mind.
+// Admits `limit` units in each window. Around a boundary, two limits can fall within one window's
+// length; use sliding_window where that matters.
 //
 //   allowed     count + cost <= limit
 //   remaining   limit - count
 //   retry, more, reset   the end of the window, when all of it comes back at once
 //
-// Giving back works within the window only: what was spent in a window that is over
-// is free again anyway, and must not be taken from the next one's count. That also
-// holds for a state one window ahead of `now`, so what was charged there by a clock
-// that lags behind stays charged.
+// Units can be given back only within their window. Units of a window that is over are free again
+// anyway, and must not be taken from the next window's count. That also holds for a state one
+// window ahead of `now`: a clock that lags behind cannot take back a charge there.
 //
 // Thread rule: pure. Tested by testdata/fixed_window.txt, small_worlds_test.cc, properties_test.cc.
 
@@ -32,13 +31,13 @@ struct FixedWindowState {
   friend bool operator==(const FixedWindowState&, const FixedWindowState&) = default;
 };
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From this time on the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const FixedWindowState& state) noexcept {
   if (state.count == 0) return Instant{};
   return instant_from_epoch_us(state.start_us) + quota.window();
 }
 
-// The state as of `now`: the same units, in the window that they count in now.
+// The state as of `now`: the same units, in the window where they count now.
 inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
                              Instant now) noexcept {
   const std::int64_t window_us = quota.window().count();
@@ -54,7 +53,7 @@ inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
   return state;
 }
 
-// The decision of a request that left `state` behind.
+// The decision of a request after which the key has `state`.
 // REQUIRES: state is rolled to `now`
 inline Decision describe(const Quota& quota, const FixedWindowState& state, Verdict verdict,
                          Instant now) noexcept {
@@ -96,7 +95,7 @@ inline Step<FixedWindowState> decide(const Quota& quota, const FixedWindowState&
   return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
-// Counts whatever the limit says: step.h.
+// Charges though it may not fit: step.h.
 inline Step<FixedWindowState> charge(const Quota& quota, const FixedWindowState& state,
                                      std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, state, cost, now);

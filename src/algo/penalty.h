@@ -1,8 +1,6 @@
-// Penalty: what exponential backoff remembers of a key's denials, in each kind of state. It is the
-// row of denials, the level, whether the window that counts now had a denial, and the end of the
-// cooldown. exponential_backoff.h says what they mean. And how it decides, whatever the windows
-// count.
-//
+// Penalty: what exponential backoff remembers of a key's denials, in each kind of state. It has the
+// row of denials, the level, whether the current window had a denial, and the end of the cooldown.
+// exponential_backoff.h says what they mean. This file also decides, for all kinds of counts.
 // Thread rule: pure functions. Tested by testdata/*.txt of the algorithms that have one.
 
 #pragma once
@@ -15,7 +13,7 @@
 
 namespace weir::algo {
 
-// `windows` have finished since; all but the first were quiet.
+// `windows` windows have finished since. All but the first were quiet.
 template <typename State>
 void pass_windows(State& state, std::int64_t windows) noexcept {
   const std::int64_t quiet = windows - (state.denied_in_window ? 1 : 0);
@@ -24,7 +22,7 @@ void pass_windows(State& state, std::int64_t windows) noexcept {
   state.denied_in_window = false;
 }
 
-// One more denial in a row, outside of a cooldown. If it begins one, that ends then.
+// Adds a denial to the row, outside of a cooldown. If it starts a cooldown, that ends then.
 template <typename State>
 void count_denial(State& state, std::int64_t cooldown_end_us) noexcept {
   state.denied_in_window = true;
@@ -34,10 +32,10 @@ void count_denial(State& state, std::int64_t cooldown_end_us) noexcept {
   if (state.level == kBackoffLevelMax) state.cooldown_until_us = cooldown_end_us;
 }
 
-// Windows, from the one counted in, until neither row nor level is left.
+// The windows, with the counted one, until row and level are 0.
 template <typename State>
 int windows_of_penalty(const State& state) noexcept {
-  // Quiet ones that have to pass: one for each level, and at least one for the row.
+  // Quiet windows that must pass: one for each level, and at least one for the row.
   const int quiet = std::max<int>(state.level, state.deny_run > 0 ? 1 : 0);
   return quiet + (quiet > 0 && state.denied_in_window ? 1 : 0);
 }
@@ -124,7 +122,7 @@ Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t 
   return {rolled, describe<Counts>(quota, rolled, Verdict::kAllowed, now), true};
 }
 
-// The state after `cost` has counted, whether or not it fits.
+// The state after `cost` was counted, whether or not it fits.
 template <typename Counts, typename State>
 State charged(const Quota& quota, const State& state, std::int64_t cost, Instant now) noexcept {
   State rolled = Counts::roll(quota, state, now);
@@ -138,7 +136,7 @@ State charged(const Quota& quota, const State& state, std::int64_t cost, Instant
   return rolled;
 }
 
-// Counts a denial that something else caused, as one of a unit.
+// Counts a denial with another cause, as a denial of one unit.
 template <typename Counts, typename State>
 Step<State> deny_unit(const Quota& quota, const State& state, Instant now) noexcept {
   const State rolled = Counts::roll(quota, state, now);

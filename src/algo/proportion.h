@@ -1,15 +1,15 @@
-// Proportion: of a key that is offered more than its limit, the share limit / offered passes,
-// evenly spread, and the rest is denied (Rule::is_proportional).
+// Proportion: if a key is offered more than its limit, the share limit / offered passes, evenly
+// spread, and the rest is denied (Rule::is_proportional).
 //
-// A counter of its own, next to the key's, has what the key is offered, denied requests included:
-// a sliding window as long as the limit's, which counts always. Each request of cost 1 adds its
-// share to a credit, and one passes for each whole unit of it. At a limit of 3 and 8 offered:
+// A second counter, next to the key's own, counts what the key is offered, denied requests
+// included. It is a sliding window as long as the limit's. Each request of cost 1 adds its share to
+// a credit, and one request passes for each whole unit of credit. At a limit of 3 and 8 offered:
 //
 //   credit    .375 .75         .125 .5           -.125 .25 .625          0 ...
 //   request   no   passes, -1  no   passes, -1   no    no  passes, -1    no ...
 //
-// The rule's own algorithm then charges each request that passes, so no more is admitted than it
-// admits. A request that the algorithm denies gives its credit back.
+// The rule's own algorithm then charges each request that passes, so its limit holds, too. A
+// request that the algorithm denies gives its credit back.
 //
 // Thread rule: one core. Tested by src/engine/asks/asks_proportion_test.cc and
 // tests/redis/async_share_test.cc.
@@ -27,8 +27,8 @@
 
 namespace weir {
 
-// So many times the limit are told apart; what is above counts as so much. Of a key in mode async,
-// all nodes together leave a twelfth of the limit untold (AsyncKey::kUntoldPart).
+// The counter counts to so many times the limit; more counts as this. For a key in mode async, all
+// nodes together keep back a twelfth of the limit untold (AsyncKey::kUntoldPart).
 inline constexpr std::int64_t kOfferedMax = 64;
 
 inline Quota offered_quota(const Quota& limit) {
@@ -37,12 +37,12 @@ inline Quota offered_quota(const Quota& limit) {
                        .window = limit.window()});
 }
 
-// By the answer about that counter.
+// The offered units, by the answer of the second counter.
 inline std::int64_t units_offered(const Decision& said) { return said.limit - said.remaining; }
 
-// The denial of a request that is above the share. Its waits are how long, if nothing more is
-// offered, it takes at most until the units are within the limit. Of the most that is told apart
-// nobody knows how much it is.
+// The denial of a request above the share. Its waits are upper bounds: by then the units are within
+// the limit, if nothing more is offered. When the counter is at its maximum, nobody knows how much
+// more was offered.
 // REQUIRES: 0 < cost <= limit < units_offered(said)
 inline Decision above_share(const Quota& quota, const Decision& said, std::int64_t cost) {
   const auto until_fits = [&](std::int64_t units) {
@@ -58,8 +58,8 @@ inline Decision above_share(const Quota& quota, const Decision& said, std::int64
           .more_after = until_fits(1)};
 }
 
-// The credits of one core. Keys whose hashes end alike share one: what passes of them together is
-// exact, too.
+// The credits of one core. Keys with the same last bits of their hashes share one credit: what
+// passes of such keys together is exact, too.
 class PassCredits {
  public:
   // REQUIRES: cost > 0
@@ -71,7 +71,7 @@ class PassCredits {
     credit -= units;
     return true;
   }
-  // A key keeps the credit of one request at most.
+  // Afterwards, the key's credit is at most that of one request.
   void give_back(std::uint64_t key, std::int64_t cost) {
     double& credit = credits_[key % credits_.size()];
     const auto units = static_cast<double>(cost);

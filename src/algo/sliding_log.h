@@ -1,4 +1,4 @@
-// Sliding log: the times at which units were spent, and nothing approximated.
+// Sliding log: keeps the times at which units were spent, and approximates nothing.
 //
 // Admits `limit` units in any window's length, exactly. The price is memory: one entry
 // for each microsecond in which something was spent, up to `limit` of them.
@@ -12,21 +12,21 @@
 //   more       when the oldest has gone, but for what is owed beyond the limit
 //   reset      when the newest has gone
 //
-// Unlike the other algorithms this one changes its state in place, because copying it
-// would cost what it holds. The state is any TimeLog; the store supplies one.
+// Unlike the other algorithms this one changes its state in place, because copying it would cost
+// too much. The state is any TimeLog; the store supplies it.
 //
 // A charge is recorded at max(now, newest time), so the log stays sorted when clocks
 // disagree. If the newest time is more than a window ahead of `now`, a mistaken clock wrote it.
 // Then all times after `now` are moved to `now`, where they count a whole window.
 //
-// Giving back takes units from the oldest entries: what stays is what counts longest,
-// so it can never admit too much. undo() takes them from the very entry instead, to
-// reverse a charge as if it had not been.
+// Giving back takes units from the oldest entries. The units that stay are those that count
+// longest, so giving back never admits too much. undo() takes units from one entry instead, as if
+// the charge had never been.
 //
 // Thread rule: pure but for the log; one thread at a time on a log.
-// Cost: constant but for entries that have gone (once each). A denial walks over as many entries as
-// must go before it fits, at most `cost` of them while limits stay. Tested by sliding_log_test.cc,
-// small_worlds_test.cc, properties_test.cc.
+// Cost: constant, except for entries that have gone (once each). A denial walks over the entries
+// that must go before it fits, at most `cost` of them while limits stay. Tested by
+// sliding_log_test.cc, small_worlds_test.cc, properties_test.cc.
 
 #pragma once
 
@@ -47,9 +47,9 @@ struct LogEntry {
   friend bool operator==(const LogEntry&, const LogEntry&) = default;
 };
 
-// A sequence of entries, oldest first; several may have the same time. An empty one is
-// a key that was never seen. A log that is out of room may answer push_back() by
-// merging old entries into later ones: total() counts, so no unit is ever forgotten.
+// A sequence of entries, oldest first; several may have the same time. An empty sequence is a key
+// that was never seen. A log without room may merge old entries into later ones in push_back():
+// total() counts all units, so none is ever forgotten.
 template <typename Log>
 concept TimeLog = requires(Log& log, const Log& view, std::size_t index, LogEntry entry) {
   { view.size() } -> std::convertible_to<std::size_t>;
@@ -60,7 +60,7 @@ concept TimeLog = requires(Log& log, const Log& view, std::size_t index, LogEntr
   log.set(index, entry);  // replaces an entry, keeping the order
 };
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From this time on the key is as if never seen. Instant{} if it holds nothing.
 template <TimeLog Log>
 Instant expiry(const Quota& quota, const Log& log) noexcept {
   for (std::size_t i = log.size(); i > 0; --i) {
@@ -89,14 +89,14 @@ void move_to(Log& log, Instant now) noexcept {
   }
 }
 
-// How long an entry of that time will still count.
+// How long an entry with that time will still count.
 template <TimeLog Log>
 Duration counts_for(const Quota& quota, const Log& log, std::int64_t at_us, Instant now) noexcept {
   if (is_from_future(quota, log, now)) at_us = std::min(at_us, epoch_us(now));
   return instant_from_epoch_us(at_us) + quota.window() - now;
 }
 
-// The entry whose going leaves `excess` fewer units. `first` is the oldest that counts.
+// The entry that must go so that `excess` fewer units count. `first` is the oldest that counts.
 // REQUIRES: excess > 0, and the entries from `first` on hold that many units
 template <TimeLog Log>
 LogEntry entry_in_the_way(const Log& log, std::size_t first, std::int64_t excess) noexcept {
@@ -104,14 +104,14 @@ LogEntry entry_in_the_way(const Log& log, std::size_t first, std::int64_t excess
   return log[first];
 }
 
-// The time that a charge made at `now` gets.
+// The time with which a charge at `now` is recorded.
 template <TimeLog Log>
 std::int64_t recorded_at_us(const Quota& quota, const Log& log, Instant now) noexcept {
   if (log.size() == 0 || is_from_future(quota, log, now)) return epoch_us(now);
   return std::max(epoch_us(now), log[log.size() - 1].at_us);
 }
 
-// What decide() would answer, changing nothing.
+// Answers as decide() would, and changes nothing.
 // REQUIRES: cost >= 0
 template <TimeLog Log>
 Decision look(const Quota& quota, const Log& log, std::int64_t cost, Instant now) noexcept {
@@ -139,7 +139,7 @@ Decision look(const Quota& quota, const Log& log, std::int64_t cost, Instant now
   }
   decision.remaining = std::max<std::int64_t>(0, quota.limit() - used);
   if (decision.remaining == quota.limit()) return decision;
-  decision.more_after = decision.reset_after;  // of the first charge
+  decision.more_after = decision.reset_after;  // that of the first charge
   if (held > 0) {
     const std::int64_t excess = used + decision.remaining + 1 - quota.limit();
     const LogEntry entry = entry_in_the_way(log, first, excess);
@@ -168,7 +168,7 @@ void undo(Log& log, std::int64_t units, std::int64_t at_us) noexcept {
   }
 }
 
-// Gives back up to `units`, the oldest first.
+// Gives back up to `units`, from the oldest entries first.
 template <TimeLog Log>
 Decision give_back(const Quota& quota, Log& log, std::int64_t units, Instant now) noexcept {
   drop_gone(quota, log, now);
@@ -187,7 +187,7 @@ Decision give_back(const Quota& quota, Log& log, std::int64_t units, Instant now
   return decision;
 }
 
-// Joins the newest entry if that has the same time, or was emptied by undo().
+// Adds to the newest entry if it has the same time, or if undo() emptied it.
 // REQUIRES: entry is not older than the newest
 template <TimeLog Log>
 void record(Log& log, LogEntry entry) noexcept {
@@ -215,7 +215,7 @@ Decision decide(const Quota& quota, Log& log, std::int64_t cost, Instant now) no
   return decision;
 }
 
-// Counts whatever the limit says: step.h.
+// Charges though it may not fit: step.h.
 template <TimeLog Log>
 Decision charge(const Quota& quota, Log& log, std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, log, cost, now);

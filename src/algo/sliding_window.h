@@ -1,7 +1,7 @@
 // Sliding window: two counters, the previous one weighted by what still overlaps.
 //
-// The last `window` of time covers the current window, e of it so far, and the rest of
-// it, W - e, lies in the previous one. Taking that one's units as spread evenly:
+// The last `window` of time covers the current window, e of it so far. The rest of it, W - e, lies
+// in the previous window, whose units are taken to be spread evenly:
 //
 //      previous window          current window
 //   ├───────────────────────┼───────────────────────┤
@@ -19,11 +19,11 @@
 //   more       when one unit more than remains would fit, likewise
 //   reset      when neither overlaps any more: up to 2 * W - e
 //
-// Only what was allowed is counted: hammering does not prolong a denial. Never admits over `limit`
-// in a window since the epoch, nor over 2 * limit in any window's length. How far above `limit` it
-// goes depends on how unevenly the previous window was used.
+// Only allowed units are counted: hammering does not prolong a denial. It never admits over `limit`
+// in a window since the epoch, nor over 2 * limit in any span of a window's length. How far above
+// `limit` a span goes depends on how unevenly the previous window was used.
 //
-// Giving back takes units from the window that `now` lies in, if it is one of the two.
+// Units can be given back only to the window of `now`, if that is one of the two.
 //
 // Thread rule: pure. Tested by testdata/sliding_window.txt, small_worlds_test.cc and
 // properties_test.cc.
@@ -48,7 +48,7 @@ struct SlidingWindowState {
   friend bool operator==(const SlidingWindowState&, const SlidingWindowState&) = default;
 };
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From this time on the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const SlidingWindowState& state) noexcept {
   const Instant start = instant_from_epoch_us(state.start_us);
   if (state.current > 0) return start + 2 * quota.window();
@@ -56,7 +56,7 @@ inline Instant expiry(const Quota& quota, const SlidingWindowState& state) noexc
   return Instant{};
 }
 
-// The state as of `now`: the same units, in the windows that they count in now.
+// The state as of `now`: the same units, in the windows where they count now.
 inline SlidingWindowState roll(const Quota& quota, const SlidingWindowState& state,
                                Instant now) noexcept {
   const std::int64_t window_us = quota.window().count();
@@ -74,14 +74,14 @@ inline SlidingWindowState roll(const Quota& quota, const SlidingWindowState& sta
   return state;
 }
 
-// How far into the current window `now` is: e. 0 if it lies before it.
+// e: how far `now` is in the current window. 0 if it lies before it.
 // REQUIRES: state is rolled to `now`
 inline std::int64_t elapsed_us(const SlidingWindowState& state, Instant now) noexcept {
   return std::max<std::int64_t>(0, epoch_us(now) - state.start_us);
 }
 
-// What the previous window still weighs, rounded up. Everything it is compared with is
-// a whole number of units, so rounding up here decides exactly as the fraction would.
+// What the previous window still weighs, rounded up. It is only compared with whole numbers of
+// units, so rounding up decides exactly as the fraction would.
 // REQUIRES: state is rolled to `now`
 inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState& state,
                                     Instant now) noexcept {
@@ -90,8 +90,8 @@ inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState
   return mul_div_ceil(state.previous, window_us - elapsed_us(state, now), window_us);
 }
 
-// How far into its window the one after `counter` units' is when `units` of them are left:
-// the smallest e with counter * (W - e) <= units * W. W if that is never within the window.
+// How far the next window has gone when only `units` of `counter` units weigh: the smallest e with
+// counter * (W - e) <= units * W. W if that never happens within the window.
 // REQUIRES: units >= 0
 inline std::int64_t faded_at_us(std::int64_t window_us, std::int64_t counter,
                                 std::int64_t units) noexcept {
@@ -99,15 +99,15 @@ inline std::int64_t faded_at_us(std::int64_t window_us, std::int64_t counter,
   return window_us - mul_div_floor(units, window_us, counter);
 }
 
-// How units lie in their windows, for who has nothing but their counts: evenly. A place of
-// store/memory/fine_counts.h knows better.
+// Takes units as evenly spread in their windows, if only their counts are known. A place of
+// store/memory/fine_counts.h knows more.
 struct EvenPast {
   static std::int64_t weight(const Quota& quota, const SlidingWindowState& state,
                              Instant now) noexcept {
     return previous_weight(quota, state, now);
   }
-  // Until one unit less than this weight is left; where there is none, of the `held` units of the
-  // current count. REQUIRES: the state's window is that of `now`
+  // The time until this weight is one unit less. At weight 0, until one unit less of the current
+  // count's `held` units weighs. REQUIRES: the state's window is that of `now`
   static Duration more_after(const Quota& quota, const SlidingWindowState& state,
                              std::int64_t weight, std::int64_t held, Instant now) noexcept {
     const bool is_previous = weight > 0;
@@ -116,8 +116,8 @@ struct EvenPast {
     return Duration{(is_previous ? window_us : 2 * window_us) - elapsed_us(state, now) -
                     mul_div_floor(left, window_us, is_previous ? state.previous : held)};
   }
-  // From when on at most `units` of a count weigh, since the state's start. The current count fades
-  // in the window after it.
+  // When at most `units` of a count weigh any more, in us since the state's start. The current
+  // count fades in the window after its own.
   enum class Count : std::uint8_t { kPrevious, kCurrent };
   static std::int64_t faded_at_us(const Quota& quota, const SlidingWindowState& state, Count count,
                                   std::int64_t units) noexcept {
@@ -128,7 +128,7 @@ struct EvenPast {
   }
 };
 
-// Until `cost` fits.
+// The time until `cost` fits.
 // REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
 template <typename Past>
 inline Duration retry_after(const Quota& quota, const SlidingWindowState& state, std::int64_t cost,
@@ -142,9 +142,9 @@ inline Duration retry_after(const Quota& quota, const SlidingWindowState& state,
   return Duration{state.start_us + fits_us - epoch_us(now)};
 }
 
-// The decision, but for retry_after, of a request that left `state` behind.
-// REQUIRES: state is rolled to `now`, weight is its previous_weight
-// Out of line, it is there once for the four that call it: a kilobyte less of WebAssembly.
+// The decision, but for retry_after, of a request after which the key has `state`. Out of line, so
+// that its four callers share it: a kilobyte less of WebAssembly. REQUIRES: state is rolled to
+// `now`, weight is its previous_weight
 template <typename Past = EvenPast>
 [[gnu::noinline]] inline Decision describe(const Quota& quota, const SlidingWindowState& state,
                                            std::int64_t weight, Verdict verdict, Instant now,
@@ -165,7 +165,7 @@ inline Step<SlidingWindowState> give_back(const Quota& quota, const SlidingWindo
                                           std::int64_t units, Instant now) noexcept {
   SlidingWindowState rolled = roll(quota, state, now);
   std::int64_t returned = 0;
-  if (rolled.start_us >= state.start_us) {  // else it was moved here from the future
+  if (rolled.start_us >= state.start_us) {  // else roll() moved it from the future
     const bool in_current = epoch_us(now) >= rolled.start_us;
     std::int64_t& counter = in_current ? rolled.current : rolled.previous;
     returned = std::min(units, counter);
@@ -176,8 +176,8 @@ inline Step<SlidingWindowState> give_back(const Quota& quota, const SlidingWindo
   return {returned > 0 ? rolled : state, decision, returned > 0};
 }
 
-// Decides one request; step.h has the rules that all algorithms share. A `past` is of the state as
-// rolled to `now`.
+// Decides one request; step.h has the rules that all algorithms share. `past` belongs to the state
+// as rolled to `now`.
 template <typename Past = EvenPast>
 inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowState& state,
                                        std::int64_t cost, Instant now, Past past = {}) noexcept {
@@ -191,7 +191,7 @@ inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowSt
   if (rolled.current + weight + cost > quota.limit()) {
     const bool moved = rolled.start_us < state.start_us && cost > 0;
     Decision decision = describe(quota, rolled, weight, Verdict::kDenied, now, past);
-    const bool lacks_one_unit = cost == decision.remaining + 1;  // as most that are denied
+    const bool lacks_one_unit = cost == decision.remaining + 1;  // as for most denials
     decision.retry_after =
         lacks_one_unit ? decision.more_after : retry_after(quota, rolled, cost, now, past);
     return {moved ? rolled : state, decision, moved};
@@ -202,7 +202,7 @@ inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowSt
   return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now, past), true};
 }
 
-// Counts whatever the limit says: step.h.
+// Charges though it may not fit: step.h.
 inline Step<SlidingWindowState> charge(const Quota& quota, const SlidingWindowState& state,
                                        std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, state, cost, now);

@@ -1,8 +1,8 @@
 // Step: what one request does to one key.
 //
-// Every algorithm is a pure function (quota, state, cost, now) -> Step: no clock, no
-// allocation, no memory but its arguments. A test, a compare-exchange loop and the
-// replay of an incident all get the same answer. What holds for all of them:
+// Every algorithm is a pure function (quota, state, cost, now) -> Step: no clock, no allocation, no
+// memory but its arguments. So a test, a compare-exchange loop and the replay of an incident get
+// the same answer. Rules of all algorithms:
 //
 //   cost > 0   asks to spend. A denial spends nothing.
 //   cost == 0  looks: denied only if the key could not even spend 0, because its limit
@@ -13,16 +13,16 @@
 //
 // A default-constructed state is a key that was never seen.
 //
-// charge() counts whatever the limit says. It adds a cost > 0 to the units that the key holds, u,
-// but not beyond Quota::debt_max(). Its decision is that of a look right after it. Where nothing of
-// it counts any more, it is a denial. Other costs, and limit 0, are those of decide().
+// charge() counts a cost > 0 whether or not it fits. It adds the cost to the units that the key
+// holds, u, but not beyond Quota::debt_max(). Its decision is that of a look right after it, or a
+// denial if not one unit of it could be added. For other costs, and limit 0, it is decide().
 //
-// Clocks may step back. A state up to one window ahead of `now` is believed: threads
-// read their clocks a moment apart. One further ahead was written by a mistaken clock. It is moved
-// to `now` with all it has spent, so the mistake neither frees the key nor blocks it for more than
-// two windows. Spending and denials store that move, looking and giving back do not.
+// Clocks may step back. A state up to one window ahead of `now` is believed: threads read their
+// clocks a moment apart. A mistaken clock wrote a state further ahead. Such a state is moved to
+// `now` with all units, so the mistake neither frees the key nor blocks it for more than two
+// windows. Spending and denials store that move; looking and giving back do not.
 //
-// REQUIRES, of every decide(): |cost| <= kCostMax; `now` is from 1970 to the year 100,000.
+// REQUIRES, for every decide(): |cost| <= kCostMax; `now` is from 1970 to the year 100,000.
 
 #pragma once
 
@@ -42,7 +42,7 @@ struct Step {
   bool changed;  // false: `state` is the one that came in and need not be stored
 };
 
-// How many of `cost` units count for a key that holds `held`.
+// How many of `cost` units can be added to a key that holds `held`.
 // REQUIRES: cost, held >= 0
 inline std::int64_t units_to_charge(const Quota& quota, std::int64_t cost,
                                     std::int64_t held) noexcept {
@@ -53,7 +53,7 @@ inline bool is_charge(const Quota& quota, std::int64_t cost) noexcept {
   return cost > 0 && quota.limit() > 0;
 }
 
-// What a charge is that has made `after` of `before`.
+// The step of a charge that turned `before` into `after`.
 template <typename State>
 Step<State> after_charge(const Quota& quota, const State& before, const State& after,
                          Instant now) noexcept {
@@ -61,7 +61,7 @@ Step<State> after_charge(const Quota& quota, const State& before, const State& a
   return {after, look.decision, !(after == before)};
 }
 
-// A charge of which nothing counts any more: a denial.
+// The step of a charge of which no unit can be added: a denial.
 template <typename State>
 Step<State> charge_nothing(const Quota& quota, const State& state, Instant now) noexcept {
   const Step<State> denied = decide(quota, state, 1, now);

@@ -1,8 +1,8 @@
-// Strict window: a sliding window that no span of a window's length ever exceeds (`bound:
-// never_over`).
+// Strict window: a sliding window that never admits more than its limit in any span of a window's
+// length (`bound: never_over`).
 //
-// It counts in sub-windows of a quarter of the window each, rounded up, and takes five of them
-// whole: the newest, and the four before it. They reach back a window at least, wherever in the
+// It counts in sub-windows of a quarter of the window, rounded up. Five count in full: the newest
+// and the four before it. They cover a whole window wherever `now` is in the newest one.
 // newest one `now` is.
 //
 //      oldest                                  newest
@@ -14,8 +14,8 @@
 //   more       when the oldest that has units has
 //   reset      when all have
 //
-// The price: a unit counts for up to a quarter of a window longer than it should. How much less
-// that admits depends on how evenly a key spends (docs/reference/promises.md).
+// The price: a unit counts for up to a quarter of a window too long. How much less is admitted for
+// that depends on how evenly a key spends (docs/reference/promises.md).
 //
 // Clocks that step back, giving back, and charges that always count are as in sliding_window.h,
 // with sub-windows in place of windows. A state up to four sub-windows ahead of `now` is believed.
@@ -54,14 +54,14 @@ inline std::int64_t sub_window_us(const Quota& quota) noexcept {
   return (quota.window().count() + kParts - 1) / kParts;
 }
 
-// When the sub-window of that count leaves.
+// When the sub-window of this count stops counting.
 inline Instant leaves_at(const Quota& quota, const StrictWindowState& state,
                          std::size_t at) noexcept {
   const auto later = static_cast<std::int64_t>(at) + 1;
   return instant_from_epoch_us(state.start_us + later * sub_window_us(quota));
 }
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From this time on the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const StrictWindowState& state) noexcept {
   for (std::size_t at = state.counts.size(); at > 0; --at) {
     if (state.counts[at - 1] > 0) return leaves_at(quota, state, at - 1);
@@ -86,7 +86,7 @@ inline StrictWindowState roll(const Quota& quota, const StrictWindowState& state
   return rolled;
 }
 
-// Until `cost` fits.
+// The time until `cost` fits.
 // REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
 inline Duration retry_after(const Quota& quota, const StrictWindowState& state, std::int64_t cost,
                             Instant now) noexcept {
@@ -96,7 +96,7 @@ inline Duration retry_after(const Quota& quota, const StrictWindowState& state, 
   return leaves_at(quota, state, at) - now;
 }
 
-// The decision, but for retry_after, of a request that left `state` behind.
+// The decision, but for retry_after, of a request after which the key has `state`.
 // REQUIRES: state is rolled to `now`
 inline Decision describe(const Quota& quota, const StrictWindowState& state, Verdict verdict,
                          Instant now) noexcept {
@@ -111,7 +111,7 @@ inline Decision describe(const Quota& quota, const StrictWindowState& state, Ver
   return decision;
 }
 
-// Gives back `units` that were spent as of `now`: of the sub-window that it lies in.
+// Gives back `units` that were spent as of `now`, from the sub-window of `now`.
 inline Step<StrictWindowState> give_back(const Quota& quota, const StrictWindowState& state,
                                          std::int64_t units, Instant now) noexcept {
   StrictWindowState rolled = roll(quota, state, now);
@@ -145,7 +145,7 @@ inline Step<StrictWindowState> decide(const Quota& quota, const StrictWindowStat
   return {changed ? rolled : state, describe(quota, rolled, Verdict::kAllowed, now), changed};
 }
 
-// Counts whatever the limit says: step.h.
+// Charges though it may not fit: step.h.
 inline Step<StrictWindowState> charge(const Quota& quota, const StrictWindowState& state,
                                       std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, state, cost, now);

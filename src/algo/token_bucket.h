@@ -1,15 +1,15 @@
 // Token bucket, stored as one instant (GCRA, the generic cell rate algorithm).
 //
-// Per key we keep the theoretical arrival time (TAT): the instant at which the bucket
-// is full again. The distance from now to it is the debt:
+// A key's state is its theoretical arrival time (TAT): the instant at which the bucket is full
+// again. The distance from now to it is the debt:
 //
 //      now                TAT                  now + capacity * T
 //   ────┼──────────────────┼───────────────────────────┼────► time
 //       |<───── debt ─────>|<──── still spendable ────>|
 //
-// A cost of n adds n * T of debt, T = window / limit being the time that earns one
-// unit. It is allowed if the debt stays within capacity * T. That is a bucket of
-// `capacity` tokens refilled at one per T, decision by decision.
+// A cost of n adds n * T of debt, where T = window / limit is the time that earns one unit. It is
+// allowed if the debt stays within capacity * T. That decides exactly as a bucket of `capacity`
+// tokens that gets one token every T.
 //
 //   remaining  floor(capacity - debt / T)
 //   retry      until the debt has fallen far enough, rounded up to a microsecond
@@ -19,15 +19,15 @@
 //
 // In any interval of length t it admits at most capacity + t / T.
 //
-// Why it never drifts: T is rarely a whole number of microseconds (3 a second). So TAT is kept as
-// microseconds and ticks, 1/ticks_per_us of one. T is then a whole number of ticks (weir/quota.h).
-// A million refills at 3/s end where they should, to the tick.
+// It never drifts, although T is rarely a whole number of microseconds (3 a second). TAT is kept in
+// microseconds and ticks of 1/ticks_per_us of a microsecond, and T is a whole number of ticks
+// (weir/quota.h). A million refills at 3/s end on the exact tick.
 //
-// Why not a count and a timestamp: the same two numbers, but each refill rounds.
+// A count and a timestamp would be as many numbers, but each refill would round.
 //
-// A clock that stepped back sees more debt than capacity allows. Up to one window more
-// is believed, and denied until it is paid off; more than that is cut down to a full
-// debt. The same happens to a key whose burst was lowered by more than a window's worth.
+// A clock that stepped back sees more debt than capacity allows. Up to one window more is believed,
+// and denied until it is paid off; beyond that the debt becomes exactly full. The same happens to a
+// key whose burst was lowered by more than a window's worth.
 //
 // Thread rule: pure. Tested by token_bucket_test.cc, small_worlds_test.cc, properties_test.cc.
 
@@ -50,13 +50,13 @@ struct TokenBucketState {
   friend bool operator==(const TokenBucketState&, const TokenBucketState&) = default;
 };
 
-// The ticks of `state`, which may have been written under another limit: then they may be
-// more than a microsecond has now.
+// The ticks of `state`. If another limit wrote them, they may be more than a microsecond has under
+// this quota.
 inline std::int64_t ticks_of(const Quota& quota, const TokenBucketState& state) noexcept {
   return std::min(state.tat_ticks, quota.ticks_per_us() - 1);
 }
 
-// From then on the key is as good as never seen: TAT, rounded up.
+// From this time on, TAT rounded up, the key is as if never seen.
 inline Instant expiry(const Quota& quota, const TokenBucketState& state) noexcept {
   return instant_from_epoch_us(state.tat_us + (ticks_of(quota, state) > 0 ? 1 : 0));
 }
@@ -65,7 +65,7 @@ inline Instant expiry(const Quota& quota, const TokenBucketState& state) noexcep
 // differences cannot overflow. All but extreme quotas stay below it.
 inline constexpr std::int64_t kNarrowTicksMax = std::int64_t{1} << 61;
 
-// Until one unit more is left, of what an answer says: so it need not be sent along.
+// The time until one unit more is left, computed from an answer, which need not carry it.
 template <typename Int>
 Duration more_after(const Quota& quota, std::int64_t remaining, Duration reset_after) noexcept {
   if (remaining >= quota.capacity()) return Duration{0};
@@ -75,13 +75,13 @@ Duration more_after(const Quota& quota, std::int64_t remaining, Duration reset_a
          Duration{static_cast<std::int64_t>(ticks_are_us ? ticks : ticks / quota.ticks_per_us())};
 }
 
-// The decision, but for retry_after, of a request that leaves the key with this debt, and
-// the state that it leaves behind. Called out of line, it takes twice as many instructions.
+// The decision, but for retry_after, of a request that leaves the key with this debt, and the key's
+// new state. Inline, because a call would take twice as many instructions.
 template <typename Int>
 [[gnu::always_inline]] inline Step<TokenBucketState> settle(const Quota& quota, Int debt,
                                                             Verdict verdict, Instant now) noexcept {
   const Int full = Int{quota.capacity()} * quota.ticks_per_unit();
-  // One tick a microsecond, as whenever T is whole: a division less, some 5 ns.
+  // T is whole: one tick a microsecond, so one division less, some 5 ns.
   const bool ticks_are_us = quota.ticks_per_us() == 1;
   const auto whole_us =
       static_cast<std::int64_t>(ticks_are_us ? debt : debt / quota.ticks_per_us());
@@ -97,14 +97,14 @@ template <typename Int>
   return {{epoch_us(now) + whole_us, ticks}, decision, true};
 }
 
-// A debt that no clock within a window of `now` can have written: the head of the file.
-// Once a debt is over capacity; multiplies in 128 bits, as ticks of a window may need.
+// Whether no clock within a window of `now` can have written such a debt (see the top of the file).
+// Call it for a debt over capacity only: it multiplies in 128 bits, as ticks of a window may need.
 inline bool is_beyond_belief(const Quota& quota, Int128 debt) noexcept {
   const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
   return debt > full + Int128{quota.window().count()} * quota.ticks_per_us();
 }
 
-// Decides for a debt in ticks that was computed in Int, as capacity * T can be.
+// Decides for a debt in ticks. Int must hold it, and capacity * T.
 // REQUIRES: cost >= 0
 template <typename Int>
 Step<TokenBucketState> decide_ticks(const Quota& quota, const TokenBucketState& state, Int debt,
@@ -141,7 +141,7 @@ inline Int128 debt_ticks(const Quota& quota, const TokenBucketState& state, Inst
 inline Step<TokenBucketState> give_back(const Quota& quota, const TokenBucketState& state,
                                         std::int64_t units, Instant now) noexcept {
   const Int128 debt = debt_ticks(quota, state, now);
-  // At limit 0 a unit has no T, and was spent under a limit that we no longer know.
+  // At limit 0 a unit has no T: it was spent under a limit that is not known any more.
   const Int128 returned = quota.limit() == 0 ? 0 : Int128{units} * quota.ticks_per_unit();
   const Int128 left = std::max<Int128>(0, debt - returned);
   const Step<TokenBucketState> step = settle(quota, left, Verdict::kAllowed, now);
@@ -161,8 +161,8 @@ inline Step<TokenBucketState> decide(const Quota& quota, const TokenBucketState&
   return decide_ticks(quota, state, debt, cost, now);
 }
 
-// Counts whatever the limit says: step.h. The debt grows to what a clock within a window of
-// `now` could have written.
+// Charges though it may not fit: step.h. The debt grows up to the largest that a clock within a
+// window of `now` could have written.
 inline Step<TokenBucketState> charge(const Quota& quota, const TokenBucketState& state,
                                      std::int64_t cost, Instant now) noexcept {
   if (!is_charge(quota, cost)) return decide(quota, state, cost, now);

@@ -3,9 +3,9 @@
 //   without   |<── burst ──>|                        a debt beyond it denies
 //   with      |<── burst ──>|<────── room ──────>|   a debt in there is how long its request waits
 //
-// The room is what is refilled within the longest wait. Each request that waits has made the debt
-// greater, so the next waits longer. They go on one after the other, at the bucket's rate. A
-// request that would wait too long is denied and makes no debt. All in one decision of the store.
+// The room holds what is refilled within the longest wait. Each waiting request adds to the debt,
+// so the next one waits longer: they go on one by one, at the bucket's rate. A request that would
+// wait too long is denied and makes no debt. The store decides all this at once.
 //
 // Thread rule: pure. Tested by src/engine/asks/asks_waiting_test.cc.
 
@@ -21,13 +21,13 @@
 
 namespace weir {
 
-// In units. REQUIRES: 0 <= patience <= bucket.window()
+// The size of the room, in units. REQUIRES: 0 <= patience <= bucket.window()
 inline std::int64_t room_in(const Quota& bucket, Duration patience) {
   const auto units = algo::Int128{bucket.limit()} * patience.count() / bucket.window().count();
   return static_cast<std::int64_t>(units);
 }
 
-// Fails if that is more than a bucket may hold. REQUIRES: as above, and a token bucket
+// Fails if a bucket may not hold so much. REQUIRES: as for room_in(), and a token bucket
 inline Result<Quota> with_room(const Quota& bucket, Duration patience) {
   return Quota::make(
       {.algorithm = Algorithm::kTokenBucket,
@@ -36,14 +36,14 @@ inline Result<Quota> with_room(const Quota& bucket, Duration patience) {
        .burst = bucket.limit() == 0 ? 0 : bucket.capacity() + room_in(bucket, patience)});
 }
 
-// Makes a decision by with_room() one about the bucket. Returns how long the request waits.
+// Turns a decision by with_room() into the bucket's. Returns how long the request waits.
 inline Duration leave_room(const Quota& with_room, Duration patience, Decision& decision) {
   const std::int64_t room = room_in(with_room, patience);
   decision.limit = std::max<std::int64_t>(0, decision.limit - room);
   decision.remaining = std::max<std::int64_t>(0, decision.remaining - room);
   if (!decision.allowed() || with_room.limit() == 0) return Duration{0};
   const auto burst = algo::Int128{with_room.capacity() - room} * with_room.window().count();
-  // Rounded as `reset_after` is: a debt that fills the bucket exactly waits for nothing.
+  // Rounded as `reset_after` is: if the debt fills the bucket exactly, nobody waits.
   const Duration full{
       static_cast<std::int64_t>(algo::ceil_div<algo::Int128>(burst, with_room.limit()))};
   return std::max(Duration{0}, decision.reset_after - full);

@@ -1,8 +1,8 @@
-// Multiplying and dividing without losing a bit.
+// Multiplication and division that lose no bit.
 //
-// Counts go up to 10^12 and windows up to 3.2 * 10^13 us, so their products need up
-// to 85 bits. Nearly all need fewer than 63: those are divided in 64 bits (a few ns,
-// in 128 bits it is ten times that). Which it is, one multiplication tells.
+// Counts go up to 10^12 and windows up to 3.2 * 10^13 us, so their products need up to 85 bits.
+// Nearly all need fewer than 63: those are divided in 64 bits, in a few ns; 128 bits would take ten
+// times that. One multiplication tells which.
 //
 // Thread rule: pure functions. Tested by wide_math_test.cc.
 
@@ -22,7 +22,7 @@ constexpr Int ceil_div(Int dividend, Int divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
-// For what multiply() refuses: out of line, since few quotas come here.
+// For products that multiply() refuses. Out of line, since few quotas need it.
 [[gnu::noinline, gnu::cold]] inline std::int64_t wide_mul_div_floor(std::int64_t value,
                                                                     std::int64_t factor,
                                                                     std::int64_t divisor) noexcept {
@@ -34,12 +34,12 @@ constexpr Int ceil_div(Int dividend, Int divisor) noexcept {
   return static_cast<std::int64_t>(ceil_div<Int128>(Int128{value} * factor, divisor));
 }
 
-// Whether the product needs 63 bits at most, and then the product.
+// Multiplies if the product needs 63 bits at most; returns whether it does.
 // REQUIRES: value, factor >= 0
 inline bool multiply(std::int64_t value, std::int64_t factor, std::int64_t* product) noexcept {
 #ifdef __wasm__
-  // Nothing says there that a product overflows, and clang would make one of 128 bits. The widths
-  // of both factors say enough: they refuse some products of 63 bits, which lose time only.
+  // Only the widths of the factors are compared: clang would make a check for overflow a product of
+  // 128 bits. This refuses some products of 63 bits, which only take longer.
   const auto left = static_cast<std::uint64_t>(value);
   const auto right = static_cast<std::uint64_t>(factor);
   *product = static_cast<std::int64_t>(left * right);

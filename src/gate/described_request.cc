@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// "Example.com:8080" is "example.com"; the brackets of an IPv6 address go, too.
+// Turns "Example.com:8080" into "example.com"; drops the brackets of an IPv6 address, too.
 std::string_view plain_host(std::string_view host, std::string& scratch) {
   if (host.starts_with('[')) {
     host = host.substr(1, host.find(']') - 1);
@@ -29,7 +29,7 @@ bool set_uri(std::string_view uri, DescribedRequest& described) {
   Request& request = described.request;
   std::string_view path = uri;
   if (has_byte(uri, [](ByteGroup bytes) { return (bytes == '#') | (bytes == '?'); })) {
-    uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
+    uri = uri.substr(0, uri.find('#'));  // if a proxy lets '#' in, the origin's path ends there
     path = uri.substr(0, uri.find('?'));
     request.query = uri.substr(std::min(uri.size(), path.size() + 1));
   }

@@ -1,4 +1,4 @@
-// DescribedRequest: a request on its way to an origin, as rules look at it.
+// DescribedRequest: a request on its way to an origin, in the form that rules read.
 //
 // Thread rule: one thread. Tested by tests/scenarios/http_auth.yaml and tests/nginx.
 
@@ -15,8 +15,8 @@
 
 namespace weir {
 
-// A request that a proxy or a person describes, with the memory for what has to be rewritten
-// or worked out; reused.
+// A request as a proxy or a person describes it, with memory for the parts that are rewritten or
+// computed. It is reused.
 struct DescribedRequest {
   Request request;
   PathReadings paths;
@@ -25,10 +25,10 @@ struct DescribedRequest {
   MatchScratch match;
 };
 
-// What a request is for, as rules compare it. `uri` is path and query, `host` may have a
-// port. The request views both. False: the path has too many readings, and Weir refuses it.
+// Sets the target of a request for rules to compare. `uri` is path and query; `host` may have a
+// port. The request views both. Returns false if the path has too many readings: Weir refuses it.
 bool set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
-// One of them, for rules that need no more (RequestNeeds).
+// Sets only the URI, for rules that need no more (RequestNeeds).
 bool set_uri(std::string_view uri, DescribedRequest& described);
 void set_host(std::string_view host, DescribedRequest& described);
 

@@ -7,7 +7,7 @@ std::string_view name_of(const Ask& ask) {
   return ask.rule == nullptr ? "default" : std::string_view(ask.rule->id);
 }
 
-// The ask that the client should learn about: none of a rule in shadow.
+// The ask that the client should learn about; never one of a rule in shadow.
 std::optional<std::size_t> most_pressing(const Asks& asks) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -20,7 +20,7 @@ std::optional<std::size_t> most_pressing(const Asks& asks) {
 
 }  // namespace
 
-// One for each limit of the ask, unless the rule is in shadow or nothing is counted.
+// An item for each limit of the ask, unless the rule is in shadow or nothing is counted.
 void GateVoice::add_items(const Asks& asks, std::size_t index) {
   const Ask& ask = asks.ask(index);
   const Answer& answer = asks.answer(index);

@@ -1,4 +1,4 @@
-// The gate in front of an origin: what rules ask of a request, and what its client learns.
+// The gate in front of an origin: asks what rules want to know of a request, and tells its client.
 //
 //   described request ──> ask_rules() ──> Asks ──decided──> GateVoice::say() ──> the host's reply
 //
@@ -22,14 +22,14 @@
 
 namespace weir {
 
-// Why a request is refused before anything is asked.
+// The reason why a request is refused before any limit is asked.
 struct GateRefusal {
   int status;                          // 500 if it is the configuration's fault
-  std::string_view repeated_header{};  // has to say one thing; empty: too many limits apply at once
+  std::string_view repeated_header{};  // sent twice; empty: too many limits apply at once
 };
 
-// Adds to `asks` what all rules that apply ask of the request. Calls `admit` with each ask, which
-// may change its cost and what it counts, and says whether it is to be added.
+// Adds to `asks` the asks of all rules that apply to the request. Calls `admit` with each ask: it
+// may change the ask's cost and what it counts, and says whether to add it.
 // REQUIRES: the request is complete, and `asks` are empty
 template <typename Admit>
 std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& described,
@@ -47,13 +47,13 @@ std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& des
     return !admit(ask) || asks.add(ask);
   };
   if (rules.for_each_match(request, described.match, wall_time, add)) {
-    asks.describe(request);  // with what the rules have found out
+    asks.describe(request);  // with what the rules found out
     return std::nullopt;
   }
   return GateRefusal{.status = is_clear ? 500 : 400};
 }
 
-// What a client learns of its asks: of the one that presses most, and the fields of all.
+// What a client learns of its asks: the answer of the most pressing one, and fields of all.
 struct GateAnswer {
   const Ask* ask = nullptr;  // null: all are in shadow, or count nothing
   const Answer* answer = nullptr;
@@ -62,8 +62,8 @@ struct GateAnswer {
   bool allows() const { return ask == nullptr || answer->allowed(); }
 };
 
-// Puts answers into the fields that a configuration wants. Its answer about one request holds until
-// the next.
+// Puts answers into the fields that a configuration wants. What say() returns is valid until the
+// next call.
 class GateVoice {
  public:
   // `engine` outlives this.
@@ -72,9 +72,9 @@ class GateVoice {
     said_.limit.texts = &texts_;
   }
 
-  // All asks are of one request.
+  // REQUIRES: all asks are of one request
   const GateAnswer& say(const Asks& asks, Instant now);
-  // One of several asks, each of a request of its own. Without a rule the policy is "default".
+  // Says one of several asks, each of its own request. Without a rule the policy is "default".
   const RateLimit& say_one(const Asks& asks, std::size_t index, Instant now);
 
  private:

@@ -1,4 +1,4 @@
-// Which header fields a configuration wants.
+// Reads from the settings which header fields a configuration wants.
 //
 // Thread rule: pure. Tested by src/cli/node/settings_test.cc.
 
