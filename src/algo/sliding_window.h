@@ -143,8 +143,8 @@ inline Duration retry_after(const Quota& quota, const SlidingWindowState& state,
 }
 
 // The decision, but for retry_after, of a request after which the key has `state`. Out of line, so
-// that its four callers share it: a kilobyte less of WebAssembly. REQUIRES: state is rolled to
-// `now`, weight is its previous_weight
+// that its four callers share it: a kilobyte less of WebAssembly.
+// REQUIRES: state is rolled to `now`, weight is its previous_weight
 template <typename Past = EvenPast>
 [[gnu::noinline]] inline Decision describe(const Quota& quota, const SlidingWindowState& state,
                                            std::int64_t weight, Verdict verdict, Instant now,

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// The largest, if the request repeats it.
+// The largest cost, if the request repeats it.
 std::int64_t cost_of(const Rule& rule, const Request& request) {
   if (!rule.cost_from) return rule.cost;
   std::int64_t cost = 1;
@@ -17,7 +17,7 @@ std::int64_t cost_of(const Rule& rule, const Request& request) {
   return cost;
 }
 
-// For lists of networks. A key is an address where no client is known.
+// The address for lists of networks: the client's, or the key if no client is known.
 std::optional<IpAddress> address_of(const Ask& ask, std::string_view key) {
   return ask.client ? ask.client : IpAddress::parse(key);
 }

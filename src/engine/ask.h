@@ -1,4 +1,4 @@
-// Ask: one thing that a door wants decided, in the words of rules; and its Answer.
+// Ask: one limit that a door asks for a request, in the words of rules; and its Answer.
 //
 // Thread rule: values. Tested by src/engine/asks/asks_test.cc.
 
@@ -29,29 +29,29 @@ class TenantTable;
 // Gives each rule the number under which its answers count.
 void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
 
-// The rule must live until the answer is there; the texts for Asks::add() only, but for
-// `echo`, which Asks does not read.
+// The rule must live until the answer is there. The texts are needed only until Asks::add() has
+// returned; but Asks does not copy `echo`.
 struct Ask {
   const Rule* rule = nullptr;  // null: the limit is `quota`
   Quota quota{};
   std::string_view bucket{};
   std::string_view key{};
   std::string_view tier{};
-  // What key and tier may be instead, if the request repeats a part of them.
+  // The keys and tiers that the request may mean, if it repeats a part of them.
   std::shared_ptr<const KeyChoices> choices{};
-  // kRefused: the request lacks a part of the key, without which the rule denies it.
+  // kRefused: the request lacks a part of the key, and the rule denies such requests.
   enum class KeyState : std::uint8_t { kGood, kRefused } key_state = KeyState::kGood;
-  // Whose request it is, if that is known, for lists of networks.
+  // The client's address, if known, for lists of networks.
   std::optional<IpAddress> client{};
-  // A caller that names the key may mean an address by it. A key made of a request may be a
-  // header of the client's own choice.
+  // A caller that names the key may mean an address by it. In a key made from a request, an address
+  // may be a text of the client's choice.
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
-  // By a rule that limits what is under way: how many requests would be, with this one; 0: this one
-  // is not counted.
+  // The units. If the rule limits requests under way: how many there are, with this one; 0: this
+  // one is not counted.
   std::int64_t cost = 1;
-  // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
-  // it: for work that is done. Or else takes what is left, as Operation::kDrain has it. kNothing:
-  // the answer is that of a look, next to others that spend.
+  // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h, for
+  // work that is done. kOrWhatIsLeft: takes what is left, as Operation::kDrain. kNothing: only
+  // looks, next to asks that spend.
   enum class Counting : std::uint8_t {
     kAsTheRuleSays,
     kIfItFits,
@@ -60,19 +60,19 @@ struct Ask {
     kNothing,
   };
   Counting counting = Counting::kAsTheRuleSays;
-  // No other request of the key is under way: this one may take all of a limit that is lower.
+  // Whether no other request of the key is under way. Then this one may take all of a lower limit.
   bool is_alone = false;
-  // How many requests of the key are under way, this one among them; 0: nobody knows. For a look,
-  // in all or nothing: how many units are reserved for requests under way whose response may count,
-  // this one among them. So many have to be left.
+  // The number of the key's requests under way, with this one; 0: unknown. For a look in all or
+  // nothing: the units reserved for requests under way whose response may count, with this one. So
+  // many units must be left.
   std::int64_t under_way = 0;
-  // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
-  // whose only limit is a token bucket.
+  // How long the rule lets the request wait for its turn. Only for a rule whose only limit is a
+  // token bucket.
   Duration patience{0};
-  std::optional<Mode> mode{};  // none: the rule's, or the node's
-  std::string_view echo{};     // the door's own: text of the request that its reply repeats
+  std::optional<Mode> mode{};  // empty: the rule's mode, or the node's
+  std::string_view echo{};     // for the door alone: a text of the request that its reply repeats
 
-  // Whether a denial lets pass. A request that may have several keys cannot choose one that does.
+  // Whether denials let pass. A request with several possible keys cannot choose a spared one.
   bool is_shadow() const {
     if (rule == nullptr || rule->enforced_percent == 100) return rule != nullptr && rule->shadow;
     return choices == nullptr ? rule->spares(key) : rule->shadow;
@@ -83,16 +83,16 @@ struct Ask {
     if (counting == Counting::kOrWhatIsLeft) return false;
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
   }
-  // How it is charged by itself, whatever becomes of the others of its request. kSpendEach: it goes
-  // along with them.
+  // How the ask is charged when it is decided apart from the others of its request. kSpendEach: it
+  // is decided together with them.
   Operation own_operation() const {
     if (counts_nothing()) return Operation::kLook;
     if (counting == Counting::kOrWhatIsLeft && cost > 0) return Operation::kDrain;
     return counts_always(cost) ? Operation::kCharge : Operation::kSpendEach;
   }
 
-  // The rule's lists. If a request repeats its key, any value may be on the deny list.
-  // REQUIRES: rule != nullptr
+  // Whether the rule's lists hold the key. If a request repeats its key, any of the keys may be on
+  // the deny list. REQUIRES: rule != nullptr
   bool is_on_deny_list() const {
     const bool may_be = choices != nullptr || !rule->deny.empty();
     return may_be && is_denied_by_name();
@@ -104,17 +104,17 @@ struct Ask {
   bool is_allowed_by_name() const;
 };
 
-// Makes of a new ask that of a rule that applies to a request: its key, tier and cost. It refers to
-// the rule, the request and the two scratches.
+// Fills a new ask for a rule that applies to a request: key, tier and cost. The ask refers to the
+// rule, the request and the two scratches.
 void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
                Ask& ask);
 
-// For how long units are to be held for the ask, as a text says it; else what it might have said.
-// `tenants`: what the engine has. REQUIRES: it has a rule
+// Reads how long units are to be held for the ask; else returns the expected form. `tenants`: the
+// engine's table. REQUIRES: the ask has a rule
 Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
                                           const TenantTable* tenants);
 
-// A number in a text of the request, which only ever makes it dearer: never 0 or less.
+// Reads a number from a text of the request. It may only make the request dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);
 
 struct Answer {
@@ -124,30 +124,30 @@ struct Answer {
     kDenyList,
     kMissingKey,  // the rule denies requests that lack a part of its key
     kBlocked,
-    kUnderWay,     // so many requests of the key are
-    kStoreFailed,  // the rule says what then
+    kUnderWay,     // as many requests of the key are under way as may be
+    kStoreFailed,  // the rule says what happens then
   };
 
   Cause cause = Cause::kCounted;
   Decision decision{};
-  // For so long has a request that is allowed to wait until it may go on.
+  // How long a request that is allowed must wait before it may go on.
   Duration wait{0};
-  // By a rule that is proportional: the units that its key was offered in a window; 0: unknown.
+  // By a rule that is proportional: the units that the key was offered in a window; 0: unknown.
   std::int64_t offered = 0;
-  // The limit that the decision is about: of several the one that presses most.
+  // The limit of the decision: of several limits, the one that presses most.
   Quota quota{};
-  // What the counters said, before shadow let it pass.
+  // Whether the counters denied, even if shadow lets the request pass.
   bool over = false;
-  // Where the counters are; kLocal as well if the store of the mode failed.
+  // The mode of the counters; kLocal also if the store of the mode failed.
   Mode mode = Mode::kLocal;
-  // It failed: this node has decided alone, or the rule has, as its on_store_failure says.
+  // The store failed: this node decided alone, or the rule did, as its on_store_failure says.
   bool is_alone = false;
 
   bool allowed() const { return decision.allowed(); }
 };
 
-// Whether a client should learn `one` before `other`: a denial before anything allowed, the
-// denial that lasts longest, else the least that is left.
+// Whether a client should learn of `one` before `other`: first denials, the longest first; then
+// allowed decisions, the one with the least left first.
 bool presses_more(const Decision& one, const Decision& other);
 
 }  // namespace weir

@@ -9,20 +9,20 @@
 namespace weir {
 namespace {
 
-// Shares of the list: for the first that come, and for the addresses of one network.
+// Shares of the list: for the first blocks, and for the addresses of one network.
 constexpr std::size_t kKeptShare = 2;
 constexpr std::size_t kNetworkShare = 16;
 constexpr unsigned kNetworkBitsV4 = 16;
 constexpr unsigned kNetworkBitsV6 = 48;
 
-// "192.0.2.1", or a network as the key "client/24/48" has it.
+// The network of "192.0.2.1", or of a network as in the key "client/24/48".
 std::optional<IpAddress> network_of_address(std::string_view text) {
   const auto address = IpAddress::parse(text.substr(0, text.find('/')));
   if (!address) return std::nullopt;
   return address->network(address->is_v4() ? kNetworkBitsV4 : kNetworkBitsV6);
 }
 
-// The network of the first part that is an address, if the key has several parts
+// The network of the key, or of its first part that is an address, if it has several parts
 // ("9:192.0.2.16:/login", see rules/rule.h).
 std::optional<IpAddress> network_of(std::string_view key) {
   if (const auto network = network_of_address(key)) return network;
@@ -38,7 +38,7 @@ std::optional<IpAddress> network_of(std::string_view key) {
   return std::nullopt;
 }
 
-// Orders the acts of one register. Two nodes may act in one microsecond.
+// Orders the acts of one register. Two nodes may act in the same microsecond.
 auto order_of(const Block& block) {
   return std::tuple(block.since, is_lift(block), std::string_view(block.by),
                     std::string_view(block.why));
@@ -105,7 +105,7 @@ BlockBook::Entry* BlockBook::put(const Block& block, const Known& known, Instant
   const std::uint64_t tag = index_.tag_of(block, by_hand);
   Block kept = block;
   if (is_lift(block)) kept.until = remembered;
-  Nodes own = nodes_of(tag, kept);  // or there is no memory, and the known block stays
+  Nodes own = nodes_of(tag, kept);  // if memory is short, the known block stays
   Entry& entry = own.entry.begin()->second;
   entry.remembered = by_hand ? remembered : block.until;
   entry.blocked = is_lift(block) ? std::nullopt : network;
@@ -137,7 +137,7 @@ BlockBook::Nodes BlockBook::nodes_of(std::uint64_t tag, const Block& block) {
   return nodes;
 }
 
-// Nodes move from list to list, which cannot fail.
+// Moves nodes from list to list, which cannot fail.
 BlockBook::Entry& BlockBook::take(Nodes& own, Worth worth, std::size_t slot) noexcept {
   Entry& entry = own.entry.begin()->second;
   entry.slot = slot;
@@ -154,7 +154,7 @@ BlockBook::Entry& BlockBook::take(Nodes& own, Worth worth, std::size_t slot) noe
   return entry;
 }
 
-// A network that has its share of the list gives up one of its own.
+// If the network has used its share of the list, one of its own blocks goes.
 void BlockBook::make_room_in(const std::optional<IpAddress>& network) {
   const auto own = network ? by_network_.find(*network) : by_network_.end();
   if (own == by_network_.end()) return;
@@ -162,7 +162,7 @@ void BlockBook::make_room_in(const std::optional<IpAddress>& network) {
   if (own->second.size() >= share) drop(own->second.begin()->second);
 }
 
-// False if the list is full of blocks that are worth more.
+// Returns false if the list is full of blocks that are worth more.
 bool BlockBook::make_room_for(Worth worth) {
   if (entries_.size() < blocks_max_) return true;
   const auto& [least, end] = *by_worth_.begin();
@@ -196,7 +196,7 @@ void BlockBook::remove(Entry& entry) {
   entries_.erase(entry.tag);
 }
 
-// A hand's block that has ended goes on as a lift of what it has replaced. Nodes move within their
+// A person's block that has ended stays as a lift of what it replaced. Nodes move within their
 // lists, which cannot fail.
 void BlockBook::outlive(Entry& entry) noexcept {
   index_.end(entry.slot, entry.block, entry.blocked);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kVersion = '1';
 
-// The year 9999: sums and differences of such times fit.
+// The year 9999. Sums and differences of such times fit 64 bits.
 constexpr std::int64_t kTimeMaxUs = 253'402'300'800'000'000;
 
 std::uint64_t number_of(Instant time) {

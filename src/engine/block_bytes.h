@@ -3,8 +3,8 @@
 //
 //   '1'  since, until, reason, rule, key, by, why
 //
-// Times are microseconds since 1970, until the year 9999; a reason is its number in BlockReason;
-// texts are as long as a list keeps them at most. The bytes of several blocks are theirs, joined.
+// Times are microseconds since 1970, up to the year 9999; a reason is its number in BlockReason;
+// texts are at most as long as a list keeps them. Several blocks are joined without a separator.
 //
 // Thread rule: pure functions. Tested by block_bytes_test.cc and fuzz/packed_fuzz.cc.
 
@@ -20,10 +20,10 @@
 
 namespace weir {
 
-// REQUIRES: its texts are as long as a list keeps them at most
+// REQUIRES: the block's texts are at most as long as a list keeps them
 std::string to_bytes(const Block& block);
 
-// Nothing if there are more than so many, or it is not what to_bytes() writes, as a whole.
+// Nothing if there are more than `blocks_max`, or if the bytes are not what to_bytes() writes.
 std::optional<std::vector<Block>> blocks_in(std::string_view bytes, std::size_t blocks_max);
 
 }  // namespace weir

@@ -7,12 +7,12 @@
 namespace weir {
 namespace {
 
-// Slots for each block. A quarter full, runs of taken slots stay short.
+// Slots for each block. At a quarter full, runs of taken slots stay short.
 constexpr std::size_t kSparseness = 4;
-// In a slot whose tag holds no more: the end of no block.
+// The end in a slot whose tag blocks nothing any more; no block has this end.
 constexpr std::int64_t kOver = 1;
 
-// The same for all quotas of the rule: which one is hashed along does not matter.
+// Uses any quota: the tag is the same for all quotas of the rule.
 std::uint64_t tag_of(const KeyHash& hash) {
   return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
 }
@@ -73,7 +73,7 @@ std::optional<Instant> BlockIndex::until(const HashedName& name, std::string_vie
   return until;
 }
 
-// The latest end of the networks that this one is in.
+// The latest end of blocked networks that contain this one.
 std::optional<Instant> BlockIndex::end_around(std::string_view rule, const BlockedNetwork& inner,
                                               Instant now) const noexcept {
   std::optional<Instant> end;
@@ -123,8 +123,8 @@ void BlockIndex::end(std::size_t slot, const Block& block, const Network& networ
   slots_[slot].until_us.store(kOver, std::memory_order_release);
 }
 
-// A slot behind which the run goes on keeps its tag, so that probes go on as well. At the end of a
-// run it becomes free, and so do the slots before it that were kept for it.
+// If the run goes on behind the slot, the slot keeps its tag, so that probes go on, too. At the end
+// of a run it becomes free, as do the slots before it that were kept only for it.
 void BlockIndex::remove(std::size_t slot, const Block& block, const Network& network) noexcept {
   const std::size_t mask = slots_.size() - 1;
   slots_[slot].until_us.store(0, std::memory_order_release);

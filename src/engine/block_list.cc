@@ -30,8 +30,8 @@ bool BlockList::add(Block block, Instant now) {
   return entry != nullptr;
 }
 
-// A block that is known already goes to nobody, or two nodes would send it to each other for ever.
-// One by hand that has ended on its way is a lift of what was before it.
+// A known block is news for nobody, or two nodes would send it to each other for ever. A person's
+// block that ended on its way becomes a lift of what was before it.
 void BlockList::learn(Block block, std::optional<Audience> from, Instant now,
                       std::string_view teller) {
   shorten(block);
@@ -66,7 +66,7 @@ bool BlockList::lift(std::string_view rule, std::string_view key, Instant now) {
   return lift_locked(rule, key, now);
 }
 
-// What a hand has blocked, and what the rule has.
+// Lifts the block by a person and the block by the rule.
 bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant now) {
   Block lift{.rule = std::string(rule),
              .key = std::string(StoredKey(key)),
@@ -150,7 +150,7 @@ std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_ma
     taken.push_back(book_.find(tag)->block);
   }
   is_telling_fleet_ = audience == Audience::kFleet ? !taken.empty() : is_telling_fleet_;
-  // There was memory for all of them.
+  // There was memory for all blocks.
   for (std::size_t i = 0; i < taken.size(); ++i) {
     news_.unmark(audience, book_.find(untold.rbegin()->second)->news);
   }

@@ -1,4 +1,4 @@
-// BlockNews: which blocks and lifts of a list who has not heard yet.
+// BlockNews: which audience has not heard yet of which blocks and lifts.
 //
 // Thread rule: under the lock of the list. Tested by block_list_test.cc.
 
@@ -13,20 +13,20 @@
 
 namespace weir {
 
-// The list tells other nodes, other processes of this node and the nodes of all places what is new.
-// Another node of this place tells all places itself of what it has told here. If it cannot, this
-// node does: until then the news wait as kWorldLate.
+// The list tells three audiences what is new: other nodes, other processes of this node, and the
+// nodes of all places. If another node of this place told the news, it also tells all places. In
+// case it cannot, this node keeps the news as kWorldLate, and tells them later.
 enum class BlockAudience : std::uint8_t { kFleet, kProcesses, kWorld, kWorldLate };
 
 class BlockNews {
  public:
   static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses,
                                             BlockAudience::kWorld, BlockAudience::kWorldLate};
-  // A block's, one for each audience; 0: told.
+  // A block's number for each audience; 0: told.
   using Numbers = std::array<std::uint64_t, kAudiences.size()>;
-  using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
+  using Tags = std::map<std::uint64_t, std::uint64_t>;  // by numbers
 
-  // From now on news are kept for them. False if they are already.
+  // From now on news are kept for the audience. False if they were already.
   bool begin(BlockAudience audience) {
     if (audience == BlockAudience::kWorld) of(BlockAudience::kWorldLate).is_kept = true;
     return !std::exchange(of(audience).is_kept, true);
@@ -34,7 +34,7 @@ class BlockNews {
   // REQUIRES: untold() is empty; not kWorld
   void end(BlockAudience audience) { of(audience).is_kept = false; }
 
-  // The block is news to all but these.
+  // The block is news for all audiences but `except`.
   void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
     const auto world =
         except == BlockAudience::kFleet ? BlockAudience::kWorldLate : BlockAudience::kWorld;
@@ -42,12 +42,12 @@ class BlockNews {
       if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
     }
   }
-  // These know the block.
+  // The audience knows the block.
   void hear(BlockAudience audience, Numbers& numbers) {
     unmark(audience, numbers);
     if (audience == BlockAudience::kWorld) unmark(BlockAudience::kWorldLate, numbers);
   }
-  // These have not heard of it.
+  // The audience has not heard of the block.
   void mark(BlockAudience audience, std::uint64_t tag, Numbers& numbers) {
     std::uint64_t& number = numbers[static_cast<std::size_t>(audience)];
     if (number != 0) return;
@@ -63,7 +63,7 @@ class BlockNews {
   }
   // The number of the newest news.
   std::uint64_t last() const { return last_; }
-  // The newest last.
+  // The newest news come last.
   const Tags& untold(BlockAudience audience) const {
     return audiences_[static_cast<std::size_t>(audience)].tags;
   }

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which the addresses of IPv4 lie
+constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, where the addresses of IPv4 are
 
 }  // namespace
 
@@ -50,8 +50,8 @@ bool BlockedNetworks::has_room_for(const BlockedNetwork& network) const noexcept
   return lengths < kLengthsMax;
 }
 
-// Relaxed, here and above: a bit orders nothing. A look that sees it too early finds no network
-// yet, one that sees it late has come just before.
+// Relaxed, here and above: a bit orders nothing. A look that sees the bit too early finds no
+// network yet; a look that sees it late has come just before.
 void BlockedNetworks::add(const BlockedNetwork& network, BlockScope scope) noexcept {
   Lengths& lengths = lengths_of(network.address, scope);
   const unsigned place = network.bits - 1;

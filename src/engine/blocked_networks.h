@@ -1,5 +1,5 @@
-// BlockedNetworks: of which lengths there are blocked networks, so that a look for the networks of
-// an address probes for those alone.
+// BlockedNetworks: the lengths of the blocked networks. A look for the networks of an address
+// probes only for these.
 //
 //   blocked: 203.0.113.0/24 and 198.51.100.7 by a rule, 2001:db8::/32 for all rules
 //   a look for 203.0.113.9: as a /24 of its rule, and as a /32
@@ -22,39 +22,39 @@
 
 namespace weir {
 
-// A network, or one address, whose network is as long as it is.
+// A network, or one address: a network of all the bits that the address has.
 struct BlockedNetwork {
   IpAddress address;
   unsigned bits = 0;
 
-  // "203.0.113.0/24", "2001:db8::1". Nothing for all else, for /0, which is everybody, and for a
-  // network with bits beyond its length.
+  // Reads "203.0.113.0/24", "2001:db8::1". Returns nothing for all else, for /0, which is
+  // everybody, and for a network with bits beyond its length.
   static std::optional<BlockedNetwork> parse(std::string_view text);
-  // The network that a key is, or is in: the /24 for 203.0.113.9/24.
+  // The network that a key names, or that it is in: the /24 for 203.0.113.9/24.
   static std::optional<BlockedNetwork> around(std::string_view text);
   std::string to_string() const;
 
   bool is_single() const { return bits == (address.is_v4() ? 32U : 128U); }
 };
 
-// Whether a block is of one rule or of all.
+// Whether a block is for one rule or for all rules.
 enum class BlockScope : std::uint8_t { kRule, kAllRules };
 
 class BlockedNetworks {
  public:
-  // Each family has as many at most, whatever the scope: a look probes for each of them, once for
-  // the rule and once for all.
+  // The most lengths of each family, in both scopes together. A look probes for each length, once
+  // for the rule and once for all rules.
   static constexpr std::size_t kLengthsMax = 16;
 
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
-  // Whether another one fits.
+  // Whether another network fits.
   bool has_room_for(const BlockedNetwork& network) const noexcept;
   // REQUIRES: has_room_for()
   void add(const BlockedNetwork& network, BlockScope scope) noexcept;
   void remove(const BlockedNetwork& network, BlockScope scope) noexcept;
 
-  // visit(network) for each network of a length that is blocked somewhere which `inner` is in.
+  // Calls visit(network) for each blocked length, with the network of that length around `inner`.
   template <typename Visit>
   void each_around(const BlockedNetwork& inner, BlockScope scope, Visit visit) const {
     const Lengths& lengths = lengths_of(inner.address, scope);
@@ -70,10 +70,10 @@ class BlockedNetworks {
   }
 
  private:
-  // Those of one family and scope. Bit i stands for length i + 1.
+  // The lengths of one family and scope. Bit i stands for length i + 1.
   struct Lengths {
     std::array<std::atomic<std::uint64_t>, 2> in_use{};
-    std::array<std::uint32_t, 128> networks{};  // of each length
+    std::array<std::uint32_t, 128> networks{};  // networks of each length
   };
   static std::size_t family_of(const IpAddress& address) { return address.is_v4() ? 0 : 1; }
   const Lengths& lengths_of(const IpAddress& address, BlockScope scope) const {

@@ -46,7 +46,7 @@ void Engine::answer_came(Asker& asker) noexcept {
   if (is_first && on_answered_) on_answered_();
 }
 
-// An asker may be gone once it has gone on.
+// An asker may be gone after it has gone on.
 void Engine::go_on(Instant now) {
   while (first_answered_ != nullptr) {
     Asker& asker = *first_answered_;

@@ -1,8 +1,8 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
-// A caller fills a Check and calls decide(); the store calls on_done when the answer is there:
-// at once if it is in memory, later if it is elsewhere. Later answers are collected, and their
-// askers go on in go_on(), once a round of the loop.
+// A caller fills a Check and calls decide(). The store calls on_done when it has the answer: memory
+// at once, others later. Late answers are collected, and go_on() continues their askers once a
+// round of the loop.
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
@@ -39,14 +39,14 @@ class HoldingStore;
 class LimitNotices;
 class TenantTable;
 
-// The charges of one request, with room for their decisions. Lives in its session and is reused,
-// so that deciding allocates nothing.
+// The charges of one request, with room for their decisions. A session keeps it and uses it again,
+// so deciding allocates nothing.
 class Check {
  public:
   // Starts over. `on_done` is called exactly once per decide(), on the same core.
   void begin(Operation operation, void (*on_done)(Check&) noexcept);
 
-  // Charges of one tag are kept together (weir/store.h). The quota must live until on_done.
+  // The store keeps charges of one tag together (weir/store.h). The quota must live until on_done.
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
   void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0,
            OnFull on_full = OnFull::kAllow) {
@@ -55,17 +55,17 @@ class Check {
     charges_[size_++] = {.key = key, .quota = &quota, .cost = cost, .tag = tag, .on_full = on_full};
   }
 
-  // Each charge is by its quota's share, which one of so many nodes has. Dates are of a wall clock
-  // that leads this node's time by so much.
+  // Decides each charge by its quota's share for one of `nodes` nodes. For calendars, the wall
+  // clock is `wall_lead` ahead of this node's time.
   void stand_in(std::int64_t nodes, Duration wall_lead);
 
-  // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
-  // Nothing changes until then.
+  // Asks a store, which calls on_done, now or later, by `give_up_at` at the latest. Until then the
+  // caller changes nothing.
   void decide(Store& store, Instant now, Instant give_up_at = Instant::max()) noexcept;
 
   std::size_t size() const { return size_; }
 
-  // After on_done. If error() is not kNone the decisions mean nothing.
+  // After on_done. If error() is not kNone, the decisions mean nothing.
   StoreError error() const { return batch_.error; }
   std::span<const Decision> decisions() const { return {decisions_.data(), size_}; }
 
@@ -75,12 +75,12 @@ class Check {
   Batch batch_;
   std::array<Charge, Batch::kChargesMax> charges_;
   std::array<Decision, Batch::kChargesMax> decisions_;
-  std::vector<Quota> shares_;  // of the charges, if there are any
+  std::vector<Quota> shares_;  // of the charges, after stand_in()
   std::size_t size_ = 0;
   void (*on_done_)(Check&) noexcept = nullptr;
 };
 
-// A Check for a store that answers before decide() returns, as the one in memory does.
+// A Check for a store that answers before decide() returns, as the memory store does.
 class ImmediateCheck : public Check {
  public:
   void begin(Operation operation) {
@@ -109,44 +109,44 @@ class Engine {
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
   const KeyHasher& hasher() const { return *hasher_; }
-  // From now on keys have other names, and their counts start again. `hasher` must outlive the
+  // From now on keys have other names, so their counts start again. `hasher` must outlive the
   // engine.
   void use_hasher(const KeyHasher& hasher) {
     hasher_ = &hasher;
     awaits_hasher_ = false;
   }
-  // Until then keys have names that only this node knows.
+  // Until use_hasher(), keys have names that only this node knows.
   void await_hasher() { awaits_hasher_ = true; }
   bool awaits_hasher() const { return awaits_hasher_; }
 
-  // The store of counters that are not shared.
+  // The store for counters that are not shared.
   Store& local() { return store_; }
 
-  // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
-  // `on_answered` is called when go_on() is to be called, soon.
+  // From now on counters may be shared with other nodes; `fleet` must outlive the engine. The
+  // engine calls `on_answered` when go_on() should be called soon.
   void join(Fleet& fleet, std::function<void()> on_answered) {
     fleet_ = &fleet;
     on_answered_ = std::move(on_answered);
   }
   // Null: this node is alone.
   Fleet* fleet() const { return fleet_; }
-  // The one that counts in this mode. REQUIRES: not kLocal, and a rule or a call has the mode
+  // The fleet that counts in this mode. REQUIRES: not kLocal, and a rule or a call has the mode
   Fleet& fleet_for(Mode mode) const { return mode == Mode::kWorld ? *world : *fleet_; }
-  // How a key is decided, if a rule or a call wants it so.
+  // The mode that decides a key for which a rule or a call wants this mode.
   Mode mode_for(std::optional<Mode> wanted) const {
     if (fleet_ == nullptr) return Mode::kLocal;
     if (wanted == Mode::kWorld && world == nullptr) return Mode::kAsync;
     return wanted ? *wanted : fleet_->default_mode();
   }
 
-  // From now on limits that switch follow these; they must outlive the engine. Without, they are
-  // sliding windows. `ruleless`: counts the charges without a rule that do.
+  // From now on limits that switch follow `active`, which must outlive the engine. Otherwise they
+  // are sliding windows. `ruleless`: counts charges without a rule that switch.
   void follow(const ActiveAlgorithms& active, RuleNumber ruleless = kNoRuleNumber) {
     active_ = &active;
     ruleless_ = ruleless;
   }
   RuleNumber ruleless() const { return ruleless_; }
-  // The algorithm that limits of the rule follow now if they switch.
+  // The algorithm that the rule's switching limits follow now.
   ActiveAlgorithm active_for(RuleNumber rule) const {
     return active_ == nullptr ? ActiveAlgorithm() : active_->of(rule);
   }
@@ -155,21 +155,21 @@ class Engine {
   void use_unusual_rules(const UnusualRules& rules) { unusual_ = &rules; }
   bool is_unusual(RuleNumber rule) const { return unusual_ != nullptr && unusual_->holds(rule); }
 
-  // From now on it hears what rules are asked; `asks` must outlive the engine.
+  // From now on `asks` records what rules are asked; it must outlive the engine.
   void remember_in(CoreRecentAsks& asks) { recent_asks_ = &asks; }
   CoreRecentAsks* recent_asks() { return recent_asks_; }  // may be null
 
-  // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
+  // How far the wall clock is ahead of `now`, as measured a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
-  // `now` by the wall clock: for dates that others have written, and for those they read.
+  // `now` by the wall clock: for dates that others have written or will read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
   CalendarCache& calendars() { return calendars_; }
 
-  // A party that waits for a store that answers later.
+  // Waits for a store that answers later.
   class Asker {
    public:
-    // All answers are there.
+    // All its answers are there.
     virtual void answered(Instant now) = 0;
 
    protected:
@@ -179,28 +179,28 @@ class Engine {
     friend class Engine;
     Asker* next_ = nullptr;  // in the engine's list
   };
-  // The last answer that `asker` waits for is there. The asker outlives the next go_on().
+  // The last answer for `asker` is there. The asker outlives the next go_on().
   void answer_came(Asker& asker) noexcept;
-  // Calls answered() of each asker whose answers have come.
+  // Calls answered() of each asker that has all its answers.
   void go_on(Instant now);
 
-  // The nodes of all places, and outlives the engine. Null: there is but this place.
-  // REQUIRES: there is a fleet if there is this
+  // The nodes of all places; outlives the engine. Null: there is only this place.
+  // REQUIRES: fleet() is there, too
   Fleet* world = nullptr;
 
-  // Holds units next to the counters in local(), and outlives the engine. Null: rules hold none.
+  // Holds units next to the counters in local(); outlives the engine. Null: rules hold nothing.
   HoldingStore* holds = nullptr;
 
   // Plans and limits of single keys. Null: there are none.
   std::shared_ptr<const TenantTable> tenants;
 
-  // Judges requests of some keys, and outlives the engine. Null: nobody does.
+  // Judges requests of some keys; outlives the engine. Null: nobody judges.
   ErrorBar* error_bar = nullptr;
 
-  // Hears of keys that have used much of their limits, and outlives the engine. Null: nobody does.
+  // Notes keys that have used much of a limit; outlives the engine. Null: nobody wants notices.
   LimitNotices* notices = nullptr;
 
-  // Whether the local store may count a key of the quota precisely. Null: it counts none so.
+  // Whether the local store may count a key of the quota precisely. Null: it never does.
   bool (*may_be_precise)(const Quota&) = nullptr;
 
   // The figures of this core.
@@ -216,12 +216,12 @@ class Engine {
   Fleet* fleet_ = nullptr;
   const ActiveAlgorithms* active_ = nullptr;
   RuleNumber ruleless_ = kNoRuleNumber;
-  const UnusualRules* unusual_ = nullptr;  // null: nobody watches the traffic
+  const UnusualRules* unusual_ = nullptr;  // null: the traffic is not watched
   CoreRecentAsks* recent_asks_ = nullptr;
   Duration wall_lead_{0};
   CalendarCache calendars_;
   std::function<void()> on_answered_;
-  Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came
+  Asker* first_answered_ = nullptr;  // since the last go_on(), in order of their answers
   Asker* last_answered_ = nullptr;
   PassCredits pass_credits_;
 };

@@ -4,7 +4,7 @@
 
 namespace weir {
 
-// Most names are short: then hashing them needs few registers, and is no call.
+// Most names are short. Inline, hashing them needs few registers and no call.
 [[gnu::always_inline]] inline KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
   return text.size() <= 16 ? weir::hash_text(secret_, text) : hash_long_text(text);
 }

@@ -1,7 +1,7 @@
-// The parts of a KeyHash: hashes of texts under a secret, and the way two become one.
+// The parts of a KeyHash: hashes of texts under a secret, and how two hashes become one.
 //
-// For a caller that hashes many keys of one bucket, and so keeps what they have in common: the core
-// that is compiled to WebAssembly. All others take KeyHasher (weir/key.h).
+// For the core that is compiled to WebAssembly: it hashes many keys of one bucket, and keeps what
+// they share. All others use KeyHasher (weir/key.h).
 //
 // Thread rule: pure. Tested by key_test.cc and wasm/differential_test.mjs.
 
@@ -30,9 +30,8 @@ inline std::uint64_t mix(std::uint64_t left, std::uint64_t right) noexcept {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// An ordered pair of hashes as one. The operands are hashes under the secret, so nobody
-// can choose them; the constants (odd, the fractions of the square roots of 2 and 3)
-// keep the two sides apart.
+// Makes one hash of an ordered pair. The operands are hashes under the secret, so nobody can choose
+// them. The constants (odd, the fractions of the square roots of 2 and 3) keep the two sides apart.
 inline KeyHash combine(KeyHash left, KeyHash right) noexcept {
   constexpr std::uint64_t kLeft = 0x6a09e667f3bcc909;
   constexpr std::uint64_t kRight = 0xbb67ae8584caa73b;
@@ -40,7 +39,7 @@ inline KeyHash combine(KeyHash left, KeyHash right) noexcept {
           .low = mix(left.low + kRight, right.high ^ kLeft) ^ right.low};
 }
 
-// What all keys of a bucket have in common that are counted by one algorithm and window.
+// The common part of the hashes of a bucket's keys that have this algorithm and window.
 inline KeyHash scope_of(KeyHash bucket, const Quota& quota) noexcept {
   const auto window_us = static_cast<std::uint64_t>(quota.window().count());
   bucket.low += window_us << 8 | static_cast<std::uint64_t>(quota.algorithm());

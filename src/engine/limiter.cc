@@ -16,8 +16,8 @@ constexpr Error kCostError{ErrorCode::kInvalidCost, "cost",
 constexpr Error kChargesError{ErrorCode::kTooManyCharges, "hits", "at most 16 at a time"};
 constexpr Error kStoreUnavailable{ErrorCode::kStoreUnavailable, "", "a store that answers"};
 
-// Where a thread waits. It belongs to the thread and not to the batch. The store's thread may still
-// be on its way out of notify and unlock when the caller has gone on and the batch is gone.
+// Where a thread waits. It belongs to the thread, not to the batch: the store's thread may still be
+// inside notify and unlock when the caller has gone on and the batch is gone.
 struct Waiter {
   std::mutex mutex;
   std::condition_variable answered;
@@ -28,8 +28,8 @@ struct Waiter {
   }
 };
 
-// A batch whose caller waits for it: not at all when the store answers at once, in
-// which case nothing is locked.
+// A batch whose caller waits for it. If the store answers at once, nothing waits and nothing is
+// locked.
 struct AwaitedBatch : Batch {
   AwaitedBatch(Operation asked, std::span<const Charge> about, std::span<Decision> answers) {
     operation = asked;
@@ -42,7 +42,7 @@ struct AwaitedBatch : Batch {
   bool done_by_caller = false;
   bool done_elsewhere = false;  // under the waiter's mutex
 
-  // False if the store could not answer.
+  // Returns false if the store could not answer.
   bool decide_on(Store& store, Instant now) noexcept {
     store.decide(*this, now);
     if (!done_by_caller) {
@@ -58,14 +58,14 @@ struct AwaitedBatch : Batch {
       done_by_caller = true;
       return;
     }
-    // The caller goes on when this is unlocked, and not before.
+    // The caller goes on once this is unlocked, not before.
     const auto lock = std::scoped_lock(waiting.mutex);
     done_elsewhere = true;  // publishes the decisions
     waiting.answered.notify_one();
   }
 };
 
-// GCC 12 keeps what is copied field by field in registers, and what is copied whole in memory.
+// GCC 12 keeps a struct copied field by field in registers, but one copied whole in memory.
 inline Charge copy_of(const Charge& charge) noexcept {
   return {.key = {charge.key.high, charge.key.low},
           .quota = charge.quota,
@@ -73,7 +73,7 @@ inline Charge copy_of(const Charge& charge) noexcept {
           .on_full = charge.on_full};
 }
 
-// What a store that answers at once decides, made where it is returned.
+// The decision of a store that answers at once, made in the place where it is returned.
 struct AtOnce {
   Store& store;
   Operation operation;
@@ -82,7 +82,7 @@ struct AtOnce {
   operator Decision() const { return store.decide_one(operation, copy_of(charge), now); }
 };
 
-// The first and the last bytes of a text: all of one that has no more than two words.
+// The first and the last bytes of a text; together all bytes of a text of at most two words.
 template <typename Word>
 std::array<std::uint64_t, 2> ends_of(std::string_view text) noexcept {
   Word first, last;
@@ -110,14 +110,14 @@ Limiter::Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
       default_quota_(Quota::make(defaults)),
       hasher_(secret) {}
 
-// The quota that `options` and the defaults make; `room` is for one of their own.
+// The quota of `options` and the defaults. `room` holds the quota if `options` has its own.
 inline Result<const Quota*> Limiter::quota_for(const HitOptions& options,
                                                Quota& room) const noexcept {
   if (!changes_quota(options) && default_quota_) return &*default_quota_;
   QuotaSpec spec = defaults_;
   if (options.algorithm) {
     spec.algorithm = *options.algorithm;
-    // A default burst speaks of the default algorithm only.
+    // The default burst belongs to the default algorithm.
     if (spec.algorithm != Algorithm::kTokenBucket) spec.burst = 0;
   }
   if (options.limit) spec.limit = *options.limit;
@@ -151,7 +151,7 @@ inline KeyHash Limiter::scope_of(std::string_view bucket) const noexcept {
   return find_scope(bucket);
 }
 
-// The thread that comes first keeps its bucket.
+// The first thread to come keeps its bucket.
 [[gnu::noinline]] KeyHash Limiter::find_scope(std::string_view bucket) const noexcept {
   const KeyHash scope = hasher_.hash_scope(bucket, *default_quota_);
   std::size_t none = KeptScope::kNone;
@@ -164,7 +164,7 @@ inline KeyHash Limiter::scope_of(std::string_view bucket) const noexcept {
   return scope;
 }
 
-// What most programs ask: nothing is looked at that is not said.
+// The call of most programs: it looks at no option.
 [[gnu::flatten]] Result<Decision> Limiter::hit(std::string_view bucket,
                                                std::string_view key) const noexcept {
   if (!default_quota_) return default_quota_.error();

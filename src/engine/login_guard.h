@@ -1,26 +1,25 @@
-// LoginGuard: how often clients may guess passwords and tokens.
+// LoginGuard: limits how often clients may guess passwords and tokens.
 //
-// A guess counts before anybody compares it, against the network that it came from: an IPv4
-// address, the /64 of an IPv6 address, or all Unix sockets together. A right one is then taken
-// off again. A network may make kBurst wrong guesses at once and one more each kPause; then
-// nobody compares what it sends until it has waited. So a guesser gains nothing by opening
-// connections.
+// A guess counts before it is compared, against the network that it came from: an IPv4 address, the
+// /64 of an IPv6 address, or all Unix sockets together. A right guess is then taken off again. A
+// network may make kBurst wrong guesses at once and one more each kPause. After that its guesses
+// are not compared until it has waited. So a guesser gains nothing by opening connections.
 //
 // The memory is fixed: networks share kCounters counters by a hash under a secret. Nobody is
-// forgotten, nobody can aim at another's counter, and guessers with any number of addresses make
-// kCounters guesses each kPause, 682 a second, together.
+// forgotten, and nobody can aim at another's counter. Guessers with any number of addresses make
+// kCounters guesses each kPause together, 682 a second.
 //
-// A caller that a proxy names counts apart from the address of the proxy and from all others
-// that nobody names. Anybody who reaches us from a trusted address can invent such callers, so
-// all of them together make kNamedBurst guesses at once and one more each kNamedPause. These are
-// too few to use up the counters: a caller who comes without a proxy gets in as well.
+// A caller that a proxy names has a counter apart from the proxy's address and from callers without
+// a proxy. Anybody at a trusted address can invent such callers. So all of them together make
+// kNamedBurst guesses at once and one more each kNamedPause. These are too few to use up the
+// counters: a caller without a proxy still gets in.
 //
-// Guessers with more addresses of their own use up all counters. The kKnown networks that last sent
-// something right also have counters of their own, which only their own guesses use up. So their
-// owners get in, also when named callers have used up what they may guess together.
+// Guessers with more addresses can use up all counters. So the kKnown networks that last sent a
+// right secret also have counters of their own, which only their own guesses use up. Their owners
+// get in even when named callers have used up what they may guess together.
 //
-// A right secret clears nothing, and its first guess there comes after kPause: who knows one
-// secret, and has many addresses, gains kKnown guesses each kPause at the other.
+// A right secret clears nothing, and its network's first guess there comes after kPause. Somebody
+// who knows one secret and has many addresses gains kKnown guesses each kPause at another one.
 //
 // Thread rule: any thread. Tested by login_guard_test.cc.
 
@@ -55,13 +54,13 @@ class LoginGuard {
 
   struct Verdict {
     bool is_right = false;
-    Duration wait{0};  // above 0: nobody has compared the guess; the next one may come then
+    Duration wait{0};  // above 0: the guess was not compared; the next may come then
 
     bool is_refused() const { return wait > Duration::zero(); }
   };
 
-  // Counts a guess and has `is_right` compare it, unless the caller must wait first. No other
-  // guess is counted or compared meanwhile.
+  // Counts a guess and lets `is_right` compare it, unless the caller must wait first. Meanwhile no
+  // other guess is counted or compared.
   Verdict judge(const Caller& caller, const std::function<bool()>& is_right, Instant now) {
     const KeyHash network = hash_of(caller);
     const std::scoped_lock lock(mutex_);
@@ -96,7 +95,7 @@ class LoginGuard {
   }
 
   struct Figures {
-    std::uint64_t failed = 0;   // compared, and wrong
+    std::uint64_t failed = 0;   // compared, but wrong
     std::uint64_t refused = 0;  // not compared
   };
   Figures figures() const {
@@ -105,14 +104,14 @@ class LoginGuard {
   }
 
  private:
-  // A network that sent something right; `last` is when it last did.
+  // A network that sent a right secret, last at `last`.
   struct Known {
     KeyHash network{};
     Instant paid{};
     Instant last{};
   };
 
-  // `paid` is when all guesses so far are paid for, each by a pause.
+  // `paid`: when all guesses so far are paid for, each with a pause.
   static Duration wait_of(Instant paid, int burst, Duration pause, Instant now) {
     return std::max(paid - now - (burst - 1) * pause, Duration::zero());
   }
@@ -126,7 +125,7 @@ class LoginGuard {
   }
 
   const KeyHasher& hasher_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all below
   std::array<Instant, kCounters> paid_{};
   Instant named_paid_{};
   std::array<Known, kKnown> known_{};

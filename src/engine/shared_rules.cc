@@ -76,7 +76,7 @@ void SharedRules::hear(Version there, const std::vector<Word>& nodes, Instant no
   if (has_news) on_news_(now);
 }
 
-// What was said may have been given up since, and counts all the same if Redis has it.
+// An offer from say() may have been given up since; it still counts if Redis has it.
 void SharedRules::learn(Version there) {
   if (said_ && there.is(*said_)) there = std::move(*said_);
   said_.reset();
@@ -138,7 +138,7 @@ bool SharedRules::have_all_judged() const {
   });
 }
 
-// A list of the nodes that is older than the wait may lack one that has come since.
+// A list of nodes older than the wait may lack a node that has come since.
 RuleHold SharedRules::await_nodes(Duration patience) {
   std::unique_lock lock(mutex_);
   ++waiting_;

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// What becomes of the costs of items.
+// Whether items spend their costs or give them back.
 enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
 Charge charge_of(const Round::Item& item, std::size_t limit, Sign sign = Sign::kSpend) {
@@ -43,7 +43,7 @@ void take_wait(Round::Item& item) {
   item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
 }
 
-// The answer about several limits is the one about the limit that presses most.
+// If there are several limits, the answer is about the one that presses most.
 void take_decision(Round::Item& item, std::span<const Decision> decisions) {
   if (item.limits.size() > 1) item.decisions.assign(decisions.begin(), decisions.end());
   for (std::size_t i = 0; i < decisions.size(); ++i) {
@@ -60,7 +60,7 @@ void take_decisions(Round& round, Members items, const Check& check, Mode mode) 
     Round::Item& item = round[index];
     const auto said = rest.first(item.limits.size());
     rest = rest.subspan(said.size());
-    // All places have admitted what they charge later (plan.h), whatever has come meanwhile.
+    // All places have admitted what is charged only now (plan.h), whatever was charged meanwhile.
     const bool was_admitted = mode == Mode::kWorld && item.answer.mode == mode;
     if (was_admitted && !std::ranges::all_of(said, &Decision::allowed)) continue;
     item.answer.mode = mode;
@@ -70,10 +70,10 @@ void take_decisions(Round& round, Members items, const Check& check, Mode mode) 
   }
 }
 
-// No id of a rule begins so: no rule that somebody names can reach these counters.
+// No rule's id begins like this, so no rule can reach these counters.
 constexpr std::string_view kOfferedTo("\0offered", 8);
 
-// Where the mode knows what the key is offered.
+// Whether the key's offers are counted in the item's mode.
 bool is_metered(const Round::Item& item) {
   const Rule* const rule = item.ask.rule;
   return rule != nullptr && rule->is_proportional && !item.is_settled && item.ask.cost >= 0 &&
@@ -85,8 +85,8 @@ Operation meter_operation(const Round::Item& item, Operation operation) {
   return item.own == Operation::kLook || item.ask.cost == 0 ? Operation::kLook : Operation::kCharge;
 }
 
-// Whether a share of the key's requests is denied, and this may be one. A cost that never fits is
-// its limit's to deny.
+// Whether the rule denies a share of the key's requests, and this may be one of them. A cost that
+// never fits is denied by the limit.
 bool is_above(const Round::Item& item, Operation operation) {
   const std::int64_t limit = item.limits.front().limit();
   return item.answer.offered > limit && is_hit(operation) && !item.is_apart() &&
@@ -95,7 +95,7 @@ bool is_above(const Round::Item& item, Operation operation) {
 
 }  // namespace
 
-// Items by their numbers.
+// Items by their indices.
 class Asks::Group {
  public:
   void add(std::size_t index) { members_[size_++] = static_cast<std::uint8_t>(index); }
@@ -184,8 +184,8 @@ Asks::Progress Asks::decide(Instant now) {
   return is_metering_ ? run(now) : finish(now);
 }
 
-// Most requests ask this node's memory alone. They need no steps, and one charge needs no batch. If
-// all or nothing is asked, asks in shadow come last, and only look if the others are denied.
+// Most requests ask only this node's memory. They need no steps, and one charge needs no batch. In
+// all or nothing, asks in shadow come last, and only look if the others are denied.
 void Asks::decide_each_here(Instant now) {
   if (size() == 1 && round_[0].limits.size() == 1 && engine_.local().answers_at_once()) {
     Round::Item& item = round_[0];
@@ -243,13 +243,13 @@ Asks::Progress Asks::finish(Instant now) {
   return progress_;
 }
 
-// Keeps the rules that were in force at the time of asking.
+// Keeps the rules that were in force when the asks were asked.
 void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules();
 }
 
-// Without memory there is no answer. Parts that are out belong to the stores, so they are waited
-// for.
+// Without memory there is no answer. But stores still have the parts that are out, so these are
+// waited for.
 void Asks::answered(Instant now) {
   if (!has_memory_for([&] { run(now); })) {
     is_asking_ = false;
@@ -277,7 +277,7 @@ void Asks::ask_together(const Step& step, Operation operation, Instant now) {
   ask_store(plan_.items(step), step.mode, operation, now);
 }
 
-// Memory was charged first, and gets back what a store has denied the request.
+// Memory was charged first; it gets the units back if a store has denied the request.
 void Asks::give_back(Members items, Instant now) {
   const bool are_charged =
       has_charged_here_ && std::ranges::all_of(items, [this](std::uint8_t index) {
@@ -291,8 +291,8 @@ void Asks::give_back(Members items, Instant now) {
 
 // ---- rules that are proportional ----
 
-// Counts what their keys are offered, or looks. Each counter may fail alone: then nothing is known,
-// and the limit alone decides.
+// Counts what the keys are offered, or looks. If a counter fails, its offers are unknown, and only
+// the limit decides.
 void Asks::meter(Instant now) {
   is_asking_ = true;
   for (std::size_t i = 0; i < size(); ++i) {
@@ -328,7 +328,7 @@ void Asks::read_meters() {
   }
 }
 
-// A request was to pass, and its own limit or another one of the list denies it.
+// Gives back the credit of requests that passed, if their own limit or another one denied them.
 void Asks::give_back_credits() {
   for (const auto& item : round_.items()) {
     if (item->is_settled || !is_above(*item, round_.operation())) continue;
@@ -356,9 +356,9 @@ void Asks::ask_each(Members items, Operation operation, Instant now) {
   }
 }
 
-// A batch fails as a whole: where a part of it may fail alone, each item has its own. So has
-// each of mode leased, where those with units need not go to Redis together with those
-// without, unless memory has units for all.
+// A batch fails as a whole. So each item has its own batch if a part of a batch may fail alone. In
+// mode leased, too, unless memory has units for all: items with units need not go to Redis together
+// with items without.
 void Asks::ask_singles(Members items, Mode mode, Operation operation, Instant now) {
   const bool is_leased = mode == Mode::kLeased;
   const bool is_spread = mode != Mode::kLocal && engine_.fleet_for(mode).is_spread();
@@ -379,7 +379,7 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   Part& part = filled_part(items, mode, operation);
   ++open_;
   Fleet& fleet = engine_.fleet_for(mode);
-  // Only what gives units back, or resets, waits for the Redis of all places.
+  // Only operations that give units back, or reset, wait for the Redis of all places.
   const Instant give_up_at = mode == Mode::kWorld ? now + fleet.patience() : give_up_at_;
   const bool lends = mode == Mode::kLeased && round_[items.front()].has_slots();
   const bool may_hold = lends || (mode == Mode::kStrict && round_.may_hold());
@@ -393,7 +393,7 @@ void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now)
   part.decide(store, now, give_up_at_);
 }
 
-// As of a reset, nothing stands in for the store.
+// As for a reset, nothing stands in for the store.
 Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, Instant now) {
   static const Quota kAny;
   commit_order_.token = token.hold;
@@ -409,7 +409,7 @@ Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, 
   return run(now);
 }
 
-// True if memory has decided all of them.
+// Returns true if memory has decided all items.
 bool Asks::ask_at_hand(Members items, Operation operation, Instant now) {
   Part& part = filled_part(items, Mode::kLeased, operation);
   ++open_;
@@ -436,7 +436,7 @@ Asks::Part& Asks::filled_part(Members items, Mode mode, Operation operation) {
   return part;
 }
 
-// By this node's own counters. Where they stand in for a store that has failed, by its share.
+// Decides by this node's own counters; by its share, if they stand in for a store that has failed.
 void Asks::decide_here(Members items, Operation operation, Instant now) {
   if (items.empty()) return;
   check_.begin(operation);
@@ -471,8 +471,8 @@ void Asks::read_parts(Instant now) {
   }
 }
 
-// The store that decides these has failed. Nothing stands in for it where a counter is to be
-// freed: the client would believe it, and the store, when it is back, would not know.
+// The store of these items has failed. Nothing stands in for it if a counter is to be freed: the
+// client would believe it was freed, but the store would not know when it is back.
 void Asks::fall_back(Members items, Operation operation, Instant now) {
   if (operation == Operation::kReset) {
     is_unavailable_ = true;

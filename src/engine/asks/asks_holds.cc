@@ -57,7 +57,7 @@ Asks::Hold Asks::hold(Duration length, Instant now) const {
   return hold;
 }
 
-// Counts and holds in one step, so that no other core comes in between.
+// Counts and holds in one step, so that no other core can come in between.
 Asks::Progress Asks::acquire_here(Instant now) {
   using Outcome = HoldOrder::Outcome;
   start(now);

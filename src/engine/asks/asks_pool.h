@@ -1,8 +1,8 @@
-// AsksPool: the asks of one door on one core, to be used again.
+// AsksPool: the asks of one door on one core, which are used again.
 //
 //   AsksPtr asks = pool.take(Operation::kSpendEach);    goes back when it is destroyed
 //
-// Asks that go back while they wait are decided to their end first.
+// If asks go back while they wait, they are first decided to their end.
 //
 // Thread rule: one core. Tested by asks_pool_test.cc and asks_modes_test.cc.
 
@@ -23,7 +23,7 @@ struct ReturnAsks {
 };
 using AsksPtr = std::unique_ptr<Asks, ReturnAsks>;
 
-// The asks of one door on one core. Outlives all that it has handed out.
+// The pool outlives all asks that it has handed out.
 class AsksPool {
  public:
   // Engine and blocks must outlive the pool.
@@ -31,10 +31,10 @@ class AsksPool {
       : engine_(engine), blocks_(blocks), hashes_(std::move(rules)), door_(door) {}
 
   AsksPtr take(Operation operation);
-  // As if `asks` went back before and were taken again. Null, or of another pool, is fine.
+  // As if `asks` went back, and new ones were taken. They may be null, or of another pool.
   void take_again(AsksPtr& asks, Operation operation);
-  // Asks that are taken from now on refer to these rules, and keep them for as long as they
-  // wait. Null: there are none.
+  // Asks taken from now on use these rules, and keep them while they wait. Null: there are no
+  // rules.
   void use_rules(RuleSetPtr rules) { hashes_.use(std::move(rules)); }
   const RuleSetPtr& rules() const { return hashes_.rules(); }
 
@@ -50,11 +50,11 @@ class AsksPool {
   BlockList& blocks_;
   RuleHashes hashes_;
   const DenialDoor door_;
-  std::vector<std::unique_ptr<Asks>> all_;  // also those whose answers nobody reads
+  std::vector<std::unique_ptr<Asks>> all_;  // also asks whose answers nobody reads
   std::vector<Asks*> spare_;
 };
 
-// Asks that decide in another way, for decide_in_line(): `Decide` is called with them and the time.
+// Asks that are decided in another way, for decide_in_line(): by `Decide`, with asks and time.
 template <typename Decide>
 class AsksThat {
  public:

@@ -1,7 +1,7 @@
-// CheckQueue: checks of one key each that have come together and are decided together.
+// CheckQueue: checks of one key each that came together and are decided together.
 //
-// A door adds them as it reads them, each with a note that says how to answer. It decides them when
-// there are kMax, before it answers anything else, and before control goes back to the event loop.
+// A door adds checks as it reads them, each with a note that says how to answer. It decides them
+// when there are kMax, before it answers anything else, and before it returns to the event loop.
 //
 // Thread rule: one core. Tested by src/server/http/check/http_check_test.cc and
 // src/server/resp/resp_session_test.cc.
@@ -30,8 +30,8 @@ class CheckQueue {
 
   bool empty() const { return asks_ == nullptr || asks_->empty(); }
   bool is_full() const { return asks_ != nullptr && asks_->size() == kMax; }
-  // False if one batch would not charge in the order of the asks: first comes what is charged by
-  // itself.
+  // False if one batch would not charge in the order of the asks: charges that stand apart come
+  // first.
   bool keeps_order(const Ask& ask) const { return empty() || ask.own_operation() == operation_; }
   // REQUIRES: !is_full(), keeps_order(ask)
   void add(const Ask& ask, const Note& note) {
@@ -42,12 +42,12 @@ class CheckQueue {
     WEIR_ASSERT(added);
   }
 
-  // Forgets what is queued: its connection has gone.
+  // Forgets the queued checks: their connection has gone.
   void clear() { asks_.reset(); }
 
-  // Decides what is queued. `write(out, now, asks, notes)` writes the replies, at the end of the
-  // line or, if the answers come later, in the place that the line keeps for them. The queue is
-  // empty then, whatever it throws.
+  // Decides the queued checks. `write(out, now, asks, notes)` writes the replies: at the end of the
+  // line or, if the answers come later, in the place that the line keeps for them. Afterwards the
+  // queue is empty, even if something throws.
   template <typename Line, typename Write>
   void flush(Line& line, Instant now, Write write) {
     using Out = typename Line::Out;
@@ -61,7 +61,7 @@ class CheckQueue {
     }
     write(line.end(), now, std::as_const(*asks), notes_);
     asks->begin(Operation::kSpendEach);
-    asks_ = std::move(asks);  // for the next ones
+    asks_ = std::move(asks);  // for the next checks
   }
 
  private:
@@ -71,7 +71,7 @@ class CheckQueue {
   Notes notes_;
 };
 
-// False if a check needed a store that could not answer.
+// False if a store that the check needed could not answer.
 inline bool is_answered(const Asks& asks, std::size_t index) {
   return asks.progress() == Asks::Progress::kAnswered ||
          asks.answer(index).cause != Answer::Cause::kCounted;

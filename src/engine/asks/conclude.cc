@@ -40,16 +40,16 @@ DenialCause denial_cause(const Answer& answer) {
 
 // ---- blocks ----
 
-// No id of a rule begins so: no rule that somebody names can reach these counters.
+// No rule's id begins like this, so no rule can reach these counters.
 constexpr std::string_view kDenialsOf("\0denials", 8);
 constexpr std::string_view kBlocksOf("\0blocks", 7);
 
-// Blocks of a key that are remembered within block_memory: far more than any rule has
-// lengths, so that the newest are always among them.
+// How many of a key's blocks are remembered within block_memory: far more than any rule has
+// lengths, so that all that matter are among them.
 constexpr std::int64_t kBlocksRemembered = 64;
 
-// Counts one event on this node. Returns how many more fit into the window; nothing if the
-// store cannot count.
+// Counts one event on this node. Returns how many more fit into the window; nothing if the store
+// cannot count.
 std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int64_t limit,
                                   Duration window, Instant now) {
   const auto quota =
@@ -61,7 +61,7 @@ std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int6
   return check.decisions().front().remaining;
 }
 
-// Secrets are kept as digests. By themselves, so that plain keys pay nothing for them.
+// Secrets are kept as digests. Out of line, so that plain keys pay nothing for it.
 [[gnu::noinline]] void record_secret(CoreTraffic& traffic, const DenialFacts& facts,
                                      DenialTexts texts) {
   const StoredKey digest(texts.key, StoredKey::Kind::kSecret);
@@ -75,9 +75,8 @@ std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int6
   traffic.sample_key(sample, now);
 }
 
-// Counts one denial, and blocks the key if it is one too many within the rule's
-// block_window. Each block within block_memory is longer than the one before.
-// REQUIRES: the rule has blocks
+// Counts one denial, and blocks the key if that is one too many within the rule's block_window.
+// Each block within block_memory is longer than the one before. REQUIRES: the rule has blocks
 void block_denied(Engine& engine, BlockList& blocks, const Rule& rule, std::string_view key,
                   Instant now) {
   const Denial& denial = rule.denial;
@@ -180,7 +179,7 @@ void Conclusion::record(const Item& item) {
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
 }
 
-// Of plain requests by one sliding window of this node alone, of which nothing is held.
+// Judges plain requests by one sliding window of this node alone that holds nothing.
 [[gnu::noinline]] void Conclusion::judge(ErrorBar& bar, const Item& item) {
   const Answer& answer = item.answer;
   const Quota& quota = answer.quota;
@@ -200,15 +199,15 @@ void Conclusion::record(const Item& item) {
   bar.judge({item.ask.rule->number, charge, was_admitted, was_charged}, now_);
 }
 
-// The answer is that of the block from then on: waiting for the limit alone would be in vain. Where
-// a short block ends before the limit admits again, so would be waiting for the block alone.
+// From then on the answer is the block's: waiting only for the limit would be in vain. If a short
+// block ends before the limit admits again, waiting only for the block would be in vain, too.
 void Conclusion::block_for_denial(Item& item) {
   const Ask& ask = item.ask;
   Answer& answer = item.answer;
   if (!answer.over || ask.rule == nullptr || ask.rule->denial.blocks.empty()) return;
   const Rule& rule = *ask.rule;
-  // A node that decides alone has but its share, and a stranger without a place has done
-  // nothing: that is no reason to block on all.
+  // A node that decides alone has only its share. A key without a place in the store has done
+  // nothing. Neither is a reason to block the key everywhere.
   const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
   const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing &&
                          !round_.lets_pass(item) && spends(operation_) && ask.cost > 0;
@@ -218,10 +217,10 @@ void Conclusion::block_for_denial(Item& item) {
   if (!until) return;
   const Instant admits = now_ + answer.decision.retry_after;
   answer.decision = blocked_until(std::max(*until, admits), answer.quota, now_);
-  item.decisions.clear();  // the limits' own waits are not what the client has to do
+  item.decisions.clear();  // the client waits for the block, not for limits
 }
 
-// As the caller hears it, for those who ask later why.
+// Records the denial as the caller hears it, for people who ask later why.
 void Conclusion::remember_denial(const Item& item) {
   const Ask& ask = item.ask;
   const Answer& answer = item.answer;
@@ -252,22 +251,22 @@ void Conclusion::remember_denial(const Item& item) {
   engine_.traffic().record_denial(facts, texts);
 }
 
-// Charges without a rule switch together, by what they have in common.
+// Charges without a rule switch together, by their common figures.
 void Conclusion::record_ruleless(const Item& item) {
   if (!spends(operation_) || !item.ask.quota.switches()) return;
   const RuleOutcome outcome = outcome_of(item, round_);
   engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now_);
 }
 
-// Whether those counters have changed that count what fits: not by a look, nor if one of all
-// denied.
+// Whether the counters of costs that fit have changed: not after a look, nor after all or nothing
+// if an ask is denied.
 bool Conclusion::has_charged() const {
   if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
   return std::ranges::none_of(
       round_.items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
 }
 
-// Tells the fleet what this node's counters have counted while its store failed, or under names
+// Tells the fleet what this node's counters have counted while the store failed, or under names
 // that keys are about to lose.
 void Conclusion::report_counted_alone() {
   if (!spends(operation_)) return;
@@ -298,9 +297,9 @@ void Conclusion::report(const Item& item) {
   }
 }
 
-// Whether another limit might have decided otherwise. It might not of a request that another rule
-// denies, nor of who was blocked by hand. In a fleet nobody can tell later which keys had limits of
-// their own.
+// Whether another limit might have decided otherwise. Not if another rule denies the request, nor
+// if a person blocked the key. Keys with their own limits are left out in a fleet: nobody can tell
+// later which keys had them.
 // REQUIRES: item.ask.rule is set.
 bool Conclusion::is_for_limits(const Item& item) const {
   const Rule& rule = *item.ask.rule;

@@ -1,6 +1,6 @@
-// conclude(): draws the consequences of a round's answers, once: figures, blocks, what is
-// remembered of denials, what the fleet is told of charges that its store did not take. An answer
-// in shadow lets pass from then on, and one that blocks its key says how long.
+// conclude(): acts on a round's answers, once. It counts figures, blocks keys, remembers denials,
+// and tells the fleet of charges that its store did not take. Then a denial in shadow becomes an
+// allowed answer, and a denial that blocks its key says how long.
 //
 // Thread rule: one core. Tested by asks_test.cc and asks_modes_test.cc.
 

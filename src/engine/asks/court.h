@@ -1,5 +1,5 @@
-// Court: rules at work, as on one node that counts in its own memory; and exact rules, to know what
-// others misjudge.
+// Court: rules as one node would apply them that counts in its own memory. made_exact() makes exact
+// rules, to find what others misjudge.
 //
 // Thread rule: one thread. Tested by tests/lab/replay_test.py and src/rulebook/dry_run_test.cc.
 
@@ -25,7 +25,7 @@ namespace weir {
 
 class Court {
  public:
-  // No request is earlier than `start`.
+  // Requests are not earlier than `start`.
   Court(RuleSetPtr rules, const MemoryStoreOptions& memory, Instant start)
       : store_(make_memory_store(memory, start)),
         pool_(engine_, blocks_, std::move(rules), DenialDoor::kNginx) {}
@@ -35,14 +35,14 @@ class Court {
   const RuleSet& rules() const { return *pool_.rules(); }
   std::uint64_t evictions() const { return store_->stats().evictions; }
 
-  // The asks of a request: all are charged, or none.
+  // Begins the asks of a request: all are charged, or none.
   Asks& begin() {
     pool_.take_again(asks_, Operation::kSpendAll);
     return *asks_;
   }
   Asks& asks() { return *asks_; }
 
-  // Charges what a request owes that was looked at when it came.
+  // Charges a request for which an ask only looked when it came.
   void charge(const Ask& looked, std::int64_t cost, Instant now) {
     const AsksPtr due = pool_.take(Operation::kCharge);
     Ask ask = looked;
@@ -63,7 +63,7 @@ class Court {
   AsksPtr asks_;
 };
 
-// The rule with an exact log in place of each of its algorithms.
+// The rule with an exact log instead of each of its algorithms.
 inline Rule made_exact(Rule rule) {
   const auto change = [](Quota& quota) {
     quota = *Quota::make(
@@ -72,7 +72,7 @@ inline Rule made_exact(Rule rule) {
   const auto change_all = [&](std::vector<Quota>& quotas) {
     std::ranges::for_each(quotas, change);
   };
-  rule.is_proportional = false;  // it is above what the log denies that is exact
+  rule.is_proportional = false;  // it denies more than an exact log
   change(rule.quota);
   change_all(rule.limits);
   for (auto& [name, quotas] : rule.overrides) change_all(quotas);

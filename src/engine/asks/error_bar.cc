@@ -6,9 +6,9 @@
 namespace weir {
 namespace {
 
-// Few keys ask for most, so what is drawn of them is far from normally distributed. Three standard
-// errors and one more spell hold the truth in 95 of 100 draws (error_bar_test.cc). The spell more
-// is like the worst, or a usual one in which all is misjudged.
+// A few keys ask for most, so samples of them are far from normally distributed. In 95 of 100
+// draws, three standard errors and one more spell cover the truth (error_bar_test.cc). The extra
+// spell is like the worst, or like a usual one in which everything is misjudged.
 constexpr double kErrors = 3;
 
 Quota exact(const Quota& quota) {
@@ -26,7 +26,7 @@ void ErrorBar::judge(const Judged& judged, Instant now) {
   const auto lock = std::scoped_lock(mutex_);
   Watched* const watched = place_of(charge.key, spell, now);
   if (watched == nullptr) return;
-  // A charge is denied, as a look is, if it does not fit.
+  // A charge that does not fit is denied, as a look is.
   const Operation operation = judged.was_charged ? Operation::kCharge : Operation::kLook;
   const bool fits = logs_.decide_one(operation, charge, now).allowed();
   if (!watched->is_exact || spell.age < quota.window()) return;
@@ -54,7 +54,7 @@ void ErrorBar::forget(const KeyHash& key, Duration window, Instant now) {
   if (watched != nullptr) watched->is_exact = false;
 }
 
-// Null if so many keys ask that this spell is left out.
+// Returns null if so many keys ask that this spell is left out.
 ErrorBar::Watched* ErrorBar::place_of(const KeyHash& key, const Spell& spell, Instant now) {
   auto place = watched_.find(key);
   if (place == watched_.end() && ++strangers_ % (kKeysMax / 2) == 0) make_room(now);
@@ -73,8 +73,8 @@ ErrorBar::Watched* ErrorBar::place_of(const KeyHash& key, const Spell& spell, In
   return &watched;
 }
 
-// Half of the places are free then, for as many strangers. Who has to go is a matter of hashes, so
-// what stays is as random as it was.
+// Afterwards half of the places are free, for as many new keys. Hashes decide who goes, so what
+// stays is as random as before.
 void ErrorBar::make_room(Instant now) {
   erase([&](const Watched& watched) { return watched.ends <= now; }, now);
   if (watched_.size() < kKeysMax / 8 && share_ > kShare) {
@@ -97,7 +97,7 @@ void ErrorBar::erase(Goes goes, Instant now) {
   });
 }
 
-// `kind`: null if it was judged rightly.
+// `kind`: null if the request was judged rightly.
 void ErrorBar::count(Tally& tally, Watched& watched, std::uint64_t Tally::*kind) {
   Sums& sums = tally.sums;
   const auto add_squares = [&](double sign) {

@@ -1,19 +1,19 @@
 // ErrorBar: how often sliding windows misjudge, counted while they decide.
 //
-// A key is watched in spells: one in kShare of them, each of two to four windows. In a spell an
-// exact log runs next to its counters: the sliding_log of a small store of its own, charged with
-// what was admitted. A request is misjudged if it was denied though the log has room for it, or
-// admitted though the log has none. From when the spell is a window old the log is exact, and each
+// A key is watched in spells of two to four windows, one spell in kShare. In a spell an exact log
+// runs next to the key's counters: the sliding_log of a small store of its own, charged with all
+// admitted units. A request is misjudged if it was denied though the log has room for it, or
+// admitted though the log has none. Once the spell is a window old, the log is exact and each
 // request is judged.
 //
-// Spells begin by the hash of the key and the clock, whatever the key does. So what is judged is a
-// random share of all requests, and the few keys that ask for most are watched in their turn: once
-// in kShare spells. Until each had its turn nothing is estimated, as one that had none may ask for
-// most. The share that is misjudged is a ratio of two sums over spells. How much the spells differ
-// says how far it may be off (Cochran, Sampling Techniques, 6.4).
+// A key's hash and the clock decide when its spells begin, whatever the key does. So the judged
+// requests are a random share of all. The few keys that ask for most have their turn once in kShare
+// spells. Nothing is estimated before each key has had its turn, as the missing one may ask for
+// most. The misjudged share is a ratio of two sums over spells. How much the spells differ says how
+// far it may be off (Cochran, Sampling Techniques, 6.4).
 //
-// Rules in mode local with one sliding_window of at most kUnitsMax are watched. Of others, other
-// nodes have seen requests, too.
+// Watches rules in mode local with one sliding_window of at most kUnitsMax. Keys of the other modes
+// have requests on other nodes, too.
 //
 // Thread rule: any thread. Tested by error_bar_test.cc.
 
@@ -37,16 +37,15 @@ class ErrorBar {
  public:
   static constexpr std::uint64_t kShare = 128;
   static constexpr std::int64_t kUnitsMax = 1'000;
-  // Watched at once; if there are more, fewer spells.
+  // Keys watched at once. If more keys ask, fewer spells are watched.
   static constexpr std::size_t kKeysMax = 1'024;
-  // Twice as many places, as a store that is nearly full may have none for a key. It takes 16 MB
-  // when each log is full.
+  // Twice as many places, as a nearly full store may lack a place for a key. Takes 16 MB when every
+  // log is full.
   static constexpr MemoryStoreOptions kLogs = {.max_keys = 2 * kKeysMax,
                                                .max_wide_keys = 2 * kKeysMax,
                                                .log_entries_max = kKeysMax * kKeysMax};
 
-  // `logs` has nothing else in it, and must outlive this. A spell that began before `start` is not
-  // judged.
+  // `logs` must be empty, and outlive this. Spells that began before `start` are not judged.
   ErrorBar(Store& logs, Instant start) : logs_(logs), exact_from_(start) {}
 
   struct Spell {
@@ -70,13 +69,13 @@ class ErrorBar {
     RuleNumber rule;
     Charge charge;
     bool was_admitted;
-    bool was_charged;  // not if another rule denied the request
+    bool was_charged;  // false if another rule denied the request
   };
   void judge(const Judged& judged, Instant now);
-  // A reset, or units that were given back (kCharge): the log does as the counters did.
-  // REQUIRES: watches(), as above
+  // A reset, or units that were given back (kCharge): the log does what the counters did.
+  // REQUIRES: watches(), as for judge()
   void follow(Operation operation, const Charge& charge, Instant now);
-  // The key was changed by something else: the rest of its spell is not judged. REQUIRES: as above
+  // Something else changed the key: the rest of its spell is not judged. REQUIRES: as for judge()
   void forget(const KeyHash& key, Duration window, Instant now);
 
   struct Estimate {
@@ -84,12 +83,12 @@ class ErrorBar {
     double least = 0;  // the bounds hold with a confidence of 95 %
     double most = 1;
   };
-  // Sums over spells. The less of a spell is judged, and the fewer are watched, the more it weighs.
+  // Sums over spells. A spell weighs more if less of it is judged, and if fewer spells are watched.
   struct Sums {
     double spells = 0;
     double requests = 0;
     double misjudged = 0;
-    // Of products: a spell's requests, and how many of them were misjudged.
+    // Sums of products of a spell's requests and its misjudged requests.
     double requests_squared = 0;
     double misjudged_squared = 0;
     double both = 0;
@@ -98,12 +97,12 @@ class ErrorBar {
     Sums& operator+=(const Sums& other);
     Estimate estimate() const;
   };
-  // Counts of requests that were judged.
+  // Counts of judged requests.
   struct Tally {
     std::uint64_t requests = 0;
     std::uint64_t denied_early = 0;
     std::uint64_t admitted_over = 0;
-    Sums sums;  // none until each key has had its turn: one that had not may ask for most
+    Sums sums;  // empty until each key has had its turn
   };
   Tally of(RuleNumber rule) const;
   Tally of_all() const;
@@ -121,7 +120,7 @@ class ErrorBar {
     Tally tally;
     Instant since{};     // first judged
     Instant latest{};    // last judged
-    double turn_us = 0;  // in which each key was watched once
+    double turn_us = 0;  // the time in which each key is watched once
   };
   struct Hash {
     std::size_t operator()(const KeyHash& key) const { return key.low; }
@@ -135,10 +134,10 @@ class ErrorBar {
   static Tally told(const Judging& judging);
 
   Store& logs_;
-  mutable std::mutex mutex_;      // guards what follows, and the logs
+  mutable std::mutex mutex_;      // guards all below, and the logs
   std::uint64_t strangers_ = 0;   // requests of keys that had no place
-  std::uint64_t share_ = kShare;  // a multiple of it, while more keys ask than have a place
-  Instant exact_from_;            // what spells that began before have missed, nobody knows
+  std::uint64_t share_ = kShare;  // a multiple of kShare while more keys ask than have a place
+  Instant exact_from_;            // spells that began before have missed requests
   std::unordered_map<KeyHash, Watched, Hash> watched_;
   std::unordered_map<RuleNumber, Judging> judged_;
 };

@@ -1,5 +1,5 @@
-// LateAsks: a late reply that is due when asks are decided; and how a door decides asks whose
-// reply comes at once or later.
+// LateAsks: a late reply that is due when its asks are decided. decide_in_line(): how a door
+// decides asks whose reply comes at once or later.
 //
 // `Asked` is AsksPtr, or points to something else with decide(), go_on() and listen().
 //
@@ -45,7 +45,7 @@ std::unique_ptr<LateReply<Out>> late_reply(Asked asked, Write write) {
 }
 
 // Decides, and writes the reply at the end of the line; or parks it there, if the answers come
-// later. `Line` has end(), park() and the type Out of what replies are written to.
+// later. `Line` has end() and park(); replies are written to its type Out.
 template <typename Line, typename Asked, typename Write>
 void decide_in_line(Line& line, Asked asked, Instant now, Write write) {
   using Out = typename Line::Out;

@@ -13,15 +13,15 @@
 namespace weir {
 namespace {
 
-// So many notices wait at most until somebody takes them.
+// The most notices that wait for somebody to take them.
 constexpr std::size_t kWaitingMax = 10 * LimitNotices::kNoticesMax;
 // The part of a place's word that holds milliseconds: 34 years of them.
 constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << 40) - 1;
 
 std::uint64_t mixed(std::uint64_t name) { return name * 0x9E3779B97F4A7C15; }
 
-// How much of the limit the key has used. A key that has to wait has used all, whatever its cost
-// leaves of it, and of a limit of 0 there is nothing left.
+// How much of the limit the key has used. A denied key has used all, even if its cost leaves
+// something, and a limit of 0 is always used up.
 std::int64_t percent_used(const Decision& decision) {
   if (decision.is_store_full) return 0;
   if (decision.limit <= 0) return 100;
@@ -77,15 +77,15 @@ void LimitNotices::look_at(const Round::Item& item, std::size_t limit, Instant n
                  .counter = item.hashes[limit]},
                 item.mode, now);
       });
-      // It may come again in the next span.
+      // The notice may come again in the next span.
       if (!is_kept) place->store(word_of(name, std::min(until, now + kSpan), now));
     }
     if (!is_kept) left_out_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-// 24 bits of the name, and the millisecond since the start in which its place is free again: not
-// before the instant.
+// 24 bits of the name, and the millisecond since the start when its place is free again: not before
+// `until`.
 std::uint64_t LimitNotices::word_of(std::uint64_t name, Instant until, Instant now) const {
   const std::int64_t free_ms =
       std::chrono::ceil<std::chrono::milliseconds>(until - started_).count();
@@ -93,14 +93,14 @@ std::uint64_t LimitNotices::word_of(std::uint64_t name, Instant until, Instant n
   return (mixed(name) & ~kUntilMask) | static_cast<std::uint64_t>(kept_ms);
 }
 
-// That have passed since the start.
+// The milliseconds since the start.
 std::int64_t LimitNotices::milliseconds(Instant now) const {
   const auto passed = std::chrono::floor<std::chrono::milliseconds>(now - started_).count();
   return std::clamp<std::int64_t>(passed, 0, kUntilMask - 1);
 }
 
-// A name has the first free place among a few, so cores that see the same at once want the same
-// place, and one gets it.
+// A name takes the first free place of a few. So cores that see the same at once want the same
+// place, and one of them gets it.
 LimitNotices::Claimed LimitNotices::claim(std::uint64_t name, Instant until, Instant now) {
   const std::uint64_t word = word_of(name, until, now);
   const auto passed = static_cast<std::uint64_t>(milliseconds(now));

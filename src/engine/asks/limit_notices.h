@@ -1,18 +1,18 @@
-// LimitNotices: which keys have used the part of a limit at which their rule wants to be told
-// (`notify_at`), once a key, part and window.
+// LimitNotices: notes keys that have used so much of a limit that their rule wants people to be
+// told (`notify_at`), once a key, part and window.
 //
 //   look()          a core, when a request is decided; the first that sees it keeps a place for it
 //     | counters of this node alone      | shared ones: all nodes may see it, and Redis
 //     v                                  v names one of them (LimitsField)
 //   take()          who tells people of it  <── tell()
 //
-// A place is kept until the window ends: that of a fixed window, else a window's length. While more
-// keys have places than there is room for, or more come in a span than people read, the others are
-// left out, and counted. A key that was left out may be told of a span later.
+// A place is kept until the window ends: the end of a fixed window, else a window's length from
+// now. If there are more keys than places, or more notices in a span than people read, the rest is
+// left out and counted. A key that was left out may be told of a span later.
 //
-// A node that decides alone, without its Redis, sees its share of a limit only, and says nothing.
+// A node that decides alone, without its Redis, sees only its share of a limit, and says nothing.
 //
-// Thread rule: any thread; look() takes a lock for what is new only. Tested by
+// Thread rule: any thread; look() takes a lock only for a new notice. Tested by
 // limit_notices_test.cc.
 
 #pragma once
@@ -36,14 +36,14 @@ namespace weir {
 struct LimitNotice {
   std::string rule;
   std::uint64_t key_hash = 0;
-  std::string key{};  // empty: nobody may see it
-  int percent = 0;    // that was reached
+  std::string key{};  // empty: keys are not shown
+  int percent = 0;    // the part that was reached
   std::int64_t used = 0;
-  std::int64_t limit = 0;  // that a key may use at once
+  std::int64_t limit = 0;  // the most that a key may use at once
   Quota quota{};
   Instant at{};
-  Instant until{};    // the window's end
-  KeyHash counter{};  // of this limit of the key, on all nodes
+  Instant until{};    // the end of the window
+  KeyHash counter{};  // of this limit of the key; the same on all nodes
 };
 
 class LimitNotices {
@@ -54,29 +54,29 @@ class LimitNotices {
 
   LimitNotices(KeyTexts texts, Instant now) : texts_(texts), started_(now) {}
 
-  // The round is decided, and nothing has followed from it yet.
+  // Call it when the round is decided, before conclude().
   void look(const Round& round, Instant now) noexcept;
 
   struct Told {
     Instant at;
     std::vector<LimitNotice> notices;
-    std::uint64_t left_out = 0;  // once a span
+    std::uint64_t left_out = 0;  // counted once a span
   };
   Told take(Instant now);
 
-  // What other nodes may have seen, too: so many at most.
+  // Whether there are notices that other nodes may have, too; and at most so many of them.
   bool has_shared() const;
   std::vector<LimitNotice> take_shared(std::size_t most);
-  // Of such: this node is to tell people.
+  // Redis chose this node to tell people of the notice.
   void tell(LimitNotice notice);
 
  private:
-  static constexpr std::size_t kWays = 8;  // places in which a key may be
+  static constexpr std::size_t kWays = 8;  // the places where a key may be
   using Place = std::atomic<std::uint64_t>;
   enum class Claim : std::uint8_t { kIsNew, kIsKnown, kNoRoom };
   struct Claimed {
     Claim claim;
-    Place* place = nullptr;  // of a new one
+    Place* place = nullptr;  // only if kIsNew
   };
 
   void look_at(const Round::Item& item, std::size_t limit, Instant now);
@@ -87,11 +87,11 @@ class LimitNotices {
 
   const KeyTexts texts_;
   const Instant started_;
-  // 24 bits of a name, and in which millisecond since the start its place is free again.
+  // Each place: 24 bits of a name, and the millisecond since the start when it is free again.
   HugeArray<Place> places_{kPlaces};
   std::atomic<std::uint64_t> left_out_{0};
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all below
   std::vector<LimitNotice> own_;
   std::vector<LimitNotice> shared_;
   std::size_t in_span_ = 0;

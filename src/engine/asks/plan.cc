@@ -7,7 +7,7 @@ namespace {
 
 using Item = Round::Item;
 
-// Calls add_item() for each item that is to be counted and of which `is_meant` is true.
+// Calls add_item() for each item that must be counted and for which `is_meant` is true.
 template <typename IsMeant>
 void add_items(Plan& plan, const Round& round, IsMeant is_meant) {
   for (std::size_t i = 0; i < round.size(); ++i) {
@@ -15,7 +15,7 @@ void add_items(Plan& plan, const Round& round, IsMeant is_meant) {
   }
 }
 
-// Each by itself: the others need not wait for the answers. True if there are any.
+// Adds items that stand apart: the others need not wait for their answers. True if there are any.
 bool add_apart(Plan& plan, const Round& round) {
   bool any = false;
   for (const Operation own : {Operation::kCharge, Operation::kDrain, Operation::kLook}) {
@@ -25,13 +25,13 @@ bool add_apart(Plan& plan, const Round& round) {
   return any;
 }
 
-// Giving back is always allowed. Memory could not undo it if a store denies the others.
+// Giving back is always allowed, and memory could not undo it if a store denies the others.
 bool is_joint(const Item& item, const Round& round) {
   const bool cannot_be_undone = item.ask.cost < 0 && round.modes().several();
   return !item.is_apart() && !item.is_shadow() && !cannot_be_undone;
 }
 
-// By a store of this place.
+// Whether a store of this place decides the item.
 bool is_of_place(const Item& item) {
   return item.mode != Mode::kLocal && item.mode != Mode::kWorld;
 }

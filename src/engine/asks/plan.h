@@ -1,19 +1,19 @@
-// plan(): in which steps a round is asked of the stores. Pure: no store, no clock.
+// plan(): chooses the steps in which stores are asked for a round. Pure: no store, no clock.
 //
-// Each item is decided by itself (kSpendEach and the rest), or all or nothing (kSpendAll), where an
-// item in shadow neither denies nor is charged if others do. A charge that always counts is made
-// first, whatever the others say, and so is a look. If one of them denies, no other is charged.
-// Three rules of all or nothing, the first in memory, the second in a Redis 5 ms away, the third in
-// shadow in that Redis:
+// Each item is decided by itself (kSpendEach and the rest), or all or nothing (kSpendAll). In the
+// latter an item in shadow denies nothing, and is not charged if another item denies. First come
+// charges that always count, and looks, whatever the others say. If one of these denies, nothing
+// else is charged. Three rules of all or nothing, the first in memory, the second in a Redis 5 ms
+// away, the third in shadow in that Redis:
 //
 //    0 ms   together 0, local    charged in memory
 //           together 1, strict   leaves for Redis; only looks, if memory has denied
 //   10 ms   give back 0          if Redis has denied
 //           each 2, strict       its own trip; only looks, if anything has denied
 //
-// A store of all places answers at once, but takes nothing back without a trip to another place.
-// Next to others it looks before they leave, and is charged when they have admitted the request.
-// What came to its counter meanwhile may exceed the limit, as what comes between two syncs does.
+// The store of all places answers at once, but can take a charge back only with a trip to another
+// place. Next to other stores it only looks first, and is charged once they have admitted the
+// request. Charges that came to its counter meanwhile may exceed the limit, as between two syncs.
 //
 // Thread rule: pure. Tested by plan_test.cc.
 
@@ -28,19 +28,19 @@
 
 namespace weir {
 
-using Members = std::span<const std::uint8_t>;  // numbers of items in a round
+using Members = std::span<const std::uint8_t>;  // indices of items in a round
 
 struct Step {
   enum class Way : std::uint8_t {
     kEach,      // each item by itself, in its own mode
     kTogether,  // all of them in one batch, in the step's mode
-    kGiveBack,  // what an earlier step has charged in memory, if the request is denied by now
+    kGiveBack,  // gives back what an earlier step charged in memory, if the request is denied
   };
   Way way = Way::kEach;
   Operation operation = Operation::kSpendEach;
   Mode mode = Mode::kLocal;
-  bool awaits = false;  // begins when all steps before it are answered
-  bool yields = false;  // only looks, if the request is denied by then
+  bool awaits = false;  // begins when all steps before it have their answers
+  bool yields = false;  // only looks if the request is denied by then
   std::uint16_t first = 0;
   std::uint16_t size = 0;
 };
@@ -52,9 +52,9 @@ class Plan {
   void clear() { size_ = items_size_ = items_used_ = 0; }
 
   void add_item(std::size_t item) { items_[items_size_++] = static_cast<std::uint8_t>(item); }
-  // Adds a step about the items that were added since the last one. False if there are none.
+  // Adds a step for the items added since the last step. False if there are none.
   bool add_step(Step step);
-  // Adds a step about the items of an earlier step.
+  // Adds a step for the items of an earlier step.
   void add_step_of(const Step& earlier, Step step);
 
   std::span<const Step> steps() const { return std::span(steps_).first(size_); }
@@ -64,7 +64,7 @@ class Plan {
   static_assert(Round::kItemsMax - 1 <= UINT8_MAX);
   std::array<std::uint8_t, Round::kItemsMax> items_;
   std::size_t items_size_ = 0;
-  std::size_t items_used_ = 0;  // by steps
+  std::size_t items_used_ = 0;  // items that have a step
   std::array<Step, kStepsMax> steps_;
   std::size_t size_ = 0;
 };

@@ -22,14 +22,14 @@ namespace {
   return rule != nullptr && rule->notify_at.front() != 0;
 }
 
-// Keys of a cluster are on servers of which each has failovers of its own, and what is in shadow
-// passes the limit.
+// Not from a cluster: its servers fail over one by one. Nor in shadow, where requests pass the
+// limit.
 bool may_lend(const Round::Item& item, const Engine& engine) {
   return !item.is_shadow() && !engine.fleet()->is_spread();
 }
 
-// Blocks know the key by its name in this place, counters of all places by another. Says whether
-// that is to change. Apart, so that others do not pay for it.
+// Blocks know the key by its name in this place; counters of all places know another name. Returns
+// whether that name will change. Out of line, so that others do not pay for it.
 [[gnu::noinline]] bool name_in_world(Round::Item& item, const Engine& engine) {
   const KeyHasher* const own = engine.world->hasher();
   const HashedName name =
@@ -58,7 +58,7 @@ std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
   return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
 }
 
-// No longer than the shortest of the windows. Slots have none.
+// The length is at most the shortest window. Slots have no windows.
 Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
                                           const TenantTable* tenants) {
   constexpr Duration kSlotMax = std::chrono::hours(24);
@@ -82,7 +82,7 @@ Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
 }
 
 void Round::begin(Operation operation) {
-  WEIR_ASSERT(operation != Operation::kDrain);  // an ask says so
+  WEIR_ASSERT(operation != Operation::kDrain);  // kDrain comes with an ask
   operation_ = operation;
   size_ = 0;
   method_ = {};
@@ -181,8 +181,8 @@ void Round::take_limits(Item& item) const {
   change_limits(item, percent);
 }
 
-// True if the key has a limit of its own, which is taken. A plan is the tier from here on. A
-// request that repeats its key has the least of what it may have.
+// Takes the key's own limit, and returns true if it has one. A plan becomes the tier. A request
+// that repeats its key gets the least of its possible limits.
 [[gnu::noinline]] bool Round::take_tenants_limit(Item& item) const {
   Ask& ask = item.ask;
   const Rule& rule = *ask.rule;
@@ -228,8 +228,8 @@ void Round::change_limits(Item& item, std::int64_t percent) const {
   item.limits = item.changed;
 }
 
-// Makes the limits follow what is active now. They are the rule's, so it is a copy that does, and
-// that learns when windows of a calendar end.
+// Makes the limits follow the active algorithm, and prepares those by a calendar. They are the
+// rule's, so it changes a copy.
 [[gnu::noinline, gnu::cold]] void Round::follow(Item& item) {
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
@@ -244,7 +244,7 @@ void Round::change_limits(Item& item, std::int64_t percent) const {
   item.limits = {item.followed.data(), item.limits.size()};
 }
 
-// By the wall clock, as Redis's is one. This node's memory is on another timeline.
+// By the wall clock, because Redis has one. This node's memory has another timeline.
 bool Round::learn_window_ends(Engine& engine, Instant now) {
   const Instant wall = engine.wall_time(now);
   for (const auto& item : items()) {

@@ -1,9 +1,8 @@
-// Round: all that one request asks at once, in the words of rules, and the answers.
+// Round: all asks of one request, in the words of rules, and their answers.
 //
-// add() works out what an ask is about: the limits that hold for its key, the mode in which they
-// are decided, the hashes of its counters. Nothing is decided here: settle.h answers what needs no
-// counter, plan.h says in which steps the rest is asked, asks.h asks it, conclude.h draws the
-// consequences.
+// add() finds what an ask is about: the limits of its key, the mode that decides them, the hashes
+// of its counters. It decides nothing: settle.h answers asks that need no counter, plan.h chooses
+// the steps for the rest, asks.h asks the stores, conclude.h acts on the answers.
 //
 // Thread rule: a value of one core; reused, so that adding allocates nothing once it has grown.
 // Tested by asks_test.cc and plan_test.cc.
@@ -26,17 +25,17 @@
 
 namespace weir {
 
-// How much of the rule's limits holds now: less than 100 while its traffic is unusual, if it says
-// so.
+// The percentage of the rule's limits that is in force: less than 100 while its traffic is unusual,
+// if the rule says so.
 std::int64_t limit_percent(const Rule& rule, const Engine& engine);
 
-// Whether the names of keys that are counted in this mode are to change.
+// Whether keys counted in this mode will get other names.
 inline bool awaits_hasher(const Engine& engine, Mode mode) {
   return mode == Mode::kWorld ? engine.world->awaits_hasher() : engine.awaits_hasher();
 }
 
-// Nodes that are alive, which share a limit. Of all places there are as many as here at least, also
-// where none has been heard of yet. REQUIRES: not kLocal
+// The live nodes that share a limit. All places have at least as many nodes as this place, even if
+// none was heard of yet. REQUIRES: not kLocal
 inline std::int64_t nodes_sharing(const Engine& engine, Mode mode) {
   const std::int64_t here = engine.fleet()->live_nodes();
   return mode == Mode::kWorld ? std::max(here, engine.world->live_nodes()) : here;
@@ -49,29 +48,29 @@ class Round {
   static constexpr std::size_t kKeyKeptMax = 4096;  // bytes of memory kept for the next key
 
   struct Item {
-    Ask ask;  // of its texts only key and tier, if there is a rule
+    Ask ask;  // with a rule, holds only the texts of key and tier
     std::string key;
     std::string tier;
-    std::string bucket;  // while a hasher is awaited, as key without a rule
+    std::string bucket;  // while a hasher is awaited, and so is a key without a rule
     std::span<const Quota> limits;
-    std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
-    std::array<Quota, Rule::kLimitsMax> followed;  // if any switch or are by a calendar: as of now
+    std::vector<Quota> changed;  // of a surge, or with room to wait; the memory is reused
+    std::array<Quota, Rule::kLimitsMax> followed;  // as of now, if any switches or is by a calendar
     HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
-    bool is_spread = false;                        // where a cluster's slots are counters' places
-    int anchor = 0;                                // of a tenant; of rules that know of tenants
-    Operation own = Operation::kSpendEach;  // else it is charged by itself, whatever others say
-    bool is_settled = false;                // answered without a counter
+    bool is_spread = false;                        // a cluster keeps its counters by slot
+    int anchor = 0;                                // a tenant's; only if the rule knows tenants
+    Operation own = Operation::kSpendEach;         // not kSpendEach: charged apart from the others
+    bool is_settled = false;                       // answered without a counter
     Answer answer;
-    HoldingStore::Held held;  // of the first limit, if a shared store has looked at it
+    HoldingStore::Held held;  // of the first limit, if a shared store has looked
 
     bool is_shadow() const { return ask.is_shadow(); }
     bool has_slots() const { return ask.rule != nullptr && ask.rule->has_slots(); }
     bool is_apart() const { return own != Operation::kSpendEach; }
-    // Of charges that a cluster keeps in one place. Elsewhere they are, and a limit's counter is
-    // the same whether or not there are more limits.
+    // For the charges that a cluster must keep in one place. Other stores keep all in one place. A
+    // limit's counter stays the same if further limits are added.
     std::uint64_t tag() const { return is_spread && limits.size() > 1 ? hashes.front().low : 0; }
   };
 
@@ -81,16 +80,16 @@ class Round {
 
   void begin(Operation operation);
 
-  // What the record of denials tells of the request. Its texts are needed until this is decided, or
-  // until keep_texts().
+  // Describes the request for the record of denials. Its texts are needed until the round is
+  // decided, or until keep_texts().
   void describe(const Request& request) {
     method_ = request.method;
     path_ = request.path;
     country_ = request.country;
   }
   void keep_texts() noexcept;
-  // Whatever becomes of this request, it passes: denials count as of rules in shadow, and block
-  // nobody. The answers are as without.
+  // The request passes whatever happens: its denials count as in shadow and block nobody. Its
+  // answers are the same as without.
   void let_pass() { lets_pass_ = true; }
   bool lets_pass(const Item& item) const { return lets_pass_ || item.is_shadow(); }
   DenialDoor door() const { return door_; }
@@ -98,17 +97,17 @@ class Round {
   std::string_view path() const { return path_; }
   std::string_view country() const { return country_; }
 
-  // The next item, which begins with what was there. What is written into its ask and key add()
-  // need not copy. REQUIRES: size() < kItemsMax
+  // The next item, with its old contents. add() does not copy texts already written into its ask
+  // and key. REQUIRES: size() < kItemsMax
   Item& next_item() {
     if (size_ == items_.size()) grow();
     return *items_[size_];
   }
 
-  // False, and nothing is added, if there is no room for another: of kSpendAll all limits
-  // of all asks must fit into one batch, those in shadow aside.
+  // Returns false, and adds nothing, if there is no room. For kSpendAll the limits of all asks must
+  // fit into one batch, not counting those in shadow.
   bool add(const Ask& ask);
-  // Whether an ask of the same rule, key and tier was added: two readings of a path may lead there.
+  // Whether an ask of this rule, key and tier was added: as by another reading of the path.
   bool has(const Ask& ask) const;
 
   Operation operation() const { return operation_; }
@@ -117,20 +116,20 @@ class Round {
   const Item& operator[](std::size_t index) const { return *items_[index]; }
   std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
   const Modes& modes() const { return modes_; }
-  // All are asked of this node's memory, and alike, by nothing but their limits, and nobody wants
-  // to hear of it.
+  // Whether this node's memory decides all asks alike, by nothing but their limits, and no rule
+  // wants notices.
   bool is_plain() const { return is_plain_; }
-  // Limits by a calendar learn when their windows end; before that the round is not plain. Says
-  // whether all are asked alike.
+  // Tells limits by a calendar when their windows end; before that the round is not plain. Returns
+  // whether all asks are asked alike.
   bool learn_window_ends(Engine& engine, Instant now);
 
-  // Rules of some hold units.
+  // Whether rules of some asks hold units.
   bool may_hold() const;
 
-  // Whether an answer that is there denies the request; an ask in shadow never does.
+  // Whether an answer denies the request so far; an ask in shadow never does.
   bool is_denied() const;
 
-  // Else the longest key of each place would be kept: 256 of 4 MiB.
+  // Frees long keys. Else each place would keep its longest: 256 times 4 MiB.
   void forget_long_keys() noexcept;
 
  private:
@@ -148,16 +147,16 @@ class Round {
   std::string_view method_;
   std::string_view path_;
   std::string_view country_;
-  std::array<char, 8> kept_method_;  // those that denials know have 7
+  std::array<char, 8> kept_method_;  // the record of denials knows methods of up to 7
   std::array<char, CoreDenials::kTextMax> kept_path_;
   std::array<char, 2> kept_country_;
-  std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
+  std::vector<std::unique_ptr<Item>> items_;  // items never move; spare ones at the end
   std::size_t size_ = 0;
-  std::size_t joint_limits_ = 0;  // of kSpendAll
-  Modes modes_;                   // of all items
+  std::size_t joint_limits_ = 0;  // limits of kSpendAll
+  Modes modes_;                   // modes of all items
   bool is_plain_ = true;
   bool lets_pass_ = false;
-  bool has_long_texts_ = false;  // a string that has grown has twice its size at most
+  bool has_long_texts_ = false;  // a string that grew has at most twice its size
 };
 
 }  // namespace weir

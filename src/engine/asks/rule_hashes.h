@@ -1,5 +1,4 @@
-// RuleHashes: a rule set, and what a hasher makes of the ids of its rules, so that no ask hashes
-// an id again.
+// RuleHashes: a rule set, and a hasher's hash of each rule's id, so that no ask hashes an id again.
 //
 // Thread rule: one core. Tested by asks_pool_test.cc.
 
@@ -26,7 +25,7 @@ class RuleHashes {
   }
   const RuleSetPtr& rules() const { return rules_; }
 
-  // Null if the rule is not of these. `hasher` must outlive this, and be immutable.
+  // Null if the rule is not in the set. `hasher` must outlive this, and be immutable.
   const KeyHash* find(const Rule& rule, const KeyHasher& hasher) {
     if (hasher_ != &hasher) hash_by(hasher);
     const std::vector<Rule>& all = rules_->rules();
@@ -45,8 +44,8 @@ class RuleHashes {
   }
 
   RuleSetPtr rules_;
-  std::vector<KeyHash> hashes_;        // in their order
-  const KeyHasher* hasher_ = nullptr;  // that made them; null: nobody yet
+  std::vector<KeyHash> hashes_;        // in the order of the rules
+  const KeyHasher* hasher_ = nullptr;  // made the hashes; null: there are none yet
 };
 
 }  // namespace weir

@@ -9,11 +9,11 @@
 namespace weir {
 namespace {
 
-// How soon to ask again where nobody knows better.
+// When to ask again if nobody knows better.
 constexpr Duration kRetry = std::chrono::seconds(1);
 
-// The longest block of the keys that the ask may have, and of its client. `name`: hashed by the
-// engine's hasher.
+// The latest end of blocks of the keys that the ask may have, and of its client. `name`: hashed by
+// the engine's hasher.
 std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
                                      const HashedName& name, Instant now) {
   const bool is_secret = ask.rule != nullptr && has_secret_key(*ask.rule);
@@ -38,7 +38,7 @@ StoredKey stored_key(const Rule& rule, std::string_view key) {
   return StoredKey(key, has_secret_key(rule) ? StoredKey::Kind::kSecret : StoredKey::Kind::kPlain);
 }
 
-// A hand may have blocked the key itself, for all rules.
+// A person may have blocked the key itself, for all rules.
 std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std::string_view key,
                                  const std::optional<IpAddress>& client, Instant now) {
   const StoredKey stored = stored_key(rule, key);
@@ -49,14 +49,14 @@ std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std:
 
 namespace {
 
-// Denied, however long the client waits.
+// A denial that no wait can change.
 Answer never(Answer::Cause cause, const Quota& quota) {
   return {.cause = cause,
           .decision = {.verdict = Verdict::kNever, .limit = quota.capacity()},
           .quota = quota};
 }
 
-// What the rule says without counting and without blocks. Nothing if it counts.
+// What the rule decides without counters and blocks. Nothing if the item must be counted.
 std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant wall_time) {
   const Rule::Effect effect = ask.rule->effect;
   const bool limits = effect == Rule::Effect::kLimit || effect == Rule::Effect::kConcurrency;
@@ -70,7 +70,7 @@ std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant
   return Answer{.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
 }
 
-// Only a gateway knows how many requests are under way. Others learn nothing of it. Slots are
+// Only a gateway knows how many requests are under way; other doors learn nothing of it. Slots are
 // counted, as holds are.
 bool settle_under_way(Round::Item& item) {
   const Rule* const rule = item.ask.rule;
@@ -86,11 +86,11 @@ bool settle_under_way(Round::Item& item) {
   return true;
 }
 
-// True if the item has its answer.
+// Returns true if the item has its answer.
 bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
                  const BlockList& blocks, Instant now) {
   const Quota& quota = item.limits.front();
-  Answer& said = item.answer;  // written where it is: a copy takes twice as long
+  Answer& said = item.answer;  // in place: a copy would take twice as long
   said.cause = Answer::Cause::kCounted;
   said.decision = {};
   said.wait = Duration{0};
@@ -127,7 +127,7 @@ void leave_units(const Ask& ask, Answer& answer) {
   Decision& now = answer.decision;
   const std::int64_t others = std::max<std::int64_t>(0, ask.under_way - ask.cost);
   const std::int64_t left = std::max<std::int64_t>(0, now.remaining - others);
-  // A request that holds more than a lower limit has may take all of it, if nobody else holds any.
+  // Such a request holds more than a lowered limit; it may take all of it if it is alone.
   const bool is_lower = ask.cost > now.limit && now.limit > 0;
   const std::int64_t needed = ask.is_alone ? std::min(ask.under_way, now.limit) : ask.under_way;
   if (answer.allowed() || is_lower) {

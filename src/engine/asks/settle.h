@@ -1,4 +1,4 @@
-// settle(): answers what needs no counter of a store, by the rule alone, in this order:
+// settle(): answers asks that need no counter of a store, by the rule alone, in this order:
 //
 //   not in force, unlimited, exempt  allowed, nothing counted
 //   on the rule's deny list          denied for good, nothing counted; of a request that repeats
@@ -23,21 +23,21 @@
 
 namespace weir {
 
-// Items that are settled have their answers then; the others have a limit to be counted by.
+// Afterwards settled items have their answers; the others have a limit that counts them.
 void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now);
 
-// As lists, other nodes and people see the key of the rule.
+// The rule's key as lists, other nodes and people see it.
 StoredKey stored_key(const Rule& rule, std::string_view key);
 
-// The end of the block of the rule's key, and of the client, if that is known.
+// When the block of the rule's key ends, or of the client, if that is known.
 std::optional<Instant> block_end(const BlockList& blocks, const Rule& rule, std::string_view key,
                                  const std::optional<IpAddress>& client, Instant now);
 
-// Leaves what is reserved for the requests under way whose responses may count: an answer that
-// would use it up denies.
+// Leaves the units that are reserved for requests under way whose responses may count. An answer
+// that would use them up becomes a denial.
 void leave_units(const Ask& ask, Answer& answer);
 
-// Denied, for a moment: nobody knows better when to ask again.
+// A denial for a moment, if nobody knows better when to ask again.
 Decision refused(const Quota& quota);
 // Allowed, as if the key had never been seen.
 Decision untouched(const Quota& quota);

@@ -1,6 +1,6 @@
-// When a charge fits next to holds, if all of them lapse; a commit may make room sooner. Never too
-// early: what the counter has used by now counts as if a lapse charged it, too. As holds.lua says
-// it.
+// When a charge fits next to holds, if all of them lapse. A commit may make room sooner. The time
+// is never too early: units used by now count as if a lapse charged them, too. holds.lua computes
+// the same.
 //
 // Thread rule: pure. Tested by holding_store_test.cc.
 
@@ -18,7 +18,7 @@
 
 namespace weir {
 
-// When a key that has used so much at `at` has surely got back so much of it.
+// When a key that has used `used` units at `at` has surely got `units` of them back.
 inline Instant refilled(const Quota& quota, std::int64_t units, std::int64_t used, Instant at) {
   const Duration window = quota.window();
   if (quota.is_by_calendar()) {
@@ -36,7 +36,7 @@ inline Instant refilled(const Quota& quota, std::int64_t units, std::int64_t use
   return end + Duration(algo::mul_div_ceil(units, window.count(), used));
 }
 
-// Where the last hold ends then, and charges all that there is.
+// When the key is as if new, if the last hold ends at `last` and charges all units.
 inline Instant as_new_at(const Quota& quota, Instant last) {
   return refilled(quota, quota.capacity(), quota.capacity(), last);
 }
@@ -50,16 +50,16 @@ inline Decision denied_by_holds(Decision decision, std::int64_t left, Duration w
 
 struct Lapse {
   Instant at{};
-  std::int64_t units = 0;  // that are held until then
-  std::int64_t due = 0;    // and charged then
+  std::int64_t units = 0;  // held until then
+  std::int64_t due = 0;    // charged then
 };
 
-// REQUIRES: the charge is not in the counter, which `look(cost)` asks. `next_lapse()` says which
-// hold ends next, or nothing; the last ends at `last`.
+// REQUIRES: the charge is not in the counter, which `look(cost)` asks. `next_lapse()` returns the
+// hold that ends next, or nothing; the last one ends at `last`.
 template <typename Look, typename NextLapse>
 Duration wait_next_to_holds(const Quota& quota, std::int64_t cost, std::int64_t held, Instant last,
                             Instant now, Look look, NextLapse next_lapse) {
-  constexpr int kLapsesMax = 8;  // the rest at once, when the last has lapsed
+  constexpr int kLapsesMax = 8;  // then all others at once, when the last has lapsed
   const std::int64_t most = quota.capacity();
   const auto fits_at = [&](std::int64_t wanted, std::int64_t due, Instant from) {
     if (wanted + due <= most) return std::max(from, now + look(wanted + due).retry_after);
@@ -68,7 +68,7 @@ Duration wait_next_to_holds(const Quota& quota, std::int64_t cost, std::int64_t 
     const std::int64_t then = std::min(quota.debt_max(), used + due);
     return refilled(quota, then + wanted - most, then, from);
   };
-  std::int64_t due = 0;  // of the holds that have lapsed by `from`
+  std::int64_t due = 0;  // of the holds that lapsed by `from`
   Instant from = now;
   Instant best = Instant::max();
   for (int lapses = 0;; ++lapses) {

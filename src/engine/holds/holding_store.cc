@@ -83,14 +83,14 @@ struct HoldingStore::State {
   Store& inner;
   const Chance chance;
   std::atomic<std::size_t> size{0};
-  std::atomic<std::uint64_t> changes{0};  // of the holds
+  std::atomic<std::uint64_t> changes{0};  // grows when the holds change
   std::atomic<Instant> first_end{Instant::max()};
   std::mutex mutex;  // guards all below
   NodeMemory memory;
   Holds holds{NodeAllocator<Holds::value_type>(memory)};
   Map<KeyHash, OfKey> keys{NodeAllocator<std::pair<const KeyHash, OfKey>>(memory)};
   Ends ends{NodeAllocator<End>(memory)};
-  HashSecret tokens{};  // of which some are used
+  HashSecret tokens{};  // some of them are used
   std::size_t tokens_used = sizeof(HashSecret);
 };
 
@@ -137,14 +137,14 @@ void HoldingStore::decide(Batch& batch, Instant now) noexcept {
   batch.on_done(batch);
 }
 
-// While there are holds, each charge is judged next to what those before it have spent.
+// While there are holds, each charge is judged next to what the charges before it have spent.
 void HoldingStore::State::decide(Batch& batch, Instant now) noexcept {
   lapse(now);
   bool has_asked = false;
   if (size.load(std::memory_order_relaxed) == 0) {
     const std::uint64_t before = changes.load(std::memory_order_acquire);
     ask_inner(batch, now);
-    // A hold that came or went meanwhile may be in neither the counter that was asked nor the list.
+    // A hold that came or went meanwhile may be in neither the counter nor the list of holds.
     const bool is_empty = size.load(std::memory_order_acquire) == 0;  // before it looks at changes
     if (is_empty && changes.load(std::memory_order_acquire) == before) return;
     if (batch.error != StoreError::kNone) return;
@@ -208,7 +208,7 @@ Duration HoldingStore::State::wait_of(const Charge& charge, const OfKey& of_key,
                             next_lapse);
 }
 
-// Takes what is left next to what is held, if the cost does not fit.
+// If the cost does not fit, takes what is left next to the holds.
 Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept {
   const OfKey* const of_key = find(charge.key);
   if (of_key == nullptr) return charge_inner(Operation::kDrain, charge, charge.cost, now);
@@ -222,7 +222,7 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
   return denied_by_holds(decision, 0, wait_of(charge, *of_key, now));
 }
 
-// The denial of a charge that fits, but not next to what is held and, `before` it, wanted.
+// The denial of a charge that fits, but not next to the holds and `before`, earlier charges' costs.
 std::optional<Decision> HoldingStore::State::denied(const Charge& charge, std::int64_t before,
                                                     Instant now) noexcept {
   const OfKey* const of_key = find(charge.key);
@@ -237,7 +237,7 @@ std::optional<Decision> HoldingStore::State::denied(const Charge& charge, std::i
   return denied_by_holds(at_hand, left, wait_of(all, *of_key, now));
 }
 
-// Lets what the counters have decided leave what is held, and outlast it.
+// Subtracts the holds from what the counters have left, and lets resets wait for the last hold.
 void HoldingStore::State::lower(Operation operation, const Charge& charge, Decision& decision,
                                 Instant now) noexcept {
   const OfKey* const of_key = find(charge.key);
@@ -332,7 +332,7 @@ std::optional<HoldToken> HoldingStore::State::make(std::span<const Charge> charg
   return token;
 }
 
-// False, and nothing is held, without memory.
+// Returns false, and holds nothing, if there is no memory.
 bool HoldingStore::State::put_down(const HoldToken& token, Hold hold) noexcept {
   std::size_t counted = 0;
   auto place = holds.end();
@@ -420,7 +420,7 @@ HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const 
   return {.decision = decision, .token = token};
 }
 
-// None of the key's slots is left once their lease has ended.
+// Ends all slots of the key if their lease has ended.
 HoldingStore::State::OfKey* HoldingStore::State::find_lent(const KeyHash& key,
                                                            Instant now) noexcept {
   auto place = keys.find(key);
@@ -449,8 +449,8 @@ bool HoldingStore::find_slot(const HoldToken& token, Then then, Instant now) noe
   return true;
 }
 
-// The cost is in the counters before the hold goes. Most fit, and to spend is the shorter way then.
-// Where the window of `at` is over, the counters would take it for a late charge of the next.
+// The cost is in the counters before the hold goes. Most costs fit, and then spending is shorter.
+// If the window of `at` is over, the counters would take it for a late charge of the next window.
 void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant at,
                               Instant now) noexcept {
   const auto& [token, hold] = *place;
@@ -468,7 +468,7 @@ void HoldingStore::State::end(Holds::iterator place, std::int64_t cost, Instant 
   size.store(holds.size(), std::memory_order_release);
 }
 
-// Each hold is charged as of its own end: nobody has asked for its keys since.
+// Each hold is charged as of its own end: nobody has asked for its keys since then.
 void HoldingStore::State::lapse(Instant now) noexcept {
   if (first_end.load(std::memory_order_relaxed) > now) return;
   const std::scoped_lock lock(mutex);

@@ -5,12 +5,12 @@
 namespace weir {
 namespace {
 
-// No id of a rule begins so: no key that somebody names is hashed alike.
+// No rule's id begins like this, so no named key has the same hash.
 constexpr std::string_view kSealOf[] = {
     {"\0token", 6}, {"\0slot", 5}, {"\0lent", 5}};  // by the kind
 
 constexpr std::size_t kPairSize = 32;  // digits of two numbers
-constexpr std::size_t kPairsMin = 3;   // the hold's, the end and the tag, and the seal; then keys
+constexpr std::size_t kPairsMin = 3;   // the hold; end and tag; the seal; then keys
 
 HoldToken seal_of(std::string_view text, SharedToken::Kind kind, const KeyHasher& hasher) {
   const std::string_view name = kSealOf[static_cast<std::size_t>(kind)];

@@ -1,12 +1,12 @@
-// ActiveAlgorithms: which algorithm decides now for the limits of each rule that switch, on
-// this node.
+// ActiveAlgorithms: which algorithm decides now, on this node, for the switching limits of each
+// rule.
 //
-// One writer, the switch, says so; every core reads it when it charges a limit that switches, and
-// sees a switch with its next charge. A rule that has never switched is a sliding window. Requests
-// without a rule, or with none that is counted (observe/rule_counts.h), share one place:
+// Only the switch writes it. Every core reads it when it charges a limit that switches, and so sees
+// a switch with its next charge. A rule that has never switched is a sliding window. Requests
+// without a rule, or whose rule is not counted (observe/rule_counts.h), share one place:
 // kNoRuleNumber.
 //
-// Thread rule: set() by one thread at a time; of() from any. Tested by active_algorithms_test.cc.
+// Thread rule: set() from one thread at a time; of() from any. Tested by active_algorithms_test.cc.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class ActiveAlgorithms {
   // REQUIRES: can_be_active(active.algorithm)
   void set(RuleNumber rule, ActiveAlgorithm active) {
     WEIR_ASSERT(can_be_active(active.algorithm));
-    // Relaxed, as the word is all there is to read.
+    // Relaxed, as the word is all that is read.
     places_[place_of(rule)].store(word_of(active), std::memory_order_relaxed);
   }
 
@@ -42,7 +42,7 @@ class ActiveAlgorithms {
     return std::min<std::size_t>(rule, RuleCounts::kRulesMax);
   }
 
-  // The algorithm above the number; 0 is what nobody has switched.
+  // The algorithm stands above the number; 0 means that nothing has switched.
   static constexpr std::uint64_t kDefault = static_cast<std::uint64_t>(ActiveAlgorithm().algorithm)
                                             << 32;
   static constexpr std::uint64_t word_of(ActiveAlgorithm active) {

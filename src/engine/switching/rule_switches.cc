@@ -48,7 +48,7 @@ void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules
   });
 }
 
-// A rule that comes back goes on with what it followed.
+// A rule that comes back goes on with the algorithm that it followed.
 void RuleSwitches::use_rules(const RuleSetPtr& rules) {
   std::vector<Switching> switching = {
       {.id = {}, .hash = rule_hash({}), .counted_as = ruleless_, .followed_as = kNoRuleNumber}};
@@ -76,7 +76,7 @@ void RuleSwitches::decide_about(const Switching& rule, const TrafficSnapshot& re
   const Entry* const entry = find(rule.hash);
   const RuleSwitch before = entry == nullptr ? RuleSwitch() : entry->now;
   const RecentRequests sum = requests_of(rule.counted_as, recent.sum);
-  // Most rules, most of the time: then nobody need look at the nodes.
+  // The usual case: then nobody need look at the nodes.
   if (wanted_algorithm(sum, before.active.algorithm, thresholds_) == before.active.algorithm) {
     return;
   }

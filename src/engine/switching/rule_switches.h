@@ -4,12 +4,12 @@
 //                               in a fleet: proposed to Redis       ├──> ActiveAlgorithms, log
 //   what Redis has ──learn()──> the greater number is followed ─────┘
 //
-// While Redis is away, a node decides by its own figures. When it is back, the greater number
-// wins on all nodes, and what Redis has lost it gets back (unsaid()). Charges without a rule
-// follow together, as a rule without an id does.
+// While Redis is away, a node decides by its own figures. When it is back, the greater number wins
+// on all nodes, and Redis gets back what it has lost (unsaid()). Charges without a rule switch
+// together, like a rule without an id.
 //
-// Thread rule: decide(), learn() and what is named with them on the first core; of() and all() from
-// any thread. Tested by rule_switches_test.cc and tests/e2e/adaptive_test.py.
+// Thread rule: decide(), learn() and the functions next to them on the first core; of() and all()
+// from any thread. Tested by rule_switches_test.cc and tests/e2e/adaptive_test.py.
 
 #pragma once
 
@@ -35,20 +35,20 @@ struct RuleSwitch {
   ActiveAlgorithm active{};
   Instant since{};          // on this node's clock
   RecentRequests why{};     // of the fleet
-  std::uint64_t count = 0;  // of changes that this node has followed
+  std::uint64_t count = 0;  // changes that this node has followed
 
   friend bool operator==(const RuleSwitch&, const RuleSwitch&) = default;
 };
 
-// Whether a limit of the rule switches.
+// Whether any limit of the rule switches.
 bool may_switch(const Rule& rule);
 
 class RuleSwitches {
  public:
-  // More rules than that are not followed: a bound for what a Redis may bring.
+  // The most rules that are followed: bounds what a Redis may send.
   static constexpr std::size_t kRulesMax = RuleCounts::kRulesMax + 1;
 
-  // One that a person should know of. `rule`: its id, empty of charges without a rule.
+  // A switch that people should know of. `rule`: its id; empty for charges without a rule.
   struct Change {
     std::string_view rule;
     Algorithm from{};
@@ -59,15 +59,15 @@ class RuleSwitches {
   // `active` must outlive it. The first core calls `on_change`.
   RuleSwitches(const SwitchThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
 
-  // Once a second or more often: decides about those of these rules that switch, if a second has
-  // ended. A switch for which memory lacks is decided with the next second.
+  // Call it at least once a second. If a second has ended, it decides about all of these rules that
+  // switch. If memory is short, a switch waits for the next second.
   void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) noexcept;
-  // Under which charges without a rule count in the traffic (observe/rule_counts.h).
+  // The number under which charges without a rule count in the traffic (observe/rule_counts.h).
   void count_ruleless_as(RuleNumber number) { ruleless_ = number; }
 
-  // What the rule of that id follows; nothing if it has never switched.
+  // What the rule with that id follows; nothing if it has never switched.
   std::optional<RuleSwitch> of(std::string_view id) const;
-  // The latest of all; nothing if there was none.
+  // The latest switch of all rules; nothing if there was none.
   std::optional<RuleSwitch> latest() const;
 
   // ---- between the nodes of a fleet ----
@@ -75,25 +75,25 @@ class RuleSwitches {
   struct Said {
     std::uint64_t rule = 0;  // rule_hash() of its id
     RuleSwitch to{};
-    // It replaces a switch of this number or a lower one.
+    // Replaces a switch with this number or a lower one.
     std::uint32_t replaces = 0;
   };
-  // What Redis does not know: proposals, and switches that it lacks.
+  // What Redis does not know: proposals, and switches that it lost.
   std::vector<Said> unsaid(std::size_t most);
-  // Redis has answered what was said: a proposal that it has taken comes as one of its switches.
+  // Redis has answered. If it took a proposal, this comes back as one of its switches.
   void answered() { proposed_.clear(); }
-  // Redis has this switch. One with a lower number than ours changes nothing.
+  // Redis has this switch. Ignored if its number is lower than this node's.
   void learn(std::uint64_t rule, const RuleSwitch& there);
-  // Redis has lost its switches: all are to be said again.
+  // Redis has lost its switches: all must be said again.
   void say_all_again();
 
  private:
   struct Entry {
     RuleSwitch now{};
-    std::uint32_t in_redis = 0;  // the number that it had last
+    std::uint32_t in_redis = 0;  // the last number there
   };
   struct Switching {
-    std::string_view id;  // of rules_, or empty
+    std::string_view id;  // a text of rules_; or empty
     std::uint64_t hash;
     RuleNumber counted_as;
     RuleNumber followed_as;
@@ -112,9 +112,9 @@ class RuleSwitches {
 
   RuleSetPtr rules_;
   std::vector<Switching> switching_;  // of rules_
-  std::int64_t decided_ = 0;          // the last second that was
+  std::int64_t decided_ = 0;          // the last second that was decided
   std::vector<Said> proposed_;
-  bool is_ahead_ = false;              // of Redis, perhaps, by some entry
+  bool is_ahead_ = false;              // Redis may lack some entry
   std::vector<RecentRequests> nodes_;  // reused
 
   mutable std::mutex mutex_;  // guards entries_ against other threads; only the first core writes

@@ -11,14 +11,14 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// The order of number % 3.
+// In the order of number % 3.
 constexpr std::array kSwitched = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
                                   Algorithm::kExponentialBackoff};
 
 struct Choice {
   Algorithm current;
   const SwitchThresholds& thresholds;
-  double share = 1;  // of the least rates
+  double share = 1;  // by which the least rates are multiplied
 };
 
 bool is_burst(const RecentRequests& requests, const Choice& choice) {
@@ -81,7 +81,7 @@ Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
 
 Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
                            const SwitchThresholds& thresholds) {
-  // The first traffic after a start looks like a burst.
+  // The first traffic after a start would look like a burst.
   if (figures.watched < RecentRequests::kSpan) return current;
   if (figures.since_switch < thresholds.dwell) return current;
   const Algorithm wanted = wanted_algorithm(sum_of(figures.nodes), current, thresholds);
@@ -97,7 +97,7 @@ Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
 }
 
 std::string figures_text(const RecentRequests& requests) {
-  std::array<char, 256> text;  // no number of 64 bits has more than 22 characters here
+  std::array<char, 256> text;  // no number here has more than 22 characters
   const int length = std::snprintf(
       text.data(), text.size(),
       "burst ratio %.1f, %.1f requests/s in the last 2 s and %.1f in the last 10 s, %.0f %% denied",

@@ -1,17 +1,16 @@
-// Which algorithm a rule that switches follows, by its requests of the last ten seconds.
+// Chooses the algorithm of a rule that switches by its requests of the last ten seconds.
 //
 //   token_bucket         after a burst: much more in the last two seconds than in all ten
 //   exponential_backoff  after denials that last: most of the ten seconds' requests
 //   sliding_window       else
 //
-// The first of them whose condition holds. A condition that holds has a lower threshold than
-// one that does not hold yet, and an algorithm stays for a dwell, so that traffic on the border
-// switches seldom.
+// The first whose condition holds is chosen. A condition that holds already has a lower threshold,
+// and an algorithm stays for a dwell, so that traffic on the border switches seldom.
 //
-// A fleet switches together. The sum of its nodes must say so, and so must more than half of the
-// nodes that had requests of the rule, each by its own traffic. A single node sees its part of
-// them, so there the least rate is divided by the number of these nodes. A node whose counts are
-// lies can therefore switch no rule that others serve; it can hold up a switch.
+// A fleet switches together. The sum of its nodes must want the switch. So must more than half of
+// the nodes that had requests of the rule, each by its own traffic. A single node sees a part of
+// them, so its least rate is divided by the number of these nodes. A node with false counts can
+// therefore switch no rule that others serve; it can hold up a switch.
 //
 // Thread rule: pure. Tested by traffic_switch_test.cc.
 
@@ -33,8 +32,8 @@ struct RecentRequests {
   static constexpr Duration kLatest = std::chrono::seconds(2);
 
   std::uint64_t all = 0;
-  std::uint64_t latest = 0;  // of all: in the last two seconds
-  std::uint64_t denied = 0;  // of all
+  std::uint64_t latest = 0;  // of all requests, those in the last two seconds
+  std::uint64_t denied = 0;  // of all requests
 
   double rate() const;  // requests a second
   double latest_rate() const;
@@ -45,21 +44,21 @@ struct RecentRequests {
   friend bool operator==(const RecentRequests&, const RecentRequests&) = default;
 };
 
-// What a decision reads.
+// The input of a decision.
 struct SwitchFigures {
-  std::span<const RecentRequests> nodes;  // of each node, or of this one if it is alone
-  Duration watched{};                     // for how long they have been counted
+  std::span<const RecentRequests> nodes;  // of each node; only this one if it is alone
+  Duration watched{};                     // how long they have been counted
   Duration since_switch = Duration::max();
 };
 
-// The sum of all nodes.
+// The sum over all nodes.
 RecentRequests sum_of(std::span<const RecentRequests> nodes);
 
-// What these requests by themselves speak for.
+// The algorithm that these requests want by themselves.
 Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
                            const SwitchThresholds& thresholds);
 
-// The algorithm to follow from now on; `current` if nothing is to change.
+// The algorithm to follow from now on; `current` if nothing changes.
 Algorithm choose_algorithm(const SwitchFigures& figures, Algorithm current,
                            const SwitchThresholds& thresholds);
 
@@ -69,8 +68,8 @@ std::string figures_text(const RecentRequests& requests);
 
 // ---- numbers of switches ----
 //
-// The greater number wins. Nodes that cannot hear each other may take the same one, so a number
-// says its algorithm: number % 3. Then the same number is the same switch.
+// The greater number wins. Nodes that cannot hear each other may choose the same number. So a
+// number contains its algorithm: number % 3. Then the same number is the same switch.
 
 Algorithm algorithm_of_switch(std::uint32_t number);
 // The next switch, to another algorithm. REQUIRES: can_be_active(to)

@@ -5,7 +5,7 @@
 
 namespace weir {
 
-// Redis has a head that this node is to have.
+// Whether Redis has a head that this node should have.
 bool SharedTenants::is_behind() const {
   if (there_.number == 0 || there_ == known_.head || is_apart()) return false;
   if (is_kept_ && is_strange_) return true;
@@ -18,12 +18,12 @@ bool SharedTenants::is_lost() const {
   return heard_ > 0 && (there_.number < known_.head.number || is_torn) && !is_behind();
 }
 
-// The version that this node wants Redis to take; null: none.
+// The version that Redis should take from this node; null: none.
 const SharedTenants::Version* SharedTenants::wanted() const {
   return pending_ ? &*pending_ : is_lost() ? &known_ : nullptr;
 }
 
-// No node reads a head whose number is below its own.
+// No node reads a head with a number below its own.
 std::uint64_t SharedTenants::next_number() const {
   const std::scoped_lock lock(mutex_);
   return std::max(known_.head.number, is_apart() ? there_.number : 0) + 1;
@@ -51,7 +51,7 @@ std::optional<SharedTenants::Outcome> SharedTenants::outcome(Patience patience) 
   waits_ = farthest_ > farthest_then_ ? 0 : waits_ + 1;
   heard_then_ = heard_;
   farthest_then_ = farthest_;
-  // Nobody knows yet whether Redis takes a step that is on its way.
+  // While a step is on its way, nobody knows whether Redis takes it.
   if (!is_away && waits_ < (said_ ? 2 * kTurns : kTurns)) return std::nullopt;
   load_.reset();
   if (is_away) {
@@ -90,7 +90,7 @@ bool SharedTenants::await_news(Duration patience) {
 std::optional<SharedTenants::News> SharedTenants::news() {
   const std::scoped_lock lock(mutex_);
   if (!is_read_) return std::nullopt;
-  return std::move(*reading_);  // but for what take() looks at
+  return std::move(*reading_);  // keeps what take() looks at
 }
 
 void SharedTenants::take(const Head& head, TenantTablePtr table) {
@@ -138,7 +138,7 @@ void SharedTenants::start_over() {
   bytes_ = 0;
 }
 
-// The same as what is known, and told to Redis in steps of which each can be said again.
+// Says what is known, and one step of what Redis should have. Each step can be said again.
 SharedTenants::Said SharedTenants::say() {
   const std::scoped_lock lock(mutex_);
   said_.reset();
@@ -160,7 +160,7 @@ SharedTenants::Said SharedTenants::say() {
   Step step{.from = there_, .to = *version};
   if (pending_ && there_ == known_.head && !is_torn_ && changes_.size() <= kChangeMax) {
     step.buckets = changes_;
-    if (changes_.empty()) step.buckets = {0};  // else a first one would look torn
+    if (changes_.empty()) step.buckets = {0};  // else a first change would look torn
   } else {
     if (!load_) {
       load_ = Load{.buckets = {}, .next = 0};
@@ -168,7 +168,7 @@ SharedTenants::Said SharedTenants::say() {
         const auto bucket = static_cast<std::uint16_t>(i);
         if (!version->table->is_empty(bucket)) load_->buckets.push_back(bucket);
       }
-      if (load_->buckets.empty()) load_->buckets = {0};  // else it would look torn
+      if (load_->buckets.empty()) load_->buckets = {0};  // else the table would look torn
     }
     const auto rest = std::span(load_->buckets).subspan(load_->next);
     const auto page = rest.first(std::min(rest.size(), kPage));
@@ -182,7 +182,7 @@ SharedTenants::Said SharedTenants::say() {
   return said;
 }
 
-// Redis has taken what is pending, or has another head than the one that it was to replace.
+// Ends the offer if Redis has taken it, or has a head that it does not replace.
 void SharedTenants::settle_offer() {
   const bool is_due = there_ == offered_to_ || there_ == known_.head;
   if (!pending_ || (is_due && !is_behind())) return;
@@ -209,7 +209,7 @@ void SharedTenants::hear(Heard heard, Instant now) {
     if (heard.secret && known_.table != nullptr) {
       is_strange_ = heard.secret->bytes != known_.table->secret().bytes;
     }
-    // An offer that came before Redis has said anything replaces what it says first.
+    // If the offer came before the first answer of Redis, it replaces what that answer says.
     if (heard_ == 0) offered_to_ = there_;
     heard_ = asked_;
     has_failed_ = false;
@@ -218,7 +218,7 @@ void SharedTenants::hear(Heard heard, Instant now) {
       load_->next += said_->buckets.size();
       farthest_ = std::max(farthest_, load_->next);
     } else if (said_ && load_ && !heard.has_done) {
-      load_->next = 0;  // another node puts its own aside, or what was there is gone
+      load_->next = 0;  // another node's turn, or buckets put aside were lost
       is_refused_ = true;
     }
     settle_offer();

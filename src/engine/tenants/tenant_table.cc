@@ -13,7 +13,7 @@ namespace {
 
 std::uint16_t bucket_of(const KeyHash& key) { return static_cast<std::uint16_t>(key.high >> 48); }
 
-// Calls take(row) with each row that there is after the edits, and change(edit) with each edit that
+// Calls take(row) for each row of the table after the edits, and change(edit) for each edit that
 // changes something.
 template <typename Take, typename Change>
 void merge(std::span<const TenantTable::Row> rows, std::span<const TenantTable::Row> edits,
@@ -32,7 +32,7 @@ void merge(std::span<const TenantTable::Row> rows, std::span<const TenantTable::
 
 }  // namespace
 
-// A bucket keeps its burst's share of the limit.
+// A bucket keeps its ratio of burst to limit.
 Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept {
   const bool has_burst = own.algorithm() == Algorithm::kTokenBucket && own.limit() > 0;
   const double share =
@@ -48,7 +48,7 @@ Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept {
     spec.burst = static_cast<std::int64_t>(std::min(burst, static_cast<double>(kLimitMax)));
   }
   auto made = Quota::make(spec);
-  spec.burst = 0;  // it would take too long to fill
+  spec.burst = 0;  // a bucket with it would take too long to fill
   if (!made) made = Quota::make(spec);
   if (!made) return own;
   made->share_calendar(own);
@@ -63,7 +63,7 @@ void take_anchor(Quota& quota, int anchor) noexcept {
 
 std::optional<TenantTerms> TenantTable::find(const KeyHash& key) const {
   const auto rows = bucket(bucket_of(key));
-  // Hashes are spread evenly, so that one says about where it is.
+  // Hashes are spread evenly, so a key's hash says roughly where it is.
   auto at =
       rows.begin() + static_cast<std::ptrdiff_t>((key.high >> 32 & 0xffff) * rows.size() >> 16);
   while (at != rows.begin() && !(std::prev(at)->key < key)) --at;
@@ -76,7 +76,7 @@ std::optional<TenantTerms> TenantTable::find(const KeyHash& key) const {
   return TenantTerms{.plan = plans_[static_cast<std::size_t>(rest)], .anchor = at->anchor()};
 }
 
-// Their numbers here.
+// The numbers of these plans in this table.
 std::vector<std::int64_t> TenantTable::adopt(const std::vector<std::string>& plans) {
   std::vector<std::int64_t> numbers;
   for (const std::string& plan : plans) {

@@ -1,14 +1,14 @@
 // TenantTable: what single keys have instead of their rules' limits: a plan, which is a tier of the
-// rule, or a limit of their own. A million rows at most, as one immutable value.
+// rule, or a limit of their own. It has at most a million rows, as one immutable value.
 //
 //   key  ── hash under the table's secret, 128 bits ──►  bucket, by the first 16  ──►  row
 //
-// A row is 32 bytes, and its key's text is nowhere. Another key meets one of a million rows with
-// the probability 2^-108; nobody aims at one who does not know the secret. The secret is the
-// table's own, so that the rows outlive every Redis and every process.
+// A row is 32 bytes, and does not contain the key's text. A key hits another key's row among a
+// million with a probability of 2^-108. Nobody can aim at a row without the secret. The table has
+// its own secret, so the rows outlive every Redis and every process.
 //
-// Nodes tell each other the rows of a bucket as bytes. The digest adds up those of all buckets, so
-// that two nodes know in eight bytes whether they have the same rows under the same secret.
+// Nodes send each other the rows of a bucket as bytes. The digest sums up all buckets: by eight
+// bytes two nodes know whether they have the same rows under the same secret.
 //
 // Thread rule: immutable; share it. Cost of a look-up: a hash and about two lines of cache.
 // Tested by tenant_table_test.cc and fuzz/tenant_rows_fuzz.cc.
@@ -33,27 +33,27 @@ namespace weir {
 class TenantTable;
 using TenantTablePtr = std::shared_ptr<const TenantTable>;
 
-// What a row says.
+// The contents of a row.
 struct TenantTerms {
-  std::string_view plan{};  // empty: the limit
+  std::string_view plan{};  // empty: it has a limit
   std::int64_t limit = 0;
-  Duration window{0};  // zero: that of the rule
-  int anchor = 0;      // the day on which a month begins; 0: that of the rule
+  Duration window{0};  // zero: the rule's
+  int anchor = 0;      // the first day of a month; 0: the rule's
 
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
 
-// The limit in place of the rule's own, by the same algorithm.
+// The limit that replaces the rule's own, with the same algorithm.
 Quota tenant_quota(const Quota& own, const TenantTerms& terms) noexcept;
 
-// A month of a calendar begins on that day, if it is one.
+// Sets the first day of a month, if the quota's windows are months of a calendar.
 void take_anchor(Quota& quota, int anchor) noexcept;
 
 class TenantTable {
  public:
   static constexpr std::size_t kRowsMax = 1'048'576;
   static constexpr std::size_t kBuckets = 65'536;
-  // Of one bucket: 16 on average, and 48 with a probability of 10^-10.
+  // Rows of one bucket: 16 on average, and 48 with a probability of 10^-10.
   static constexpr std::size_t kBucketRowsMax = 128;
   static constexpr std::size_t kPlansMax = 1024;
   static constexpr std::size_t kKeyMax = 4096;
@@ -62,7 +62,7 @@ class TenantTable {
   struct Row {
     KeyHash key;
     std::int64_t limit = kPlan;
-    std::int64_t window_us = 0;  // of a plan: its number; and in the bits above it, the anchor
+    std::int64_t window_us = 0;  // or the plan's number, and above it the anchor
 
     bool has_plan() const { return limit == kPlan; }
     std::int64_t window_or_plan() const { return window_us & kWindowBits; }
@@ -76,9 +76,9 @@ class TenantTable {
   static constexpr std::int64_t kPlan = -1;
   static constexpr std::int64_t kGone = -2;
 
-  // Rows to be put and, with the limit kGone, to be removed. Plans are numbered as in `plans`.
+  // Rows to put and, with the limit kGone, to remove. Plans are numbered as in `plans`.
   struct Edits {
-    std::vector<Row> rows{};  // by their keys, each once
+    std::vector<Row> rows{};  // sorted by key, each once
     std::vector<std::string> plans{};
   };
 
@@ -91,20 +91,20 @@ class TenantTable {
     return hasher_.hash_names({.rule = {}, .bucket = {}, .key = key}).key;
   }
 
-  // The table with these changes, and the buckets that differ. Null: it would be too large, or no
-  // row has room for the name of a plan.
+  // The table after these changes, and the buckets that differ. Null if it would be too large, or
+  // if no row has room for a plan's number.
   struct Edited {
     TenantTablePtr table{};
     std::vector<std::uint16_t> changed{};
   };
   Edited edited(Edits edits) const;
 
-  // The edits that make a bucket what the bytes say; false if no table has written them.
+  // Adds the edits that turn a bucket into what the bytes say. False if no table wrote them.
   bool read_bucket(std::uint16_t bucket, std::string_view bytes, Edits& edits) const;
   std::string bucket_bytes(std::uint16_t bucket) const;
   // Edits that remove every row.
   std::vector<Row> all_gone() const;
-  // How many rows are other here than in `before`, and not in `after` what they are here.
+  // The number of rows that differ from `before`, and that `after` does not have as they are here.
   std::size_t changes_lost(const TenantTable& before, const TenantTable& after) const;
 
   std::size_t size() const { return rows_.size(); }
@@ -126,12 +126,12 @@ class TenantTable {
   HashSecret secret_;
   KeyHasher hasher_;
   std::vector<std::string> plans_;
-  std::vector<std::uint32_t> starts_;  // of each bucket, and the end; empty: there are no rows
-  std::vector<Row> rows_;              // by their keys
-  std::uint64_t digest_;               // of no rows: the secret's
+  std::vector<std::uint32_t> starts_;  // of each bucket, and the end; empty: no rows
+  std::vector<Row> rows_;              // sorted by key
+  std::uint64_t digest_;               // without rows, the secret's
 };
 
-// In the order of the table.
+// The order of the rows.
 inline bool operator<(const KeyHash& one, const KeyHash& other) {
   return one.high != other.high ? one.high < other.high : one.low < other.low;
 }
