@@ -9,7 +9,7 @@ DescriptorTree::DescriptorTree(std::span<const Rule> rules) {
     if (!rule.descriptor) continue;
     auto& domain = domains_[rule.descriptor->domain];
     if (domain == nullptr) domain = std::make_unique<Node>();
-    if (rule.descriptor->entries.empty()) continue;  // says only that the domain exists
+    if (rule.descriptor->entries.empty()) continue;  // it only says that the domain exists
 
     Node* node = domain.get();
     for (const DescriptorEntry& entry : rule.descriptor->entries) node = &child(*node, entry);

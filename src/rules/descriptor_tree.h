@@ -1,11 +1,11 @@
-// DescriptorTree: which rule a descriptor leads to.
+// DescriptorTree: finds the rule of a descriptor.
 //
-// A domain is a tree with a level for each entry. On each level the entry's key and value are
-// looked for as this very value first. Then come the patterns of the level that match it, in the
-// order of the file, of which the first counts; last comes the key with any value. There is no way
-// back: if the level below has no place for the next entry, nothing has matched. A rule counts only
-// where the last entry lands on it. That is what the reference service does; it differs in joining
-// key and value to one text, where key "a_b" meets key "a" with value "b". Here they never meet.
+// A domain is a tree with a level for each entry. On each level the tree first looks for the
+// entry's exact key and value. Then come the level's patterns in the order of the file; the first
+// that matches counts. Last comes the key with any value. The search never goes back: if the next
+// level has no place for the next entry, nothing matches. A rule counts only if the last entry ends
+// on it. The reference service does the same, but joins key and value to one text, where key "a_b"
+// meets key "a" with value "b". Here they never meet.
 //
 // Thread rule: immutable after construction; find() from any thread, no allocation.
 // Cost: two hashes an entry. Tested by descriptor_tree_test.cc.
@@ -29,8 +29,8 @@ class DescriptorTree {
  public:
   DescriptorTree() = default;
 
-  // Takes those that have a `descriptor`. They must outlive this.
-  // REQUIRES: no two have the same.
+  // Takes the rules that have a `descriptor`. They must outlive this.
+  // REQUIRES: no two rules have the same descriptor
   explicit DescriptorTree(std::span<const Rule> rules);
 
   const Rule* find(const Descriptor& descriptor) const;

@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// The values, each once: kChoicesMax of them and one, if there are more.
+// The values, each once: at most kChoicesMax + 1, which is too many.
 Texts values_of(const KeyPart& part, const Request& request) {
   std::set<std::string, std::less<>> values;
   PartScratch scratch{};
@@ -24,10 +24,10 @@ Texts values_of(const KeyPart& part, const Request& request) {
   return {values.begin(), values.end()};
 }
 
-// Texts as far as there are not too many of them.
+// Collects texts until there are too many.
 class Bounded {
  public:
-  // Adds a text that `write` writes.
+  // Adds a text, which `write` writes.
   template <typename Write>
   void add(Write write) {
     if (is_full()) return;
@@ -37,7 +37,7 @@ class Bounded {
   bool is_full() const {
     return texts_.size() > KeyChoices::kChoicesMax || bytes_ > KeyChoices::kBytesMax;
   }
-  // Empty if they are too many.
+  // The texts; empty if there are too many.
   Texts take() { return is_full() ? Texts() : std::move(texts_); }
 
  private:
@@ -45,7 +45,7 @@ class Bounded {
   std::size_t bytes_ = 0;
 };
 
-// Each key with each value of the part behind it.
+// Extends each key by each value of the part.
 Texts continued(const Texts& keys, const Rule& rule, const KeyPart& part, const Request& request) {
   Bounded longer;
   const Texts values = values_of(part, request);
@@ -58,14 +58,14 @@ Texts continued(const Texts& keys, const Rule& rule, const KeyPart& part, const 
   return longer.take();
 }
 
-// All keys that the parts may make.
+// All keys that the parts may give together.
 Texts joined_keys(const Rule& rule, const Request& request) {
   Texts keys = {std::string()};
   for (const KeyPart& part : rule.key_parts) keys = continued(keys, rule, part, request);
   return keys;
 }
 
-// Those of the parts up to the first that has one value.
+// The keys of all parts up to the first part with exactly one value.
 Texts first_keys(const Rule& rule, const Request& request) {
   Bounded keys;
   for (const KeyPart& part : rule.key_parts) {
@@ -88,7 +88,7 @@ Texts tiers_of(const Rule& rule, const Request& request) {
   return tiers.take();
 }
 
-// What a list of limits admits in the long run, and at once.
+// The least that a list of limits admits, in the long run and at once.
 std::pair<double, std::int64_t> least_of(std::span<const Quota> limits) {
   std::pair least = {std::numeric_limits<double>::max(), kLimitMax};
   for (const Quota& quota : limits) {

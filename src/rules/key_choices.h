@@ -1,8 +1,8 @@
-// KeyChoices: what the key and the tier of a request may be for its origin, where the client has
-// repeated a header, parameter or cookie that they are made of.
+// KeyChoices: the keys and tiers that a request may have for its origin, if the client repeats a
+// header, parameter or cookie that they are made of.
 //
-// The rule counts such a request under none of the values (part_text). Its list of the denied, its
-// blocks and its limits look at each of them, so that a repeat passes none and gains nothing.
+// The rule counts such a request under none of the values (part_text). Its deny list, its blocks
+// and its limits look at each value, so a client that repeats gains nothing.
 //
 // Thread rule: immutable once made. Tested by key_choices_test.cc.
 
@@ -20,12 +20,12 @@
 namespace weir {
 
 struct KeyChoices {
-  // Far more than an honest client repeats. They bound the work for a hostile one.
+  // Far more than an honest client repeats. Bounds the work that a hostile client causes.
   static constexpr std::size_t kChoicesMax = 256;
   static constexpr std::size_t kBytesMax = std::size_t{64} << 10;
 
-  // The key that is counted, and those that each choice of values makes; likewise the tiers.
-  // Empty if there are too many: then the rule denies.
+  // The key that is counted, and the key of each choice of values; likewise the tiers. Empty if
+  // there are too many: then the rule denies.
   std::vector<std::string> keys{};
   std::vector<std::string> tiers{};
 
@@ -34,11 +34,11 @@ struct KeyChoices {
 
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request);
 
-// Whether the one list of limits admits fewer units a second, or as few and fewer at once.
+// Whether `one` admits fewer units a second than `other`, or as many but fewer at once.
 bool admits_less(std::span<const Quota> one, std::span<const Quota> other);
 
-// Those limits of these keys and tiers that admit the fewest units a second, and if
-// several admit as few, the fewest at once. REQUIRES: they are not too many
+// The limits of these keys and tiers that admit the fewest units a second; among equals, the fewest
+// at once. REQUIRES: they are not too many
 std::span<const Quota> least_limits(const Rule& rule, const KeyChoices& choices);
 
 }  // namespace weir

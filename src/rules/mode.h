@@ -1,5 +1,5 @@
-// Mode: how the nodes that share a store agree on a key; and what a rule wants when the
-// store is gone. docs/explanation/modes.md says what each promises.
+// Mode: how the nodes that share a store agree on a key. OnStoreFailure: what a rule does without
+// the store. docs/explanation/modes.md says what each mode promises.
 //
 // Thread rule: constants. Tested by src/engine/asks/asks_modes_test.cc.
 
@@ -17,15 +17,15 @@
 
 namespace weir {
 
-// The stricter, the later, but for the last.
+// Later modes are stricter, except the last.
 enum class Mode : std::uint8_t {
   kLocal,   // each node counts for itself
   kAsync,   // each node counts, and tells the others soon
-  kLeased,  // each node spends what it has got from the store ahead of need
+  kLeased,  // each node spends units that it leased from the store ahead of need
   kStrict,  // the store decides
-  kWorld,   // as kAsync, by the Redis that all places reach: of rules with 'scope: world'
+  kWorld,   // as kAsync, by the Redis of all places: for rules with 'scope: world'
 };
-// What may be chosen as a mode.
+// The names that may be chosen.
 inline constexpr std::array<std::string_view, 4> kModeNames = {"local", "async", "leased",
                                                                "strict"};
 
@@ -33,10 +33,10 @@ constexpr std::string_view mode_name(Mode mode) {
   return mode == Mode::kWorld ? "world" : kModeNames[static_cast<std::size_t>(mode)];
 }
 
-// Each node decides by its copy of what all have counted.
+// Whether each node decides by a copy of what all nodes have counted.
 constexpr bool has_copies(Mode mode) { return mode == Mode::kAsync || mode == Mode::kWorld; }
 
-// Over which nodes a rule counts.
+// The nodes over which a rule counts.
 enum class Scope : std::uint8_t { kPlace, kWorld };
 inline constexpr std::array<std::string_view, 2> kScopeNames = {"place", "world"};
 
@@ -46,7 +46,7 @@ constexpr std::optional<Mode> mode_from_name(std::string_view name) {
                                    : std::optional(static_cast<Mode>(found - kModeNames.begin()));
 }
 
-// Some modes, in their order: those that decide in memory come first.
+// A set of modes, in their order: modes that decide in memory come first.
 class Modes {
  public:
   class Iterator {
@@ -74,7 +74,7 @@ class Modes {
 };
 
 enum class OnStoreFailure : std::uint8_t {
-  kLocal,  // this node's share of the limit, from counters that were kept warm
+  kLocal,  // this node's share of the limit, from counters that were kept current
   kAllow,
   kDeny,
 };

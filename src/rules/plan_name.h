@@ -1,4 +1,4 @@
-// A plan: a tier of a rule with `tenants: true`, as the table of tenants has it in its rows.
+// A plan: a tier of a rule with `tenants: true`, named in rows of the table of tenants.
 
 #pragma once
 
@@ -6,6 +6,6 @@
 
 namespace weir {
 
-inline constexpr std::size_t kPlanNameMax = 64;  // bytes; a row has room for so many
+inline constexpr std::size_t kPlanNameMax = 64;  // bytes that a row has room for
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Of one counter that all nodes ask.
+// The promise of one counter that all nodes ask.
 Promise promise_of(const Quota& quota) {
   const std::int64_t limit = quota.limit();
   const std::int64_t window_us = quota.window().count();
@@ -18,10 +18,10 @@ Promise promise_of(const Quota& quota) {
     case Algorithm::kStrictWindow: return {.over = 0, .under = limit};
     case Algorithm::kFixedWindow:
     case Algorithm::kCalendarWindow: return {.over = limit, .under = 0};
-    // All of the previous window at its end, and what fits when it has almost faded.
+    // Admits all at the end of the previous window, and what fits when that has almost faded.
     case Algorithm::kSlidingWindow:
       return {.over = algo::mul_div_floor(limit, window_us - 2, window_us), .under = limit};
-    // The burst, and what flows in until it is a window old.
+    // Admits the burst, and what flows in during a window.
     case Algorithm::kTokenBucket:
       return {
           .over = std::max<std::int64_t>(0, quota.capacity() - algo::ceil_div(limit, window_us)),
@@ -37,7 +37,7 @@ std::int64_t clamped(algo::Int128 units) {
       std::min<algo::Int128>(units, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Whether nodes copy its counts in mode async.
+// Whether nodes copy counts of the quota in mode async.
 bool is_copied(const Quota& quota) {
   return quota.algorithm() != Algorithm::kSlidingLog &&
          quota.algorithm() != Algorithm::kExponentialBackoff;
@@ -45,15 +45,15 @@ bool is_copied(const Quota& quota) {
 
 }  // namespace
 
-// It spends the limit, and waits until that has left.
+// The client spends the limit, and waits until that stops counting.
 std::int64_t steady_units(const Quota& quota) {
   if (!quota.is_never_over()) return quota.limit();
   const std::int64_t counts_us = algo::StrictWindowState::kCounts * algo::sub_window_us(quota);
   return algo::mul_div_floor(quota.limit(), quota.window().count(), counts_us);
 }
 
-// How the units before a key was precise lie, nobody knows: up to a quarter of its limit. Larger
-// limits than its counts hold are rounded.
+// Nobody knows how a key's units lay before it was precise: up to a quarter of its limit. Limits
+// larger than its counts can hold are rounded.
 Promise precise_promise_of(const Quota& quota) {
   constexpr std::int64_t kExactMax = 0x7fff;
   const std::int64_t limit = quota.limit();
@@ -71,10 +71,10 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
   if (quota.is_never_over()) mode = Mode::kLocal;
   const bool is_shared =
       mode == Mode::kStrict || mode == Mode::kLeased || (has_copies(mode) && !is_copied(quota));
-  // Others may hold what is left, or have told late what they admitted.
+  // Other nodes may hold what is left, or have told late what they admitted.
   if (mode == Mode::kLeased || (has_copies(mode) && !is_shared)) promise.under = limit;
   if (is_shared) return promise;
-  // Each may admit as much as one.
+  // Each counter may admit as much as one alone.
   promise.over = clamped(algo::Int128{counters} * (limit + promise.over) - limit);
   return promise;
 }
@@ -83,12 +83,12 @@ std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailu
                                      const SharingFacts& facts) {
   const bool are_copied = has_copies(mode) && is_copied(quota);
   if (!facts.is_whole && on_failure == OnStoreFailure::kAllow) return std::nullopt;
-  // Nor how many there are, before this one has heard of them.
+  // Nobody knows how many nodes there are before this one has heard of them.
   const bool has_heard = facts.silence != Duration::max();
   if (!has_heard && (are_copied || on_failure != OnStoreFailure::kDeny)) return std::nullopt;
   const bool is_shared = facts.is_whole || on_failure == OnStoreFailure::kDeny;
   if (is_shared && !are_copied) return 0;
-  // Each counts by itself, as of old.
+  // Each counts by itself, as without sharing.
   const algo::Int128 alone = quota.limit() + promise_of(quota).over;
   const algo::Int128 most = ((are_copied ? facts.stores : facts.nodes) - 1) * alone;
   if (!is_shared || facts.busiest.value_or(0) == 0) return clamped(most);

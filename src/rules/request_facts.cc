@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Appends what `encoded` stands for, with this in place of each '+': in a query a blank.
+// Decodes `encoded` at the end of `text`, with `plus` for each '+': in a query a blank.
 // REQUIRES: the capacity of `text` suffices, since views of it are held.
 std::string_view decode(std::string_view encoded, char plus, std::string& text) {
   const std::size_t begin = text.size();
@@ -22,14 +22,14 @@ std::string_view decode(std::string_view encoded, char plus, std::string& text) 
   return std::string_view(text).substr(begin);
 }
 
-// No text is longer when it is decoded. Each is read as a whole and in parts.
+// Decoding makes no text longer. Each text is read twice: as a whole and in parts.
 std::size_t decoded_max(const Request& request) {
   std::size_t size = request.query.size();
   for (const NameValue& header : request.headers) size += header.value.size();
   return 2 * size;
 }
 
-// "\153" and "\k" are k.
+// Both "\153" and "\k" become "k".
 std::string without_escapes(std::string_view text) {
   const auto octal = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
   std::string plain;
@@ -44,8 +44,8 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-// All spellings of a cookie's value that some origin takes for one. Python's origins read escapes
-// in quotes, Express drops what ends a text that a quote begins, whatever it is, and many decode.
+// Gives all spellings that some origin reads as one value the same text. Python's origins read
+// escapes in quotes, Express drops the end of a text that begins with a quote, many decode.
 // REQUIRES: the capacity of `text` suffices
 std::string_view cookie_value(std::string_view sent, std::string& text) {
   const bool is_quoted = sent.size() > 1 && sent.front() == '"';
@@ -55,7 +55,7 @@ std::string_view cookie_value(std::string_view sent, std::string& text) {
 
 constexpr std::string_view kCookieEnds = " \t,";
 
-// Where the value that begins a text ends, for servers that end cookies there.
+// Where the value at the front of a text ends, for servers that end cookies there.
 std::size_t value_end(std::string_view text) {
   bool is_escaped = true;  // the first quotation mark ends nothing
   for (std::size_t at = 0; text.starts_with('"') && at < text.size(); ++at) {
@@ -65,8 +65,8 @@ std::size_t value_end(std::string_view text) {
   return std::min(text.find_first_of(kCookieEnds), text.size());
 }
 
-// Calls visit(name, value) with the cookie that stands between two ';', and with those that
-// Python, which ends cookies at blanks, and Perl, which ends them at commas, find there instead.
+// Calls visit(name, value) with the cookie between two ';'. Then with the cookies that other
+// servers find there: Python ends cookies at blanks, Perl at commas.
 template <typename Visit>
 void for_each_cookie(std::string_view part, Visit visit) {
   const auto equals = part.find('=');
@@ -222,7 +222,7 @@ void RequestFacts::read_query(std::string_view query, FactScratch& scratch) cons
   while (!query.empty()) {
     std::string_view pair = take_until(query, '&');
     read(pair);
-    // Perl, and Rack before 3, end a parameter there, too.
+    // Perl, and Rack before 3, also end a parameter there.
     const bool has_parts = pair.find(';') != std::string_view::npos;
     while (has_parts && !pair.empty()) read(take_until(pair, ';'));
   }

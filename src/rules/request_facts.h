@@ -1,9 +1,9 @@
-// RequestFacts completes a request with what rules look at and a door does not know: the
-// decoded parameters of its query, its cookies, the claims of its token, its country.
+// RequestFacts adds facts to a request that rules read and a door does not know: the decoded
+// parameters of its query, its cookies, the claims of its token, its country.
 //
-// It works out only what some rule looks at, by name; so a request with a thousand cookies
-// costs reading them once. Origins differ in which of several values they take, so all are
-// kept, up to kValuesMax of a name.
+// It computes only facts that some rule reads, by name: a request with a thousand cookies costs no
+// more than reading them once. Origins differ in which of several values they take, so it keeps
+// all, up to kValuesMax of a name.
 //
 // Thread rule: immutable after construction; complete() from any thread, with a scratch of
 // its own. Tested by request_facts_test.cc.
@@ -28,38 +28,38 @@
 
 namespace weir {
 
-// Where facts that are not in every request come from.
+// The sources of facts that not every request has.
 struct RequestSources {
-  std::string country_header{};             // empty: no header says it
-  CountryDatabase::Ptr country_database{};  // null: none; the header's word comes first
+  std::string country_header{};             // empty: no header names the country
+  CountryDatabase::Ptr country_database{};  // null: none; the header comes first
   std::string token_header = "Authorization";
-  std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
+  std::shared_ptr<const TokenKey> token_key{};  // null: tokens are not believed
 };
 
-// What rules look at, themselves or for what follows from it. The rest a door may leave out.
+// What rules read, directly or through facts. A door may leave out the rest.
 struct RequestNeeds {
   bool target = false;  // path and query
   bool host = false;
   bool headers = false;
 };
 
-// The values of some names: of each the first ones, and the last.
+// The values of some names: the first values of each name, and its last.
 class NamedValues {
  public:
   static constexpr std::size_t kValuesMax = 16;  // of one name
 
   void clear(std::size_t names);
-  // `number` is that of the name.
+  // `number`: of the name.
   void add(std::size_t number, const NameValue& value);
   std::span<const NameValue> all() const { return values_; }
 
  private:
   struct Seen {
     std::size_t count = 0;
-    std::size_t last = 0;  // its place in values_
+    std::size_t last = 0;  // the place of the last value in values_
   };
   std::vector<NameValue> values_;
-  std::vector<Seen> seen_;  // by number
+  std::vector<Seen> seen_;  // by numbers of names
 };
 
 // Memory for the facts of one request; reused.
@@ -80,18 +80,18 @@ class RequestFacts {
   RequestFacts() = default;
   RequestFacts(std::span<const Rule> rules, RequestSources sources);
 
-  // The facts refer to the request's own texts, to `scratch` and to this.
+  // The facts refer to the request's own texts, to `scratch` and to this object.
   void complete(Request& request, FactScratch& scratch, Instant now) const {
     if (looks_at_any_) find_all(request, scratch, now);
   }
 
-  // Completes the request with what follows from its path alone.
+  // Adds only the facts that follow from the path.
   void complete_path(Request& request, FactScratch& scratch) const;
 
   const RequestNeeds& needs() const { return needs_; }
 
-  // The name of a header that rules look at, that has to say one thing, and that the request
-  // has several times: the token's or the country's. Empty if there is none.
+  // The name of a header that rules read and that may come only once, but comes several times: the
+  // token's or the country's. Empty if there is none.
   std::string_view repeated_header(const Request& request) const {
     return looks_at_any_ ? find_repeated(request) : std::string_view();
   }
@@ -111,13 +111,13 @@ class RequestFacts {
   bool looks_at_tokens() const { return !claims_.empty() || !unverified_claims_.empty(); }
 
   RequestSources sources_;
-  Names parameters_;  // and their numbers
+  Names parameters_;  // with their numbers
   Names cookies_;
   ClaimNames claims_;
   ClaimNames unverified_claims_;
   bool looks_at_country_ = false;
   bool looks_at_folder_ = false;
-  bool looks_at_any_ = false;  // of these facts
+  bool looks_at_any_ = false;  // whether any rule reads one of these facts
   RequestNeeds needs_;
 };
 

@@ -16,7 +16,7 @@ bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text
          });
 }
 
-// Loosely: with the forms of the path that RequestFacts has made.
+// A loose match compares the forms of the path that RequestFacts has made.
 bool path_matches(const RequestMatch& match, const Request& request) {
   if (!match.is_loose()) return any_matches(match.paths, request.path);
   const bool any_case = match.path_case == PathCase::kInsensitive;
@@ -37,7 +37,7 @@ bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const Nam
   });
 }
 
-// Each value of a list counts, and the list as a whole.
+// Each value of a list may match, and the list as a whole.
 bool is_there(const PropertyMatch& wanted, std::span<const NameValue> headers) {
   bool found = false;
   std::size_t values = 0;

@@ -1,8 +1,8 @@
-// RequestMatch: what a request must look like.
+// RequestMatch: the conditions on a request.
 //
-// All its conditions must hold; in a list of values, one. Without conditions it holds for
-// every request.
-// Matches within matches (`all_of`, `any_of`, `none_of`) are up to kMatchDepthMax deep.
+// All its conditions must hold; of a list of values, one must hold. Without conditions it holds for
+// every request. Matches within matches (`all_of`, `any_of`, `none_of`) are at most kMatchDepthMax
+// deep.
 //
 // Thread rule: a value; the functions are pure. Tested by traffic_rules_test.cc and
 // request_match_test.cc.
@@ -26,17 +26,16 @@ namespace weir {
 
 inline constexpr std::size_t kMatchDepthMax = 4;
 
-// A header, parameter, cookie or claim that has to be there.
+// A header, parameter, cookie or claim that must be there.
 struct PropertyMatch {
   std::string name;
-  TextPattern value{
-      "*"};  // "*": any value, but not none; a list in a header as joined_values() has it
+  TextPattern value{"*"};  // "*": any value; a header's list as joined_values() has it
 };
 
-// How `paths` of a match are compared with a request's path. Patterns of any case are in small
-// letters.
+// How `paths` of a match are compared with a request's path. If case does not matter, patterns are
+// in small letters.
 enum class PathCase : std::uint8_t { kSensitive, kInsensitive };
-// kSame: a path with a slash at its end and one without are the same.
+// kSame: a path is the same with and without a slash at its end.
 enum class TrailingSlash : std::uint8_t { kDistinct, kSame };
 inline constexpr std::array<std::string_view, 2> kPathCaseNames = {"sensitive", "insensitive"};
 inline constexpr std::array<std::string_view, 2> kTrailingSlashNames = {"distinct", "same"};
@@ -48,7 +47,7 @@ struct RequestMatch {
   PathCase path_case = PathCase::kSensitive;
   TrailingSlash trailing_slash = TrailingSlash::kDistinct;
   std::vector<PathRegex> path_regexes{};
-  // The request must have all of these. If it has one several times, any value will do.
+  // The request must have all of these. If it repeats one, any of the values will do.
   std::vector<PropertyMatch> headers{};
   std::vector<PropertyMatch> parameters{};
   std::vector<PropertyMatch> cookies{};
@@ -61,20 +60,20 @@ struct RequestMatch {
   std::vector<RequestMatch> any_of{};
   std::vector<RequestMatch> none_of{};
 
-  // Further paths than the patterns say fit.
+  // Whether paths match that differ from the patterns in case or in the last slash.
   bool is_loose() const {
     return path_case != PathCase::kSensitive || trailing_slash != TrailingSlash::kDistinct;
   }
 };
 
-// The first condition that does not hold, by its name in the configuration file ("method",
-// "path", "any", ...); empty if all of them hold. `regexes`: the indexes of those that match
-// the path, ascending.
+// The first condition that does not hold, by its name in the configuration file ("method", "path",
+// "any", ...); empty if all hold. `regexes`: the indexes of the expressions that match the path,
+// ascending.
 std::string_view failed_condition(const RequestMatch& match, const Request& request,
                                   std::span<const int> regexes);
 
 bool has_conditions_but_paths(const RequestMatch& match);
-// Without any it holds for every request.
+// A match without conditions holds for every request.
 inline bool has_conditions(const RequestMatch& match) {
   return !match.paths.empty() || has_conditions_but_paths(match);
 }
@@ -83,7 +82,7 @@ inline bool holds(const RequestMatch& match, const Request& request, std::span<c
   return failed_condition(match, request, regexes).empty();
 }
 
-// Calls `visit` with the match and all within it.
+// Calls `visit` with the match and all matches within it.
 template <typename Match, typename Visit>
 void for_each_match(Match& match, Visit visit) {
   visit(match);

@@ -19,7 +19,7 @@ RolloutLook look(const Rollout& rollout, RolloutWatch watch, const RolloutKeys& 
   if (watch.watched < rollout.every || at + 1 == rollout.steps.end()) {
     return {.watch = watch, .to = *at};
   }
-  watch.watched = Duration{0};  // a step that is refused waits for another turn
+  watch.watched = Duration{0};  // a refused step waits for another turn
   return {.watch = watch, .event = kStep, .to = *(at + 1)};
 }
 

@@ -1,17 +1,17 @@
-// Rollout: a rule comes to deny more and more of its keys, a step at a time. It stops by itself,
-// and goes back a step, if it denies more keys than it was told.
+// Rollout: lets a rule deny more and more of its keys, step by step. It stops by itself, and goes
+// back one step, if it denies more keys than allowed.
 //
 //   steps  0%   ->   1%  -- every -->  10%  -- every -->  100%: done
 //          ^          |  ^              |
 //          '- stopped-'  '-- stopped ---'
 //
-// It is a part of the rule, and where it stands is the rule's own `enforce`. So each step is a
-// change of the rule like any other, and nodes agree on it as they do on others. Each node watches
-// a step for itself. The node whose time has come first makes the change.
+// A rollout is a part of the rule, and its position is the rule's own `enforce`. So each step is a
+// change of the rule like any other, and nodes agree on it as on other changes. Each node watches a
+// step for itself. The first node whose time is up makes the change.
 //
-// A node counts only the time that it has watched: kLookMax at most from one look to the next, and
-// nothing while no key comes. So no pause and no clock shortens a step, and a node that has just
-// begun waits for the whole of it.
+// A node counts only time in which it watched: at most kLookMax from one look to the next, and
+// nothing while no key comes. So no pause and no clock shortens a step. A node that has just begun
+// waits for the whole step.
 //
 // Thread rule: values; a pure function. Tested by rollout_test.cc.
 
@@ -27,22 +27,22 @@
 namespace weir {
 
 struct Rollout {
-  std::int64_t percent = 0;         // of the keys: where the rule stands
-  std::vector<std::int64_t> steps;  // rising; the first is where it began
+  std::int64_t percent = 0;         // of the keys: the current step
+  std::vector<std::int64_t> steps;  // rising; the first is the beginning
   Duration every{0};                // how long each step lasts
-  double denied_max = 0;            // percent of the keys that came; more of them stop it
-  std::string stopped{};            // why it has stopped; empty: it has not
+  double denied_max = 0;            // percent of the keys that came; above it the rollout stops
+  std::string stopped{};            // why it has stopped; empty: it goes on
 
   friend bool operator==(const Rollout&, const Rollout&) = default;
 };
 
-// How many different keys of the rule a node has seen in a step, and how many it has denied.
+// How many different keys of the rule a node has seen during a step, and how many it denied.
 struct RolloutKeys {
   std::uint64_t seen = 0;
   std::uint64_t denied = 0;  // not in shadow
 };
 
-// How long one node has watched the step.
+// How long one node has watched a step.
 struct RolloutWatch {
   static constexpr Duration kLookMax = std::chrono::seconds(2);
 
@@ -55,7 +55,7 @@ struct RolloutLook {
 
   RolloutWatch watch;
   Event event = Event::kNone;
-  std::int64_t to = 0;  // the percent to go to
+  std::int64_t to = 0;  // the percent of the next step
 };
 
 // REQUIRES: rollout.percent is a step

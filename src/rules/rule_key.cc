@@ -10,11 +10,11 @@
 namespace weir {
 namespace {
 
-// Stands before an address that stands in for a part, and before a value that begins like it.
+// Precedes an address that stands in for a part. The mark precedes a value that begins like it.
 constexpr std::string_view kByClient = "client ";
 constexpr std::string_view kMark = "client =";
 
-// Authorization, and what proxies call theirs or pass on: Proxy-Authorization.
+// Authorization, and the headers of proxies that end like it: Proxy-Authorization.
 bool has_credentials(const KeyPart& part) {
   constexpr std::string_view kEnd = "authorization";
   const std::string_view name = part.name;
@@ -22,8 +22,8 @@ bool has_credentials(const KeyPart& part) {
          equal_ignoring_case(name.substr(name.size() - kEnd.size()), kEnd);
 }
 
-// What stands behind the scheme; all if nothing does. Origins read the scheme in any case and take
-// any blanks behind it. Of the words there many take the first, unless they are parameters.
+// The part behind the scheme; everything if nothing follows. Origins read the scheme in any case
+// and allow any blanks behind it. Many take only the first word there, unless it has parameters.
 std::string_view credentials_in(std::string_view value) {
   constexpr std::string_view kBlanks = " \t";
   const auto begin = value.find_first_not_of(kBlanks, value.find_first_of(kBlanks));
@@ -33,13 +33,13 @@ std::string_view credentials_in(std::string_view value) {
   return word.find_first_of("\",") == std::string_view::npos ? word : value;
 }
 
-// Two texts, since nothing holds them together yet.
+// Two texts, which are not joined yet.
 struct Words {
   std::string_view begin;
   std::string_view rest;
 };
 
-// What a key says of a value that may be missing.
+// The key's text for a value that may be missing.
 Words words_of(const Rule& rule, std::string_view value, const Request& request,
                PartScratch& scratch) {
   if (!value.empty()) return {.begin = value.starts_with(kByClient) ? kMark : "", .rest = value};
@@ -48,7 +48,7 @@ Words words_of(const Rule& rule, std::string_view value, const Request& request,
   return {.begin = client.empty() ? "" : kByClient, .rest = client};
 }
 
-// The key of a text that somebody gives instead of the rule's parts, and that may be missing, too.
+// Makes the key from a text named instead of the rule's parts, which may be missing, too.
 void make_named_key(const Rule& rule, const Request& request, std::string& key) {
   PartScratch scratch{};
   const Words words = words_of(rule, *request.named_key, request, scratch);
@@ -63,7 +63,7 @@ void append_named(const KeyPart& part, std::string_view value, std::string& key)
 
 }  // namespace
 
-// Where there are several parts, each has its length.
+// If there are several parts, each is preceded by its length.
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key) {
   if (has_credentials(part)) value = credentials_in(value);
@@ -114,8 +114,8 @@ PartState state_of(const KeyPart& part, const Request& request) {
   return text->empty() ? PartState::kMissing : PartState::kThere;
 }
 
-// A client that repeats a header could as well leave it out, but its origin may take one of the
-// values, and that may be on the deny list.
+// A client could as well leave out a header that it repeats. But its origin may take one of the
+// values, and that may be on the deny list: so the rule applies.
 bool skips(const Rule& rule, const Request& request) {
   if (rule.missing != MissingPart::kSkip) return false;
   if (request.named_key) return request.named_key->empty();

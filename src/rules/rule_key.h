@@ -1,13 +1,13 @@
-// The key under which a rule counts a request or descriptor that it has matched.
+// The key under which a rule counts a request or descriptor that matches it.
 //
-// A client may leave out a header, parameter, cookie or claim. One that is empty, or has several
-// values, is missing as well. Then, unless the rule's `missing` says otherwise, the client's
-// address stands in for it, as "client 192.0.2.7". So a client that leaves it out neither is free
-// nor spends what belongs to strangers. No value reads so: one that begins like that is marked,
-// "client =client 192.0.2.7". Where no client is known, the text is empty.
+// A client may leave out a header, parameter, cookie or claim. An empty value, or several values,
+// count as missing, too. Then the client's address stands in for the part, as "client 192.0.2.7",
+// unless the rule's `missing` says otherwise. So a client that leaves the part out is not free, and
+// spends no units of strangers. A value that begins like that is marked, "client =client
+// 192.0.2.7", so no value reads like an address. If the client is unknown, the text is empty.
 //
-// A key of the first part that is there says which one that is: "header:X-Api-Key k1", or
-// "client 192.0.2.7". So nobody spends the units of a user by a key of the user's name.
+// A key of the first part that is there names that part: "header:X-Api-Key k1", or "client
+// 192.0.2.7". So nobody can spend a user's units with an API key that reads like the user's name.
 //
 // Thread rule: pure. Tested by rule_key_test.cc.
 
@@ -22,24 +22,24 @@
 
 namespace weir {
 
-// A view of one of the texts, or of `scratch`, which is reused.
+// The key views one of the texts, or `scratch`, which is reused.
 std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch);
 std::string_view key_of(const Rule& rule, const Descriptor& descriptor, std::string& scratch);
 
-// Whether who reads such a key could pass for its client: a part of it is a cookie, or comes from
-// Authorization. Lists, files, other nodes and people see a digest of it.
+// Whether somebody who reads such a key could pass for its client: a part of it is a cookie, or
+// comes from Authorization. Lists, files, other nodes and people see only a digest of such keys.
 bool has_secret_key(const Rule& rule);
 
 enum class Repeats : std::uint8_t { kNothing, kSomething };
 
-// The key as key_of() makes it, and whether a part of it has several values.
+// Makes the key as key_of() does. Returns whether a part of it has several values.
 Repeats make_key(const Rule& rule, const Request& request, std::string& key);
 
-// Adds to `key` what it says of the part, whose value may be empty: then it is missing.
+// Appends the text of the part to `key`. An empty value is a missing part.
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key);
 
-// Whether the rule does not apply to a request that it matches, or denies it.
+// Whether the rule does not apply to a request that it matches; or denies it.
 bool skips(const Rule& rule, const Request& request);
 bool refuses(const Rule& rule, const Request& request);
 
@@ -47,7 +47,7 @@ enum class PartState : std::uint8_t { kThere, kMissing, kRepeated };
 
 PartState state_of(const KeyPart& part, const Request& request);
 
-// Calls `visit` with each part that the key should have had, and its state.
+// Calls `visit` with each part that is missing from the key, and the part's state.
 template <typename Visit>
 void for_each_missing(const Rule& rule, const Request& request, Visit visit) {
   for (const KeyPart& part : rule.key_parts) {

@@ -82,7 +82,7 @@ std::span<const Quota> Rule::limits_by_name(std::string_view key,
   return found != overrides.end() ? std::span(found->second) : limits_for_tier(tier_name);
 }
 
-// FNV-1a and the finalizer of MurmurHash3: small enough for the Worker, which must agree.
+// FNV-1a and the finalizer of MurmurHash3: small enough for the Worker, which must give the same.
 std::int64_t Rule::place_of(std::string_view key) const {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&hash](std::string_view text) {

@@ -1,8 +1,8 @@
 // RuleSet: the rules in force, compiled and immutable.
 //
-// A door asks it for a rule by id, for the rules that apply to a request, or for the
-// one that a descriptor leads to. To change the rules a new set is made and swapped in
-// whole, core by core; a request is decided by the set it started with.
+// A door asks it for a rule by id, for the rules that apply to a request, or for the rule of a
+// descriptor. To change rules, a new set is made and each core swaps it in whole. A request is
+// decided by the set with which it began.
 //
 // Thread rule: immutable after construction. Tested by rule_set_test.cc, traffic_rules_test.cc and
 // descriptor_tree_test.cc.
@@ -27,7 +27,7 @@
 
 namespace weir {
 
-// Memory for matching a request; reused, so that it allocates nothing.
+// Memory for matching a request; reused, so that matching allocates nothing.
 struct MatchScratch {
   MatchedRules matched{};
   FactScratch facts;
@@ -38,22 +38,22 @@ class RuleSet {
  public:
   RuleSet() = default;
 
-  // REQUIRES: what descriptor_conflict() and the loader check (which has refused the file
-  // otherwise): unique ids, unique descriptors, at most kGroupsMax groups.
+  // REQUIRES: unique ids, unique descriptors, at most kGroupsMax groups. The loader and
+  // descriptor_conflict() have refused other files.
   explicit RuleSet(std::vector<Rule> rules, RequestSources sources = {});
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;
 
-  // Null if there is none. Valid as long as the set. Cost: one hash.
+  // Null if there is no such rule. Valid as long as the set. Cost: one hash.
   const Rule* find(std::string_view id) const;
 
-  // The enabled rules that apply to the request by its first path: the first of each group, in
-  // the order of the file. Completes the request with what rules look at. The result and the
-  // facts are in `scratch`, or in this. By `wall_time` tokens end and hours begin.
+  // The enabled rules that apply to the request by its first path: the first rule of each group, in
+  // the order of the file. Completes the request with the facts that rules read. The result and the
+  // facts are in `scratch`, or in this. `wall_time` is for dates of tokens and for hours of rules.
   std::span<const Rule*> match(Request& request, MatchScratch& scratch, Instant wall_time) const;
 
-  // Calls `visit` with each rule that applies, for each reading of the path, while the request has
-  // that path alone: the same rule may come again. Stops, and returns false, where `visit` does.
+  // For each reading of the path: gives the request only this path, and calls `visit` with each
+  // rule that applies; a rule may come again. If `visit` returns false, stops and returns false.
   // Leaves request and scratch as match() does.
   template <typename Visit>
   bool for_each_match(Request& request, MatchScratch& scratch, Instant wall_time,
@@ -61,19 +61,19 @@ class RuleSet {
 
   const RequestNeeds& needs() const { return facts_.needs(); }
 
-  // A header of the request that must not be repeated, and is: rules/request_facts.h.
+  // A header of the request that is repeated but must not be: rules/request_facts.h.
   std::string_view repeated_header(const Request& request) const {
     return facts_.repeated_header(request);
   }
 
-  // The rule that the descriptor leads to, even a disabled one; null if there is none.
+  // The rule of the descriptor, even if it is disabled; null if there is none.
   const Rule* match(const Descriptor& descriptor) const;
   bool has_domain(std::string_view domain) const;
 
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
-  // REQUIRES: the request is complete, but for what follows from the path
+  // REQUIRES: the request is complete, except for facts that follow from the path
   std::span<const Rule*> match_path(std::string_view path, Request& request, MatchScratch& scratch,
                                     Instant wall_time) const;
 
@@ -100,17 +100,17 @@ bool RuleSet::for_each_match(Request& request, MatchScratch& scratch, Instant wa
   return goes_on;
 }
 
-// The id that `id` was perhaps meant to be; empty if none is near.
+// The id that `id` was probably meant to be; empty if none is near.
 std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id);
 
 using RuleSetPtr = std::shared_ptr<const RuleSet>;
 
-// The domain, and each entry's key and value: the same for two matches if no descriptor
-// could tell them apart.
+// The domain, and each entry's key and value. Two matches have the same path if no descriptor can
+// tell them apart.
 std::vector<std::string> descriptor_path(const DescriptorMatch& match);
 
-// Two rules for one descriptor, as a sentence; nothing if there are none. Each is right by itself.
-// Tested by src/config/envoy/envoy_config_test.cc.
+// A sentence about two rules with the same descriptor; nothing if there are none. Each rule is
+// right by itself. Tested by src/config/envoy/envoy_config_test.cc.
 std::optional<std::string> descriptor_conflict(std::span<const Rule> rules);
 
 }  // namespace weir

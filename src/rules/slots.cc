@@ -12,10 +12,10 @@
 
 namespace weir {
 
-// At most kSlotsMax + 1 of them are ever made, 15 MB, each when it is first asked for. Cores ask
-// for each request, so none waits for another: of two that make one, a core throws its own away.
+// At most kSlotsMax + 1 rules are ever made, 15 MB, each at its first use. Cores ask for each
+// request, so none waits for another: if two make the same rule, one throws its own away.
 const Rule& ruleless_slots(std::int64_t limit) {
-  // No id of a rule begins so: no rule that somebody names can reach these slots.
+  // No rule's id begins like this, so no rule can reach these slots.
   constexpr std::string_view kId("\0slots", 6);
   static constinit std::array<std::atomic<const Rule*>, kSlotsMax + 1> rules{};
   WEIR_ASSERT(limit >= 0 && limit <= kSlotsMax);
@@ -37,7 +37,7 @@ const Rule& ruleless_slots(std::int64_t limit) {
 std::shared_ptr<const Rule> ruleless_holds(const Quota& quota, Mode mode) {
   WEIR_ASSERT(why_not_held(quota).empty() && why_not_held(mode).empty());
   auto made = std::make_shared<Rule>();
-  made->id.assign("\0holds", 6);  // as that of ruleless_slots()
+  made->id.assign("\0holds", 6);  // the same for all, as in ruleless_slots()
   made->quota = quota;
   made->mode = mode == Mode::kLocal ? mode : Mode::kStrict;
   made->holds_max = kRulelessHoldsMax;

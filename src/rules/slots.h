@@ -1,5 +1,5 @@
-// Slots of what may be under way at once, and units held (weir/holding_store.h), where no rule of
-// the file says how many.
+// Rules for callers that name a limit themselves: slots, which bound work under way, and held units
+// (weir/holding_store.h).
 //
 // Thread rule: any thread. Tested by src/server/http/check/http_holds_test.cc.
 
@@ -14,25 +14,25 @@
 
 namespace weir {
 
-inline constexpr std::int64_t kSlotsMax = 10'000;  // of a key
+inline constexpr std::int64_t kSlotsMax = 10'000;  // the most slots of a key
 
-// Stands for a limit that the caller names. Whatever the limit, the slots of a key are the same.
-// It lives as long as the process, and has no number.
+// The rule for slots of a limit that the caller names. A key's slots are the same whatever the
+// limit. The rule lives as long as the process, and has no number.
 // REQUIRES: 0 <= limit <= kSlotsMax
 const Rule& ruleless_slots(std::int64_t limit);
 
-inline constexpr std::int64_t kRulelessHoldsMax = 1'000;  // of a key
+inline constexpr std::int64_t kRulelessHoldsMax = 1'000;  // the most holds of a key
 
-// Stands for a quota that the caller names. What it counts is apart from what checks count without
-// a rule, as those know of no holds. `mode` is where counters of the call are: those of leased are
-// in one place, as of rules that hold.
-// REQUIRES: why_not_held() is empty of both
+// The rule for holds under a quota that the caller names. It counts apart from checks without a
+// rule, which know no holds. `mode` is the call's mode: counters of leased are in one place, as for
+// rules that hold.
+// REQUIRES: why_not_held() is empty for both
 std::shared_ptr<const Rule> ruleless_holds(const Quota& quota, Mode mode);
 
-// Whether the rule is of one of these two.
+// Whether the rule is from one of these two functions.
 inline bool is_ruleless(const Rule& rule) { return rule.id.starts_with('\0'); }
 
-// Why counters of the algorithm, or of the mode, hold no units; empty if they do.
+// Why the algorithm's counters, or the mode's, cannot hold units; empty if they can.
 std::string_view why_not_held(const Quota& quota);
 std::string_view why_not_held(Mode mode);
 

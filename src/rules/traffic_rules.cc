@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// "/api/*", and nothing else with a '*'.
+// Whether the pattern is like "/api/*", with no other '*'.
 bool is_prefix(const TextPattern& pattern) {
   return pattern.text.ends_with('*') && pattern.text.find('*') == pattern.text.size() - 1;
 }
@@ -23,7 +23,7 @@ bool is_indexed(const RequestMatch& match) {
   });
 }
 
-// Whom the index finds may still not match: it knows paths alone.
+// Whether a rule found by its path may still not match: the index knows only paths.
 bool needs_a_look(const RequestMatch& match) {
   const bool is_found = is_indexed(match) && !match.is_loose();
   return is_found ? has_conditions_but_paths(match) : has_conditions(match);
@@ -40,7 +40,7 @@ std::vector<PathRegex*> regexes_of(std::span<Rule> rules) {
   return regexes;
 }
 
-// The first bytes as a number: two texts are in the order of theirs, unless these are equal.
+// The first bytes as a number: it orders texts, unless two numbers are equal.
 std::uint64_t head_of(std::string_view text) {
   static_assert(std::endian::native == std::endian::little);
   std::array<char, sizeof(std::uint64_t)> head{};
@@ -72,7 +72,7 @@ class TrafficRules::Search {
     }
   }
 
-  // In the order of the file, which is that of the rules in memory.
+  // In the order of the file, which is also the rules' order in memory.
   std::span<const Rule*> result(MatchedRules& matched) const {
     std::size_t found = 0;
     for (const Candidate& best : best_) {
@@ -157,7 +157,7 @@ void TrafficRules::PathIndex::add_prefix(std::string prefix, const Candidate& ca
   by_prefix_.push_back({.text = std::move(prefix), .candidates = {candidate}});
 }
 
-// Brings by_prefix_ in order, each text once.
+// Sorts by_prefix_, and joins entries with equal texts.
 void TrafficRules::PathIndex::link_prefixes() {
   std::map<std::string, Candidates> merged;
   for (Prefix& prefix : by_prefix_) {

@@ -15,10 +15,10 @@ namespace {
 
 constexpr char kVersion = '1';
 constexpr std::uint64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kTextMax = std::size_t{1} << 20;  // as much as a whole configuration
+constexpr std::size_t kTextMax = std::size_t{1} << 20;  // as large as a whole configuration
 
 // Writer and Reader have the same functions, so that one list of fields, at the end of this file,
-// is for both.
+// serves both.
 class Writer {
  public:
   template <typename Number>
@@ -40,7 +40,7 @@ class Writer {
     number(value.has_value());
     if (value) each(*this, *value);
   }
-  // In the order of the texts, so that the same rules are the same bytes.
+  // Sorted, so that equal rules are equal bytes.
   void texts(const auto& texts) {
     number(texts.size());
     for (const std::string& each : std::set(texts.begin(), texts.end())) text(each);
@@ -147,7 +147,7 @@ class Reader {
     return std::chrono::minutes(bytes_.number(kDay));
   }
 
-  // At least one.
+  // Returns at least one quota.
   std::vector<Quota> all() {
     std::vector<Quota> limits(bytes_.items());
     bytes_.require(!limits.empty() && limits.size() <= Rule::kLimitsMax);

@@ -1,9 +1,9 @@
 // Rules as bytes (base/packed.h), for hosts that read no configuration: the Worker's module.
 //
-// Rules are packed as they are compiled: a value is there what the server took it for. Of a rule
-// all is there that says which requests it is for, their keys and limits, and what a denial
-// answers. Expressions, claims and what only a server or a gateway does is not: cli/export.cc
-// refuses rules that have it.
+// Rules are packed in their compiled form, with values as the server read them. The bytes say which
+// requests a rule is for, their keys and limits, and what a denial answers. They have no
+// expressions, no claims, and nothing that only a server or a gateway does: cli/export.cc refuses
+// such rules.
 //
 // Thread rule: pure. Tested by packed_rules_test.cc and fuzz/packed_fuzz.cc.
 
@@ -21,7 +21,7 @@ namespace weir {
 
 std::string packed_rules(std::span<const Rule> rules);
 
-// Nothing if the bytes are not what packed_rules() writes.
+// Returns nothing if packed_rules() did not write the bytes.
 std::optional<std::vector<Rule>> unpacked_rules(std::string_view bytes);
 
 }  // namespace weir

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// By ClientHeader.
+// In the order of ClientHeader.
 constexpr std::array<std::string_view, 4> kHeaders = {"X-Forwarded-For", "Forwarded", "X-Real-IP",
                                                       "CF-Connecting-IP"};
 
@@ -21,7 +21,7 @@ bool is_port(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// The `for` of one element of Forwarded: for=192.0.2.1;proto=http or For="[2001:db8::1]:80".
+// The `for` of an element of Forwarded: for=192.0.2.1;proto=http or For="[2001:db8::1]:80".
 std::string_view forwarded_for(std::string_view element) {
   while (!element.empty()) {
     const auto semicolon = element.find(';');
@@ -40,11 +40,11 @@ std::string_view forwarded_for(std::string_view element) {
   return {};
 }
 
-// Calls `visit` with the elements of a field, from the right, while it says to go on. Quoted commas
-// do not occur in what could be believed: they make an element that is no address.
+// Calls `visit` with the elements of a field, from the right, while it returns true. Nothing that
+// could be believed has a quoted comma: such an element is no address.
 template <typename Visit>
 bool visit_elements(std::string_view value, Visit visit) {
-  // Most fields have one, and find() looks at many characters at a time.
+  // Most fields have one element, and find() reads many characters at a time.
   auto comma = value.find(',') == value.npos ? value.npos : value.rfind(',');
   for (; comma != value.npos; comma = value.rfind(',')) {
     if (!visit(trim_blanks(value.substr(comma + 1)))) return false;
@@ -118,7 +118,7 @@ std::optional<IpAddress> client_behind(const std::optional<IpAddress>& peer,
 }
 
 Caller Caller::network() const {
-  constexpr unsigned kBitsV6 = 64;  // what one subscriber has
+  constexpr unsigned kBitsV6 = 64;  // one subscriber has so many
   if (!address || address->is_v4()) return *this;
   return {.address = address->network(kBitsV6), .is_named = is_named};
 }

@@ -1,11 +1,10 @@
 // client_address() finds the client of a request behind proxies.
 //
-// Anybody can send a header, so one is believed only if the peer that sent it is trusted,
-// and only one: the header that this proxy is known to set. A chain (X-Forwarded-For, Forwarded) is
-// read from its right end, where the nearest proxy wrote, leftward over trusted addresses. The
-// first that is not trusted is the client, for all that stands to its left is what that client
-// said. Where the chain stops making sense ("unknown", garbage), the last address that did is
-// taken.
+// Anybody can send a header. So a header is believed only if a trusted peer sent it, and only the
+// one header that this proxy is known to set. A chain (X-Forwarded-For, Forwarded) is read from its
+// right end, where the nearest proxy wrote, to the left over trusted addresses. The first address
+// that is not trusted is the client: all to its left is what that client said. If an element makes
+// no sense ("unknown", garbage), the last address before it counts.
 //
 // Thread rule: immutable; pure functions. Tested by client_address_test.cc.
 
@@ -25,12 +24,12 @@ namespace weir {
 
 class TrustedProxies {
  public:
-  // Loopback: the proxy on the same machine.
+  // Trusts loopback: the proxy on the same machine.
   TrustedProxies();
   explicit TrustedProxies(std::vector<IpPrefix> networks) : networks_(std::move(networks)) {}
 
-  // A peer without an address came over a Unix socket: who may open it is the operator's
-  // choice, so it is trusted.
+  // A peer without an address came over a Unix socket. It is trusted: the operator chooses who may
+  // open the socket.
   bool trusts(const std::optional<IpAddress>& peer) const;
 
   friend bool operator==(const TrustedProxies&, const TrustedProxies&) = default;
@@ -39,7 +38,7 @@ class TrustedProxies {
   std::vector<IpPrefix> networks_;
 };
 
-// Where a proxy writes the client's address.
+// The header in which a proxy writes the client's address.
 enum class ClientHeader : std::uint8_t {
   kXForwardedFor,
   kForwarded,  // RFC 7239
@@ -47,25 +46,25 @@ enum class ClientHeader : std::uint8_t {
   kCfConnectingIp,  // only if the trusted proxies are Cloudflare's
 };
 
-// "x-forwarded-for" and so on, in any case.
+// Reads "x-forwarded-for" and so on, in any case.
 std::optional<ClientHeader> client_header_from_name(std::string_view name);
 
-// The client of a request that came from `peer`: the peer itself if it is not trusted or
-// says nothing that can be believed.
+// The client of a request from `peer`. It is the peer itself if the peer is not trusted, or if no
+// header can be believed.
 std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
                                         std::span<const NameValue> headers, ClientHeader header,
                                         const TrustedProxies& trusted);
-// The same. REQUIRES: the peer is trusted
+// The same for a trusted peer. REQUIRES: the peer is trusted
 std::optional<IpAddress> client_behind(const std::optional<IpAddress>& peer,
                                        std::span<const NameValue> headers, ClientHeader header,
                                        const TrustedProxies& trusted);
 
-// The sender of a request, for the bounds of the node itself: guesses and places, not its rules.
+// The sender of a request, for the node's own bounds (guesses and places), not for its rules.
 struct Caller {
-  std::optional<IpAddress> address{};  // none: over a Unix socket
-  bool is_named = false;               // by a trusted proxy
+  std::optional<IpAddress> address{};  // empty: over a Unix socket
+  bool is_named = false;               // a trusted proxy named it
 
-  // All that counts as one caller: its IPv4 address, the /64 of its IPv6 address.
+  // What counts as one caller: its IPv4 address, or the /64 of its IPv6 address.
   Caller network() const;
 
   friend auto operator<=>(const Caller&, const Caller&) = default;
@@ -75,7 +74,7 @@ struct Caller {
 Caller caller_of(const std::optional<IpAddress>& peer, std::span<const NameValue> headers,
                  const TrustedProxies& trusted);
 
-// "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
+// Reads "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
 std::optional<IpAddress> parse_forwarded_address(std::string_view text);
 
 }  // namespace weir

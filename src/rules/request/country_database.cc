@@ -11,8 +11,8 @@
 namespace weir {
 namespace {
 
-// Enough to come to the first networks of any real database, and the bound for one whose
-// tree goes in circles.
+// Enough to reach the first networks of any real database. Also bounds a database whose tree has a
+// circle.
 constexpr int kNodesProbed = 4096;
 
 std::string_view country_of(MMDB_entry_s& entry) {
@@ -79,7 +79,7 @@ Result<CountryDatabase::Ptr, Fault> CountryDatabase::open(const std::string& pat
   return opened;
 }
 
-// Whether one of the first networks in it has a country.
+// Whether one of the first networks in the file has a country.
 bool CountryDatabase::knows_countries() const {
   std::vector<std::uint64_t> left = {0};  // nodes to look at, the next one last
   for (int probed = 0; probed < kNodesProbed && !left.empty(); ++probed) {

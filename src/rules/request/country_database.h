@@ -1,8 +1,8 @@
-// CountryDatabase: which country an address is in, from a file in MaxMind's format.
+// CountryDatabase: the country of an address, from a file in MaxMind's format.
 //
-// The file is mapped, not read, so that all cores and sets of rules share it. It must be
-// replaced by renaming another one over it, as MaxMind's own updater does, never be written
-// in place. If anything is wrong in its middle, the address has no country.
+// The file is mapped, not read, so that all cores and sets of rules share it. Replace it by
+// renaming another file over it, as MaxMind's own updater does; never write it in place. If
+// anything in its middle is wrong, the address has no country.
 //
 // Thread rule: immutable; any thread. country() allocates nothing.
 // Tested by country_database_test.cc.
@@ -29,7 +29,7 @@ class CountryDatabase {
   CountryDatabase& operator=(const CountryDatabase&) = delete;
   ~CountryDatabase();
 
-  // Two letters, valid as long as this; empty: unknown.
+  // Two letters, valid as long as this lives; empty: unknown.
   std::string_view country(const IpAddress& address) const;
 
  private:

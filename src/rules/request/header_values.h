@@ -1,8 +1,8 @@
-// for_each_header_value: the values of a header, in whichever of two forms they were sent.
+// for_each_header_value: the values of a header, sent in either of two forms.
 //
-// RFC 9110, 5.3 lets a proxy join the lines of a header: "X-App: a" and "X-App: web" become
-// "X-App: a, web". Both are two values here. Quotes do not hold a value together: a client that
-// sends half of a pair must not hide what a proxy joins behind it. Those in kSingleHeaders have
+// RFC 9110, 5.3 lets a proxy join the lines of a header: "X-App: a" and "X-App: web" become "X-App:
+// a, web". Both forms are two values here. Quotes do not hold a value together: a client that sends
+// half of a pair must not hide a value that a proxy joins after it. Headers in kSingleHeaders have
 // one value, which may hold commas.
 //
 // Thread rule: pure. Tested by src/rules/request_match_test.cc and
@@ -40,7 +40,7 @@ inline bool is_list(const NameValue& header) {
          });
 }
 
-// Calls `visit` with each value of the header of that name, in any case.
+// Calls `visit` with each value of the header with that name. Ignores case.
 template <typename Visit>
 void for_each_header_value(std::span<const NameValue> headers, std::string_view name, Visit visit) {
   for (const NameValue& header : headers) {
@@ -55,7 +55,7 @@ void for_each_header_value(std::span<const NameValue> headers, std::string_view 
   }
 }
 
-// All of them as one list: "a, web".
+// All values as one list: "a, web".
 inline std::string joined_values(std::span<const NameValue> headers, std::string_view name) {
   std::string joined;
   std::string_view separator;

@@ -50,7 +50,7 @@ std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>
 
 std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
                                           PartScratch& scratch) {
-  // What most keys are. A request has one.
+  // Most keys. A request has one client.
   if (part.property == KeyPart::Property::kClient)
     return client_text(part, request.client, scratch);
   std::optional<std::string_view> text;

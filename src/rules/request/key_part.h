@@ -1,5 +1,5 @@
-// KeyPart: a property of a request, as text: what keys are made of, and tiers, costs and
-// the answers to denials.
+// KeyPart: a property of a request, as text. Keys, tiers, costs and answers to denials are made of
+// such properties.
 //
 // Thread rule: values. Tested by src/rules/traffic_rules_test.cc.
 
@@ -30,15 +30,15 @@ struct KeyPart {
     kHeader,
     kQuery,
     kCookie,
-    kClaim,  // of a token that has been verified
+    kClaim,  // of a verified token
   };
 
   Property property = Property::kClient;
   std::string name{};         // of a header, parameter, cookie or claim
-  std::uint8_t v4_bits = 32;  // of kClient: the network counts, not the address
+  std::uint8_t v4_bits = 32;  // of kClient: below 32, the network counts, not the address
   std::uint8_t v6_bits = 64;
 
-  // The client leaves it out if it likes.
+  // Whether the client can leave it out.
   bool may_be_missing() const {
     using enum Property;
     return property == kHeader || property == kQuery || property == kCookie || property == kClaim;
@@ -49,29 +49,29 @@ struct KeyPart {
 // "cookie:NAME", "jwt:CLAIM".
 std::optional<KeyPart> parse_key_part(std::string_view text);
 
-// "header:NAME"; "client" whatever the bits.
+// Appends "header:NAME", or "client" whatever the bits.
 void append_name(const KeyPart& part, std::string& text);
 
-// Memory for texts that are not in the request as they are.
+// Memory for texts that the request does not contain as they are.
 using PartScratch = std::array<char, IpAddress::kTextMax + 5>;
 
-// Calls `visit` with the value, or with each one of a header, parameter or cookie that the
-// client has repeated. Views of the request, or of `scratch`.
+// Calls `visit` with the value, or with each value of a header, parameter or cookie that the client
+// repeats. The values view the request, or `scratch`.
 template <typename Visit>
 void for_each_value(const KeyPart& part, const Request& request, PartScratch& scratch, Visit visit);
 
-// The one value, empty if the request has no such property. Nothing if it has several.
+// The only value; empty if the request lacks the property. Nothing if there are several.
 std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
                                           PartScratch& scratch);
 
-// The same, and empty as well if there are several values. A client that repeats a header chooses
-// none of them, so no further one is a key of its own.
+// The only value; empty if there is none, or several. A client that repeats a header gets none of
+// the values, so that a further value makes no new key.
 inline std::string_view part_text(const KeyPart& part, const Request& request,
                                   PartScratch& scratch) {
   return one_value(part, request, scratch).value_or(std::string_view());
 }
 
-// "192.0.2.7", or the network it is in: "2001:db8::/64". Empty if the client is unknown.
+// "192.0.2.7", or its network: "2001:db8::/64". Empty if the client is unknown.
 std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
                              PartScratch& text);
 
@@ -94,7 +94,7 @@ void for_each_value(const KeyPart& part, const Request& request, PartScratch& sc
     case kQuery: return visit_named(request.parameters);
     case kCookie: return visit_named(request.cookies);
     case kClaim: {
-      // Its issuer has signed it, so of a list the first is as good a name as any.
+      // The issuer has signed the claim, so of a list the first value is as good a name as any.
       const auto claim = std::ranges::find(request.claims, part.name, &NameValue::name);
       if (claim != request.claims.end()) visit(claim->value);
     }

@@ -13,7 +13,7 @@ struct Character {
   std::size_t size = 0;  // in bytes
 };
 
-// Overlong forms count as what they stand for. REQUIRES: text is not empty
+// Overlong forms count as the character that they encode. REQUIRES: text is not empty
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const Character latin{.code = byte(0), .size = 1};
@@ -28,7 +28,7 @@ Character first_character(std::string_view text) {
   return {.code = code, .size = size};
 }
 
-// What Python, JavaScript, .NET, Go or Rust trim.
+// The characters that Python, JavaScript, .NET, Go or Rust trim.
 bool is_wide_space(char32_t code) {
   constexpr std::u32string_view kSpaces = U"\x85\xA0\x1680\x2028\x2029\x202F\x205F\x3000\xFEFF";
   return (code >= 0x2000 && code <= 0x200A) || kSpaces.find(code) != kSpaces.npos;

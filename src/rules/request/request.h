@@ -1,8 +1,7 @@
-// Request: the properties of what is to be limited, whichever door it came through.
+// Request: the properties of a request that may be limited, from whichever door it came.
 //
-// A door fills in what it knows: forward-auth and a gateway the HTTP request, Envoy's
-// service a Descriptor. The rule set adds what follows from that (request_facts.h). Rules
-// look at nothing else.
+// A door fills in what it knows: forward-auth and a gateway the HTTP request, Envoy's service a
+// Descriptor. The rule set adds facts that follow (request_facts.h). Rules read nothing else.
 //
 // Thread rule: values that refer to texts elsewhere, normally a door's input buffer.
 // Tested by src/rules/traffic_rules_test.cc.
@@ -21,7 +20,7 @@
 
 namespace weir {
 
-// TokenVerdict: whether a request's token counts, and if not, why.
+// TokenVerdict: whether a request's token is valid, and if not, why.
 //
 // Thread rule: constants. Tested by token_test.cc.
 enum class TokenVerdict : std::uint8_t {
@@ -38,7 +37,7 @@ enum class TokenVerdict : std::uint8_t {
   kTooEarly,
 };
 
-// Why it does not count, in words.
+// Why the token is not valid, in words.
 constexpr std::string_view token_fault(TokenVerdict verdict) {
   constexpr std::array<std::string_view, 11> kFaults = {
       "no rule looks at it",
@@ -57,27 +56,27 @@ constexpr std::string_view token_fault(TokenVerdict verdict) {
 
 struct Request {
   std::string_view method{};
-  std::string_view host{};  // in lower case, without port
-  std::string_view path{};  // in the first of its readings: rules/request/request_path.h
-  std::span<const std::string_view> other_paths{};  // its further readings
+  std::string_view host{};  // in lower case, without the port
+  std::string_view path{};  // the first reading: rules/request/request_path.h
+  std::span<const std::string_view> other_paths{};  // the other readings
   std::string_view query{};
   std::span<const NameValue> headers{};  // in the order sent; names in any case
-  // Instead of what each rule makes of the request.
+  // The key for all rules, instead of the key that each rule makes.
   std::optional<std::string_view> named_key{};
   std::optional<std::string_view> named_tier{};
-  std::optional<IpAddress> client{};  // rules/request/client_address.h says who that is
+  std::optional<IpAddress> client{};  // found as rules/request/client_address.h says
 
-  // Added by the rule set, as far as its rules look at them.
-  std::string_view folder{};                // the path with a slash at its end
-  std::string_view folder_in_small{};       // and in small letters
+  // The rule set adds these, as far as its rules need them.
+  std::string_view folder{};                // the path, with a slash at its end
+  std::string_view folder_in_small{};       // folder in small letters
   std::span<const NameValue> parameters{};  // of the query, decoded
   std::span<const NameValue> cookies{};
-  std::span<const NameValue> claims{};  // of a token that has been verified
+  std::span<const NameValue> claims{};  // of a verified token
   TokenVerdict token = TokenVerdict::kUnread;
   std::span<const NameValue> unverified_claims{};
   std::string_view country{};  // two letters; empty: unknown
 
-  // The first header of that name, in any case.
+  // The first header with that name. Ignores case.
   std::optional<std::string_view> header(std::string_view name) const {
     return find_header(headers, name);
   }

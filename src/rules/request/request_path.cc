@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// What servers do to a path, step by step.
+// The steps of servers with a path:
 //
 //   D  decodes                           d  the same, but %2F and %5C stay
 //   C  cuts ';' and what follows         Q  ends at '?', '#' and NUL
@@ -17,13 +17,13 @@ namespace {
 //   B  takes a backslash for a slash     H  takes what follows "//" for a host
 //   M  merges slashes
 constexpr std::array<std::string_view, 12> kOrders = {
-    "DCR",     // which rules are written for
+    "DCR",     // the reading that rules are written for
     "CDR",     // Tomcat, Jetty
     "DR",      // nginx, Go
     "dR",      // Apache httpd, with AllowEncodedSlashes NoDecode
-    "dRDR",    // and with AllowEncodedSlashes On
-    "DRCR",    // Tomcat behind nginx, which sends the path on as it reads it
-    "DRQCDR",  // and behind nginx that sends it on decoded
+    "dRDR",    // AllowEncodedSlashes On
+    "DRCR",    // Tomcat behind nginx, which passes the path on as it reads it
+    "DRQCDR",  // Tomcat behind nginx, which passes it on decoded
     "DM",      // WSGI, Rack
     "DBR",     // IIS
     "HBdrM",   // the URL of WHATWG: Node, Deno, Workers
@@ -33,14 +33,14 @@ constexpr std::array<std::string_view, 12> kOrders = {
 
 constexpr std::string_view kSlashes = "/\\";
 
-// Whether a segment is empty or made of dots, and others follow or not.
+// Whether the next segment is empty or consists of dots, so that servers differ.
 bool is_odd(std::string_view rest) {
   if (!rest.starts_with('.')) return rest.starts_with('/');
   const auto segment = rest.substr(0, rest.find('/'));
   return segment == "." || segment == "..";
 }
 
-// Whether no server may read a byte of it, or what follows a slash, in its own way.
+// Whether no server can read a byte of the path, or what follows a slash, differently.
 bool is_normal(std::string_view path) {
   const bool has_tell = has_byte(path, [](ByteGroup bytes) {
     return (bytes == '%') | (bytes == ';') | (bytes == '\\') | (bytes == '?') | (bytes == '#');
@@ -52,7 +52,7 @@ bool is_normal(std::string_view path) {
   return true;
 }
 
-// NUL stays encoded, or it would end texts of C. A slash that stays is written in one way.
+// NUL stays encoded, or it would end texts of C. A slash that stays has one spelling.
 void decode(std::string& text, bool keeps_slashes) {
   std::size_t kept = 0;
   for (std::size_t read = 0; read < text.size();) {
@@ -96,10 +96,10 @@ void merge_slashes(std::string& text) {
   text.erase(again.begin(), again.end());
 }
 
-// Resolves segments in place. The part kept grows slower than the part read, because
-// each segment is read with the one slash that it is written with.
+// Resolves segments in place. The kept part is never longer than the read part, because each
+// segment is read with its slash and written with one.
 void resolve(std::string& text) {
-  std::size_t kept = 0;  // without a slash at its end: the root is empty
+  std::size_t kept = 0;  // without a slash at its end: empty for the root
   bool is_folder = false;
   for (std::size_t read = 0; read < text.size();) {
     const std::size_t begin = read + 1;

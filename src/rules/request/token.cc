@@ -27,7 +27,7 @@ const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// The object that is encoded. It is valid until the next one is read.
+// Decodes an object. It is valid until the next one is read.
 std::optional<json::object> read_object(std::string_view encoded, TokenScratch& scratch) {
   if (!decode_base64url(encoded, scratch.json)) return std::nullopt;
   const std::size_t size = scratch.json.size();
@@ -54,14 +54,14 @@ std::optional<TokenParts> split(std::string_view token) {
                     .signed_text = token.substr(0, last)};
 }
 
-// Whether the key has signed it.
+// Whether the key has signed the token.
 TokenVerdict authenticity(const TokenParts& parts, const TokenKey& key, TokenScratch& scratch) {
   const auto header = read_object(parts.header, scratch);
   std::string_view algorithm;
   if (!header || (*header)["alg"].get(algorithm) != simdjson::SUCCESS) {
     return TokenVerdict::kMalformed;
   }
-  // A token may name what its reader must understand; we understand none of it (RFC 7515 4.1.11).
+  // A token may name extensions that its reader must know. We know none (RFC 7515 4.1.11).
   if ((*header)["crit"].error() != simdjson::NO_SUCH_FIELD) return TokenVerdict::kCritical;
   if (algorithm != key.algorithm()) return TokenVerdict::kAlgorithm;
   const bool verifies = decode_base64url(parts.signature, scratch.signature) &&
@@ -69,7 +69,7 @@ TokenVerdict authenticity(const TokenParts& parts, const TokenKey& key, TokenScr
   return verifies ? TokenVerdict::kCounts : TokenVerdict::kSignature;
 }
 
-// Whether the claim, if it is there, is a time for which `holds` holds; else `fault`.
+// Whether the claim is missing, or is a time for which `holds` is true; else `fault`.
 template <typename Holds>
 TokenVerdict time_verdict(const json::object& claims, std::string_view name, TokenVerdict fault,
                           Holds holds) {
@@ -89,7 +89,7 @@ TokenVerdict timeliness(const json::object& claims, Instant now) {
                       [&](double at) { return seconds >= at; });
 }
 
-// Nothing if it has none. REQUIRES: the capacity of `text` suffices.
+// Nothing if the value has no text. REQUIRES: the capacity of `text` suffices.
 std::optional<std::string_view> text_of(const json::element& value, std::string& text) {
   if (value.is_string()) return value.get_string().value_unsafe();
   if (value.is_bool()) return value.get_bool().value_unsafe() ? "true" : "false";
@@ -115,7 +115,7 @@ void add_claim(std::string_view name, const json::element& value, std::string& t
 }  // namespace
 
 TokenScratch::TokenScratch() : parser(std::make_unique<json::parser>(kTokenMax)) {
-  // Where there is no memory for this, parsing tries again, and fails.
+  // If there is no memory for this, parsing tries again, and fails.
   std::ignore = parser->allocate(kTokenMax, kDepthMax);
 }
 

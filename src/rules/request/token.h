@@ -1,8 +1,8 @@
 // read_claims() reads JSON Web Tokens (RFC 7519) and decides whether to believe them.
 //
-// A key verifies HS256 with a shared secret or RS256 with a public key, as configured. The
-// token must name this very algorithm; "none" is no algorithm. `exp` and `nbf` are checked
-// to the second. A token with anything wrong has no claims, and the verdict says what it is.
+// A key verifies HS256 with a shared secret or RS256 with a public key, as configured. The token
+// must name exactly this algorithm; "none" is no algorithm. `exp` and `nbf` are checked to the
+// second. A token with any fault has no claims, and the verdict names the fault.
 //
 // Thread rule: a TokenKey is immutable; a TokenScratch is one thread's. Reading allocates
 // nothing once the scratch is warm, except what OpenSSL does for itself.
@@ -33,7 +33,7 @@ class parser;
 
 namespace weir {
 
-inline constexpr std::size_t kTokenMax = 8192;  // bytes; longer ones are bad
+inline constexpr std::size_t kTokenMax = 8192;  // bytes; a longer token is bad
 
 class TokenKey {
  public:
@@ -62,9 +62,9 @@ struct TokenScratch {
 
 using ClaimNames = std::unordered_set<std::string, TextHash, std::equal_to<>>;
 
-// The claims of those names, as texts: of a list each item; whole numbers as decimal
-// digits; true and false. Others have none. They are in the scratch until it is used again.
-// A null key: read without verifying, dates included.
+// The claims with those names, as texts: each item of a list; whole numbers as decimal digits; true
+// and false. Other types give nothing. The texts are in the scratch until its next use. A null key:
+// reads without verifying, dates included.
 TokenVerdict read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
                          TokenScratch& scratch, std::vector<NameValue>& claims, Instant now);
 

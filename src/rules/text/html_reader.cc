@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 2> kCodeTags = {"script", "style"};
 constexpr std::array<std::string_view, 2> kCodeAttributes = {"style", "srcdoc"};
 constexpr std::array<std::string_view, 6> kAddresses = {"href",       "src",  "action",
                                                         "formaction", "data", "xlink:href"};
-// Addresses of these are run, or are pages themselves.
+// Addresses with these schemes run as code, or are pages themselves.
 constexpr std::array<std::string_view, 3> kCodeSchemes = {"javascript:", "vbscript:", "data:"};
 
 bool is_one_of(auto names, std::string_view name) {
@@ -27,7 +27,7 @@ bool begins_tag(char c) { return (c >= 'a' && c <= 'z') || c == '/' || c == '!' 
 
 bool ends_tag_name(char c) { return is_blank(c) || c == '/' || c == '>'; }
 
-// Whether what stands behind this may still choose the address's scheme or host.
+// Whether a text behind this can still choose the address's scheme or host.
 bool is_open_address(std::string_view begun) {
   const auto slashes = begun.find("//");
   if (slashes != std::string_view::npos) {
@@ -91,7 +91,7 @@ void HtmlReader::step(char c) {
       return;
     case In::kValue:
       if (c == quote_) return next_attribute();
-      if (c > ' ') value_ += c;  // browsers skip what stands before an address
+      if (c > ' ') value_ += c;  // browsers skip blanks before an address
       return;
     case In::kComment:
       last_ += c;
@@ -123,7 +123,7 @@ void HtmlReader::step_in_tag(char c) {
   in_ = In::kComment;
 }
 
-// Blanks may stand between a name and its '='. A '=' before a name belongs to the name.
+// Blanks may precede the '=' of a name. A '=' in front of a name belongs to the name.
 void HtmlReader::step_in_names(char c) {
   if (c == '>') return end_tag();
   if (c == '/') return next_attribute();

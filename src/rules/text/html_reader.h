@@ -1,8 +1,8 @@
 // HtmlReader: reads HTML up to a place, and says whether a text that a client chose may stand there
-// if it is escaped as HTML.
+// after it is escaped as HTML.
 //
-// In text and quoted attributes it may. In a tag it would be markup. In code (script, style,
-// onclick, javascript:) or at the beginning of an address, up to its host, it would be run,
+// It may stand in text and in quoted attributes. In a tag it would be markup. In code (script,
+// style, onclick, javascript:) or at the beginning of an address, up to its host, it would run,
 // whatever the escape. Tags are read as browsers read them: in <a href=/?q="{{key}}"> the quotes
 // are part of a value that the next blank ends.
 //
@@ -19,19 +19,19 @@ namespace weir {
 class HtmlReader {
  public:
   void read(std::string_view html);
-  // Something harmless stands here.
+  // Puts something harmless in this place.
   void filled() { value_ += '0'; }
 
-  // Where it must not stand: "within <script>". Empty: it may stand here.
+  // Where the text must not stand: "within <script>". Empty: it may stand here.
   std::string danger() const;
 
  private:
   enum class In : std::uint8_t {
     kText,
-    kTag,        // its name
-    kNames,      // of attributes
-    kEquals,     // behind the '=' of one
-    kBareValue,  // without quotes: a blank ends it
+    kTag,        // the tag's name
+    kNames,      // names of attributes
+    kEquals,     // behind the '=' of an attribute
+    kBareValue,  // a value without quotes: a blank ends it
     kValue,
     kComment,
     kCode,
@@ -48,7 +48,7 @@ class HtmlReader {
   In in_ = In::kText;
   std::string tag_;
   std::string attribute_;
-  bool name_has_ended_ = false;  // of the attribute
+  bool name_has_ended_ = false;  // the attribute's name
   char quote_ = '"';
   std::string value_;  // without blanks
   std::string last_;   // bytes of a comment or of code

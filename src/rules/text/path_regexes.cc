@@ -83,7 +83,7 @@ void PathRegexes::match(std::string_view path, std::vector<int>& indexes) const 
   indexes.clear();
   if (regexes_.empty()) return;
   re2::RE2::Set::ErrorInfo error{re2::RE2::Set::kOutOfMemory};
-  // RE2 allocates to say which ones match, so first it says whether any does.
+  // RE2 allocates to say which expressions match, so it is first asked whether any does.
   if (set_ != nullptr && !set_->Match(piece(path), nullptr, &error) &&
       error.kind == re2::RE2::Set::kNoError) {
     return;

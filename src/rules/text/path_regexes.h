@@ -1,11 +1,10 @@
-// PathRegexes: all expressions for paths that the rules of a set have, tried in one pass.
+// PathRegexes: all expressions for paths of a rule set, tried in one pass.
 //
-// RE2 reads a path once for all of them, in time linear in its length, whatever the
-// expressions are. Should they need more memory than kRegexesMemoryMax together, they are
-// tried one by one.
+// RE2 reads a path once for all expressions, in time linear in its length, whatever they are. If
+// together they would need more memory than kRegexesMemoryMax, they are tried one by one.
 //
-// Thread rule: immutable after construction; match() from any thread. A path that none
-// matches costs no allocation; one that some match costs three within RE2.
+// Thread rule: immutable after construction; match() from any thread. A path without a matching
+// expression costs no allocation; another path costs three, within RE2.
 // Tested by path_regexes_test.cc.
 
 #pragma once
@@ -29,13 +28,13 @@ namespace weir {
 
 inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // bytes, of one
 inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
-inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions of all, 16 bytes each
+inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions for all, 16 bytes each
 
-// Looks at the expressions of one configuration before they are used. It looks at each by itself,
-// and at what all of them take, since a file of 1 MiB has room for gigabytes of them.
+// Checks the expressions of one configuration before they are used: each by itself, and the memory
+// of all, since a file of 1 MiB can hold expressions that take gigabytes.
 class RegexBudget {
  public:
-  // Says what is wrong with the expression; nothing if it can be used. Equal ones count once.
+  // What is wrong with the expression; nothing if it can be used. Equal expressions count once.
   std::optional<std::string> mistake(const std::string& pattern);
 
  private:
@@ -43,7 +42,7 @@ class RegexBudget {
   int steps_ = 0;
 };
 
-// One of them by itself, for those who ask about rules and not about requests.
+// A single expression, for callers that ask about rules and not about requests.
 class SingleRegex {
  public:
   // REQUIRES: RegexBudget finds no mistake in it.
@@ -51,8 +50,8 @@ class SingleRegex {
   SingleRegex(SingleRegex&&) noexcept;
   ~SingleRegex();
 
-  bool matches(std::string_view path) const;  // all of it
-  // False if nothing that begins with '/' can match.
+  bool matches(std::string_view path) const;  // the whole path
+  // False if the expression matches no text that begins with '/'.
   bool matches_paths() const;
 
  private:
@@ -62,13 +61,13 @@ class SingleRegex {
 // An expression of RE2 for the whole path.
 struct PathRegex {
   std::string pattern;
-  int index = -1;  // in the PathRegexes of its rule set, which sets it
+  int index = -1;  // in the PathRegexes of the rule set, which sets it
 };
 
 class PathRegexes {
  public:
   PathRegexes();
-  // Numbers them, equal ones alike. REQUIRES: RegexBudget finds no mistake.
+  // Numbers the expressions; equal ones get one number. REQUIRES: RegexBudget finds no mistake.
   explicit PathRegexes(std::span<PathRegex* const> regexes);
   PathRegexes(PathRegexes&&) noexcept;
   PathRegexes& operator=(PathRegexes&&) noexcept;
@@ -76,7 +75,7 @@ class PathRegexes {
 
   std::size_t size() const { return regexes_.size(); }
 
-  // The indexes of those that match the whole path, ascending.
+  // The indexes of the expressions that match the whole path, ascending.
   void match(std::string_view path, std::vector<int>& indexes) const;
 
  private:

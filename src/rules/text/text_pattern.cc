@@ -7,9 +7,8 @@ namespace weir {
 TextPattern::TextPattern(std::string pattern)
     : text(std::move(pattern)), is_exact(text.find('*') == std::string::npos) {}
 
-// Each '*' first takes nothing; when what follows it does not fit, the last '*' takes
-// one byte more. Earlier ones need not: what they left would fit as well further on.
-// At most pattern times text steps.
+// Each '*' first takes nothing. If the rest does not fit, the last '*' takes one byte more. Earlier
+// ones need not: what they left would also fit further on. At most pattern times text steps.
 bool TextPattern::matches(std::string_view value) const {
   if (is_exact) return value == text;
   std::size_t in_text = 0;

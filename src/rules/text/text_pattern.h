@@ -1,4 +1,4 @@
-// TextPattern: what a text is compared with: exact, or with '*' for any bytes.
+// TextPattern: a text to compare with, either exact or with '*' for any bytes.
 //
 // Thread rule: a value. Tested by src/rules/descriptor_tree_test.cc.
 

@@ -12,9 +12,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kHeaderValueMax = 256;
-// A template may have a hundred places and a path 16 KiB, and a denial is to stay small.
+// A template may have a hundred places, and a path 16 KiB; but a denial must stay small.
 constexpr std::size_t kBodyValueMax = 1024;
-constexpr std::size_t kHeaderMax = 4 << 10;  // behind that, places stay empty
+constexpr std::size_t kHeaderMax = 4 << 10;  // after that, places stay empty
 constexpr std::size_t kBodyMax = 64 << 10;
 constexpr std::string_view kOpen = "{{";
 constexpr std::string_view kClose = "}}";
@@ -29,8 +29,8 @@ void append_json(std::string_view text, std::string& out) {
     if (c == '"' || c == '\\') {
       (out += '\\') += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
-      // Bytes of any encoding, each by itself: what it says matters less than that the
-      // text stays JSON.
+      // Bytes in any encoding, each by itself: the meaning matters less than that the text stays
+      // JSON.
       (((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15]);
     } else {
       out += c;

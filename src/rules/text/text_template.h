@@ -1,12 +1,12 @@
-// TextTemplate: a text with places for what a denial is about.
+// TextTemplate: a text with places for values of a denial.
 //
 //   {"error":"Too Many Requests","retry":{{retry_after}},"key":"{{key}}"}
 //
 // Names: rule, key, limit, remaining, count (spent so far), retry_after, reset_after (whole
-// seconds). Every property of the request that a key can be made of is a name, too: client, path,
-// header:NAME and so on. Values are escaped for where they go, so that nothing a client sends can
-// end a JSON string, open a tag or begin a header field. A value is cut off behind 1 KiB, or 256
-// bytes in a header; behind 64 KiB, or 4 in a header, places stay empty.
+// seconds). Each property of a request that can be in a key is a name, too: client, path,
+// header:NAME and so on. Values are escaped for their place, so that no client can end a JSON
+// string, open a tag or begin a header field. A value is cut after 1 KiB, or after 256 bytes in a
+// header. After 64 KiB of text, or 4 in a header, places stay empty.
 //
 // Thread rule: immutable once parsed. Tested by text_template_test.cc.
 
@@ -29,16 +29,16 @@ namespace weir {
 
 enum class Escape : std::uint8_t {
   kNone,    // text/plain
-  kJson,    // within a string
+  kJson,    // within a string of JSON
   kHtml,    // in text and quoted attributes
   kHeader,  // the value of a header field: visible ASCII and blanks
 };
 
-// By the content type of a body.
+// The escape for a body of this content type.
 Escape escape_for(std::string_view content_type);
 
-// JavaScript or CSS. The end of a text there depends on where in the code it stands, so no escape
-// will do for all places.
+// Whether a body is JavaScript or CSS. What ends a text there depends on the place in the code, so
+// no escape is right for all places.
 bool is_script(std::string_view content_type);
 
 struct TemplateValues {
@@ -52,7 +52,7 @@ class TextTemplate {
  public:
   static Result<TextTemplate, Fault> parse(std::string_view text);
 
-  // The properties of requests that have a place in it.
+  // Calls `visit` with each property of requests that has a place in the template.
   template <typename Visit>
   void for_each_part(Visit visit) const {
     for (const Piece& piece : pieces_) {
@@ -61,12 +61,12 @@ class TextTemplate {
     }
   }
 
-  // As it was parsed.
+  // The text that was parsed.
   const std::string& text() const { return text_; }
 
-  // Has places for more than numbers.
+  // Whether it has places for texts, not only for numbers.
   bool has_texts() const;
-  // Where in HTML one of them must not stand (html_reader.h); empty if there is none.
+  // Where in HTML a place must not stand (html_reader.h); empty if all may stand where they do.
   std::string danger_in_html() const;
   // Where in JSON a place must not stand: a text outside of strings, anything within an escape.
   std::string danger_in_json() const;
@@ -84,7 +84,7 @@ class TextTemplate {
     kResetAfter,
   };
   struct Piece {
-    std::string literal{};  // goes first, as it is
+    std::string literal{};  // comes before the place, unchanged
     std::optional<std::variant<Name, KeyPart>> place{};
   };
 

@@ -16,13 +16,13 @@ seconds offset_of(const TimeZone* zone, seconds utc) {
   return zone == nullptr ? seconds(0) : offset_at(*zone, utc);
 }
 
-// When the clocks show that time. No zone changes its clocks twice within two days.
+// When the clocks show this time. No zone changes its clocks twice within two days.
 seconds first_instant_of(const TimeZone* zone, seconds local) {
   const seconds before = offset_of(zone, local - days(1));
   const seconds after = offset_of(zone, local + days(1));
   if (offset_of(zone, local - before) == before) return local - before;
   if (offset_of(zone, local - after) == after) return local - after;
-  // It is skipped: the clocks change after the one instant, and not after the other.
+  // The clocks skip it: they change between these two instants.
   seconds early = local - after;
   seconds late = local - before;
   while (late - early > seconds(1)) {
@@ -32,7 +32,7 @@ seconds first_instant_of(const TimeZone* zone, seconds local) {
   return late;
 }
 
-// Windows of one quota, by their numbers.
+// The windows of a quota, by numbers.
 class Windows {
  public:
   Windows(const CalendarClock& clock, const Quota& quota)
@@ -42,7 +42,7 @@ class Windows {
     return first_instant_of(clock_.zone, first_date(number).time_since_epoch() + clock_.resets_at);
   }
 
-  // The last that has begun.
+  // The last window that has begun.
   std::int64_t at(seconds now) const {
     const seconds local = now + offset_of(clock_.zone, now) - clock_.resets_at;
     std::int64_t number = number_near(std::chrono::sys_days(std::chrono::floor<days>(local)));
@@ -53,7 +53,7 @@ class Windows {
 
  private:
   static constexpr std::int64_t kMonths = 12;
-  static constexpr days kMonday{4};  // of 1970
+  static constexpr days kMonday{4};  // in 1970
 
   std::chrono::sys_days first_date(std::int64_t number) const {
     using std::chrono::day, std::chrono::last, std::chrono::month, std::chrono::year;
@@ -72,7 +72,7 @@ class Windows {
     return this_month / std::min(day(static_cast<unsigned>(std::max(1, first_day_))), last_day);
   }
 
-  // The number of the window that the day is in, or of one next to that window.
+  // The number of the day's window, or of a window next to it.
   std::int64_t number_near(std::chrono::sys_days date) const {
     const std::chrono::year_month_day parts(date);
     const std::int64_t year = int{parts.year()};

@@ -1,9 +1,9 @@
-// Calendars: where the windows of days, weeks, months and years begin and end.
+// Calendars: when windows of days, weeks, months and years begin and end.
 //
-// By the clocks of a time zone: a window begins when they show its hour on its first day. If they
-// skip that time, it is the next instant; if they show it twice, the first. Windows without any
-// instant, as the day that Samoa left out, are none. A month whose first day it lacks begins on its
-// last day.
+// Windows go by the clocks of a time zone: a window begins when they show its hour on its first
+// day. If the clocks skip that time, it begins at the next instant; if they show it twice, at the
+// first. A window without any instant, like the day that Samoa left out, does not exist. A month
+// that lacks its first day begins on its last day.
 //
 // Thread rule: pure; CalendarCache one core.
 // Tested by calendar_test.cc, and calendar_reference_test.cc against Python's calendar.
@@ -22,7 +22,7 @@ namespace weir {
 
 class TimeZone;
 
-// When days begin.
+// When days begin, and in which zone.
 struct CalendarClock {
   const TimeZone* zone = nullptr;  // null: UTC
   std::chrono::minutes resets_at{0};
@@ -30,7 +30,7 @@ struct CalendarClock {
   friend constexpr bool operator==(const CalendarClock&, const CalendarClock&) = default;
 };
 
-// Around `now`, by the wall clock. Whole seconds. REQUIRES: the quota is by a calendar
+// Around `now`, by the wall clock, in whole seconds. REQUIRES: the quota is by a calendar
 WindowEnds window_ends(const CalendarClock& clock, const Quota& quota, Instant now);
 
 // "1h30m", or "month".
@@ -40,7 +40,7 @@ constexpr WindowEnds moved(const WindowEnds& ends, Duration by) {
   return {ends.previous + by, ends.current + by, ends.next + by};
 }
 
-// The same, without much work while windows last.
+// Remembers ends of windows, so that little work is done while they last.
 class CalendarCache {
  public:
   const WindowEnds& window_ends(const CalendarClock& clock, const Quota& quota, Instant now);
@@ -48,7 +48,7 @@ class CalendarCache {
  private:
   struct Entry {
     CalendarClock clock;
-    Duration window{0};  // and the first day say which windows
+    Duration window{0};  // which windows, together with the first day
     int first_day = 0;
     WindowEnds ends{};
   };

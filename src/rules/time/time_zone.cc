@@ -18,14 +18,14 @@ namespace {
 
 using std::chrono::seconds;
 
-// "M10.5.0/3": a day of the week in a month, the fifth being the last one, and the time of day.
+// "M10.5.0/3": a day of the week in a month, where 5 is the last one, and the time of day.
 struct YearlyChange {
   unsigned month = 1;
   unsigned week = 1;
   unsigned weekday = 0;  // 0 is Sunday
   seconds time = std::chrono::hours(2);
 
-  // In that year, by clocks that are so far ahead of UTC.
+  // When it is in that year, for clocks that are `offset` ahead of UTC.
   seconds in(std::chrono::year year, seconds offset) const {
     const auto of_month = year / std::chrono::month(month);
     const std::chrono::weekday day(weekday);
@@ -38,7 +38,7 @@ struct YearlyChange {
 // The summer time of a zone in the years after the last change that its file lists.
 struct YearlyRule {
   seconds standard{0};
-  seconds summer{0};  // which may be less, as in Dublin
+  seconds summer{0};  // may be less, as in Dublin
   std::optional<YearlyChange> begins{};
   YearlyChange ends{};
 
@@ -53,7 +53,7 @@ struct YearlyRule {
   }
 };
 
-// Adds "2", "-1" or "3:30:15", hours, minutes and seconds, `sign` times. False if it is none.
+// Adds hours, minutes and seconds, as "2", "-1" or "3:30:15", times `sign`. False if not so.
 bool add_time(const std::string& text, int sign, seconds& time) {
   static const RE2 kForm("([-+]?)(\\d+)(?::(\\d+))?(?::(\\d+))?");
   std::string minus, hours, minutes, rest;
@@ -75,8 +75,8 @@ std::optional<YearlyChange> read_change(const std::string& text) {
   return time.empty() || add_time(time, 1, change.time) ? std::optional(change) : std::nullopt;
 }
 
-// "CET-1CEST,M3.5.0,M10.5.0/3": offsets in it are westwards. Nothing where it has another form,
-// which no zone of tzdata has.
+// Reads "CET-1CEST,M3.5.0,M10.5.0/3", where offsets point west. Nothing for other forms, which no
+// zone of tzdata has.
 std::optional<YearlyRule> read_rule(const std::string& text) {
   static const RE2 kForm(
       "(?:[A-Za-z]+|<[^>]+>)([-+0-9:]+)(?:(?:[A-Za-z]+|<[^>]+>)([-+0-9:]*),([^,]+),([^,]+))?");

@@ -1,9 +1,9 @@
-// PriceTable: what tokens of language models cost, by the names of the models.
+// PriceTable: prices of language models' tokens, by the names of the models.
 //
 //   claude-sonnet-*   input 3, cached_input 0.30, cache_write 3.75, output 15   dollars a million
 //
-// A dollar a million tokens is a millionth of a dollar a token. So costs are whole millionths of a
-// dollar, and prices whole millionths of those.
+// A dollar per million tokens is a millionth of a dollar per token. So costs are whole millionths
+// of a dollar, and prices whole millionths of these.
 //
 // Thread rule: immutable. Tested by price_table_test.cc.
 
@@ -19,20 +19,20 @@
 
 namespace weir {
 
-// What vendors have prices for. kCachedInput: read from a cache; kCacheWrite: written to one.
+// The kinds with their own prices. kCachedInput: read from a cache; kCacheWrite: written to it.
 enum class TokenKind : std::uint8_t { kInput, kCachedInput, kCacheWrite, kOutput };
 inline constexpr std::size_t kTokenKinds = 4;
 
-// How many tokens of each kind.
+// The number of tokens of each kind.
 using TokenCounts = std::array<std::int64_t, kTokenKinds>;
 
-// What a million tokens of each kind cost, in millionths of a dollar.
+// The price of a million tokens of each kind, in millionths of a dollar.
 struct TokenPrices {
   std::array<std::int64_t, kTokenKinds> each{};
 
-  // Of each kind the dearer of the two.
+  // Takes the higher price for each kind.
   void raise_to(const TokenPrices& other);
-  // In millionths of a dollar, rounded up, and kCostMax at most.
+  // The cost in millionths of a dollar, rounded up, at most kCostMax.
   std::int64_t cost_of(const TokenCounts& tokens) const;
 };
 
@@ -42,14 +42,14 @@ class PriceTable {
   static constexpr std::size_t kNameMax = 100;
 
   struct Row {
-    std::string model;  // its name, or the beginning of names and '*'
+    std::string model;  // a name, or the beginning of names and '*'
     TokenPrices prices;
   };
   explicit PriceTable(std::vector<Row> rows);
 
-  // The name itself wins over beginnings, and a longer beginning over a shorter one.
+  // An exact name wins over beginnings, and a longer beginning over a shorter one.
   const TokenPrices* find(std::string_view model) const;
-  // Of models that are not in the table: of each kind the dearest.
+  // The prices of models that are not in the table: the highest of each kind.
   const TokenPrices& unknown() const { return unknown_; }
 
  private:
