@@ -22,11 +22,11 @@
 namespace weir {
 namespace {
 
-// A file that is being written is empty for a moment, and a reload in it would lift all limits.
+// A file is empty for a moment while it is being written. A reload then would lift all limits.
 constexpr const char* kNoText =
     "the file is empty; if no rules are meant, write 'rules: []' or a comment";
 
-// `prefix` is "store." for the section of that name.
+// `prefix`: "store." for the section store.
 void read_settings(const SectionReader& reader, const Section& section, const std::string& prefix,
                    SettingValues& settings) {
   for (const Field& field : section.fields) {
@@ -47,7 +47,7 @@ void add_file_mistake(const TextPlace& place, const std::string& path, const std
   mistakes.add(place, "'" + path + "' cannot be used: " + text);
 }
 
-// Reads the file that tokens are verified with.
+// Reads the file with the key that verifies tokens.
 void load_token_key(Config& config, Mistakes& mistakes) {
   const auto& [header, secret_file, public_key_file] = config.settings->jwt;
   const bool is_secret = !secret_file.empty();
@@ -78,8 +78,8 @@ void load_country_database(Config& config, Mistakes& mistakes) {
   config.sources.country_database = *std::move(opened);
 }
 
-// A threshold to leave above the one to enter would switch there and back, on and on. The place
-// is that of the one that the file sets.
+// If the threshold to leave were above the one to enter, the algorithm would switch there and back
+// again and again. The mistake is at the threshold that the file sets.
 template <auto kEnter, auto kLeave>
 void check_threshold(const SectionReader& reader, const SettingValues& settings) {
   if (settings->switching.*kLeave <= settings->switching.*kEnter) return;
@@ -91,13 +91,13 @@ void check_threshold(const SectionReader& reader, const SettingValues& settings)
                      highest + "; set " + leave + " to " + highest + " or less");
 }
 
-// In whole millionths of a dollar.
+// The price in whole millionths of a dollar.
 std::optional<std::int64_t> price_of(const SectionReader& row, std::string_view kind) {
   const auto dollars = row.get<double>(kind);
   return dollars ? std::optional<std::int64_t>(std::llround(*dollars * 1e6)) : std::nullopt;
 }
 
-// Null: there are none.
+// Null: there are no prices.
 std::shared_ptr<const PriceTable> read_prices(const SectionReader& reader) {
   std::vector<PriceTable::Row> rows;
   std::map<std::string, std::size_t> lines;
@@ -121,7 +121,7 @@ std::shared_ptr<const PriceTable> read_prices(const SectionReader& reader) {
   return rows.empty() ? nullptr : std::make_shared<const PriceTable>(std::move(rows));
 }
 
-// What the fields of rules mean by these settings.
+// The settings that the reader of rules must know.
 RuleContext context_of(const SectionReader& reader, const SettingValues& settings,
                        ServedBy served_by) {
   RuleContext context{.served_by = served_by, .prices = read_prices(reader)};
@@ -163,13 +163,13 @@ void read_config(const SectionReader& reader, Config& config) {
   config.rollouts = std::move(read.rollouts);
 }
 
-// A pipe whose writer is silent for as long, or comes in more pieces, is given up.
+// A pipe is given up if its writer is silent for so long, or if it comes in too many pieces.
 constexpr int kSilenceMaxMs = 10'000;
 constexpr int kPiecesMax = 1'000;
 
 class OpenFile {
  public:
-  // A FIFO opens without a writer.
+  // Opens a FIFO even without a writer.
   explicit OpenFile(const std::string& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
 

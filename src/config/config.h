@@ -1,4 +1,4 @@
-// Config: what one YAML file says, checked.
+// Config: the contents of one YAML file, checked.
 //
 //   listen:
 //     http: 127.0.0.1:8080
@@ -10,12 +10,12 @@
 //       limit: 5
 //       window: 1m
 //
-// The loader refuses what it does not know. Every unknown or mistyped key, wrong type, value out of
-// range or duplicate id is a ConfigError with its place and the remedy. It reports all of them, not
-// just the first.
+// The loader refuses what it does not know. Each unknown or mistyped key, wrong type, value out of
+// range or duplicate id is a ConfigError with its place and the remedy. The loader reports all of
+// them, not just the first.
 //
-// The fields, their types, bounds and descriptions are one table (setting_fields.cc);
-// `weir schema` prints it as the JSON Schema that editors use.
+// One table has the fields, their types, bounds and descriptions (setting_fields.cc). `weir schema`
+// prints it as the JSON Schema that editors use.
 //
 // Thread rule: values. Tested by config_test.cc and the broken files in testdata/.
 
@@ -42,16 +42,16 @@ struct Config {
   ServedBy served_by = ServedBy::kServer;
   SettingValues settings;  // checked
   std::vector<Rule> rules;
-  std::vector<RulePlaces> rule_places;      // parallel to `rules`, as they were read
-  std::map<std::string, Rollout> rollouts;  // by the id of the rule
-  // For rules. parse_config() does not read files, so load_config() adds token_key and
-  // country_database.
+  std::vector<RulePlaces> rule_places;      // parallel to `rules`, as read
+  std::map<std::string, Rollout> rollouts;  // by rules' ids
+  // What rules need from elsewhere. parse_config() reads no files, so load_config() adds token_key
+  // and country_database.
   RequestSources sources;
 };
 
-// `file` is only a name, for the errors. No text is an empty configuration.
-// load_config() also reads the files that the file names, as far as rules need them, and
-// refuses a file of no bytes.
+// `file` is only a name, for errors. An empty text is an empty configuration. load_config() also
+// reads the files that the configuration names, as far as rules need them. It refuses an empty
+// file.
 Result<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
                                           ServedBy served_by = ServedBy::kServer);
 Result<Config, ConfigErrors> load_config(const std::string& path,
@@ -62,11 +62,11 @@ std::string config_schema();
 
 // ---- files, read into memory: bounded, and never waiting for ever ----
 
-// All bytes of the file, and of a longer one `bytes_max` and one more. A FIFO is read to its
-// end, or is an error if it is silent for ten seconds; one that nobody writes to is empty.
+// All bytes of the file; of a longer one, the first `bytes_max` and one more. A FIFO is read to its
+// end, or is an error if it is silent for ten seconds. A FIFO without a writer is empty.
 Result<std::string, std::error_code> read_file(const std::string& path, std::size_t bytes_max);
 
-// A configuration. The parser refuses one that is longer than a YAML document may be.
+// Reads a configuration. The parser refuses it if it is longer than a YAML document may be.
 Result<std::string, ConfigErrors> read_config_file(const std::string& path);
 
 }  // namespace weir

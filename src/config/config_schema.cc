@@ -19,14 +19,14 @@ namespace {
 
 namespace json = boost::json;
 
-// The forms of base/duration_text.h. The loader refuses what is too long for a window.
+// The forms of base/duration_text.h. The loader refuses durations too long for a window.
 constexpr std::string_view kDurationPattern =
     "^([0-9]+(\\.[0-9]{1,6})?"
     "|(?=[0-9])([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?([0-9]+us)?)$";
 
 constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
 
-// Close to base/listen_address.h: the loader checks the inside of an IP address.
+// Nearly base/listen_address.h: the loader checks the inside of IP addresses.
 constexpr std::string_view kListenAddressPattern =
     "^((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
     ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -54,13 +54,13 @@ json::object text_schema(const Field& field) {
   return {{"type", "string"}, {"pattern", view(field.form->pattern)}};
 }
 
-// What a value of the field looks like, without its description.
+// The form of the field's values, without its description.
 json::object type_schema(const Field& field) {
   switch (field.type) {
     case FieldType::kSection: return section_or_reference(*field.section);
     case FieldType::kSectionList: {
       json::object items = section_or_reference(*field.section);
-      items["type"] = "object";  // here an empty one is a mistake
+      items["type"] = "object";  // an empty item is a mistake here
       return {{"type", {"array", "null"}}, {"items", std::move(items)}};
     }
     case FieldType::kInteger:
@@ -115,7 +115,7 @@ json::object condition_schema(const Field& field, const Section& section) {
   const Condition& condition = field.condition;
   json::object decider{{"const", view(condition.value)}};
   json::object when{{"properties", {{view(condition.field), std::move(decider)}}}};
-  // Unset, the default decides.
+  // If it is not set, the default decides.
   const Field* decided_by = section.find(condition.field);
   if (decided_by->default_text != condition.value) {
     when["required"] = json::array{view(condition.field)};
@@ -170,7 +170,7 @@ void print_items(const Items& items, std::string_view brackets, std::size_t dept
   out += brackets[1];
 }
 
-// Boost 1.81 prints without spaces only.
+// Boost 1.81 can only print without spaces.
 void print(const json::value& value, std::size_t depth, std::string& out) {
   if (value.is_object() && !value.get_object().empty()) {
     print_items(value.get_object(), "{}", depth, out, [&](const auto& member) {

@@ -1,6 +1,6 @@
-// Says of each file named on its command line whether the loader takes it:
-// "accepted PATH" or "refused PATH". Files that it names need not be there.
-// config_schema_test.py compares with the schema, which describes what gateways take, too.
+// For each file on its command line, says whether the loader takes it: "accepted PATH" or "refused
+// PATH". Files named in it need not exist. config_schema_test.py compares this with the schema,
+// which describes fields of gateways, too.
 
 #include <cstdio>
 #include <string>

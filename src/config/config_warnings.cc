@@ -20,10 +20,10 @@
 namespace weir {
 namespace {
 
-// A limit for all clients together is meant to be larger.
+// A limit that all clients share is usually larger.
 constexpr std::int64_t kSharedLimitMin = 100;
 
-// Takes rule_warnings() some tenths of a second.
+// The comparisons of rule_warnings() then take some tenths of a second.
 constexpr std::int64_t kStepsOfRule = 1'000'000;
 
 constexpr std::string_view kHeaderText = "header";
@@ -32,7 +32,7 @@ constexpr std::string_view kHeaderText = "header";
 constexpr std::array<std::string_view, 2> kAddressEntries = {"remote_address",
                                                              "masked_remote_address"};
 
-// What a client chooses as it likes.
+// A part of a request that the client chooses freely.
 struct Choice {
   std::string_view what;
   std::string name;
@@ -51,7 +51,7 @@ double rate(const Quota& quota) {
 // check:allow(methods): a method for each warning
 class Warnings {
  public:
-  // Without the name of a file, rules have no lines.
+  // Without a file's name, rules have no lines.
   explicit Warnings(const Config& config, std::int64_t steps_max = MatchCover::kStepsMax,
                     const std::string& file = {})
       : config_(config),
@@ -125,7 +125,7 @@ class Warnings {
     });
   }
 
-  // Looks at a pattern's segments before its first '*'.
+  // Checks a pattern's segments before its first '*'.
   void warn_of_spelling(const TextPattern& path, const TextPlace& place) {
     const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
     const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;
@@ -186,7 +186,7 @@ class Warnings {
                                 " at once");
   }
 
-  // Nobody knows what the requests under way will have cost.
+  // Nobody knows the cost of requests under way.
   void warn_of_unknown_cost(const Rule& rule, const RulePlaces& places) {
     const bool is_unknown =
         rule.response && rule.response->cost_from != ResponseCount::CostFrom::kNowhere;
@@ -216,8 +216,8 @@ class Warnings {
     }
   }
 
-  // Shared rules of one request are decided together, in the strictest mode among them. Slots are
-  // not among them.
+  // Shared rules of one request are decided together, in their strictest mode. Slots are decided
+  // apart.
   void warn_of_mode(std::size_t index) {
     const Rule& rule = config_.rules[index];
     const Mode mode = mode_of(rule);
@@ -247,8 +247,8 @@ class Warnings {
 
   Mode mode_of(const Rule& rule) const { return rule.mode.value_or(config_.settings->store.mode); }
 
-  // A condition that anybody can meet, on a rule that allows more than the one that would
-  // apply otherwise.
+  // A condition that anybody can meet, on a rule that allows more than the rule that would apply
+  // otherwise.
   void warn_of_choice(std::size_t index) {
     const Rule& rule = config_.rules[index];
     const auto met = met_by_choice(*rule.match);
@@ -263,7 +263,7 @@ class Warnings {
     }
   }
 
-  // What anybody can send to meet the match. Nothing if it asks for more than that.
+  // The part that anybody can send to meet the match. Nothing if the match needs more than that.
   std::optional<Choice> met_by_choice(const RequestMatch& match) const {
     if (!match.clients.empty() || !match.claims.empty()) return std::nullopt;
     if (!match.unverified_claims.empty()) {
@@ -290,7 +290,7 @@ class Warnings {
     if (rule.key_parts.empty() && rule.quota.limit() > 0 && rule.quota.limit() < kSharedLimitMin) {
       warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
     }
-    // One part suffices, whatever the others are.
+    // One chosen part suffices, whatever the others are.
     for (const KeyPart& part : rule.key_parts) {
       const auto chosen = choice(part);
       if (!chosen) continue;
@@ -298,7 +298,7 @@ class Warnings {
     }
   }
 
-  // A list that looks as if the first part that is there counted, and whose parts all do.
+  // A list of parts that looks as if only the first part that is there counted, but all parts do.
   void warn_of_fallback(const Rule& rule, const RulePlaces& places) {
     if (rule.key_form == Rule::KeyForm::kFirst) return;
     const auto is_client = [](const KeyPart& part) {
@@ -346,8 +346,8 @@ class Warnings {
     return false;
   }
 
-  // A key of the first part that is there begins with its name. Networks of the lists are compared
-  // with the client's address, whatever the key.
+  // A key of the first part that is there begins with that part's name. Networks in lists are
+  // compared with the client's address, whatever the key.
   void warn_of_unnamed_parts(const Rule& rule, const RulePlaces& places) {
     if (rule.key_form != Rule::KeyForm::kFirst) return;
     std::map<std::string_view, std::string_view> fields;  // by key, in order
@@ -379,7 +379,7 @@ class Warnings {
     warn(place, text);
   }
 
-  // What a client puts the property in as it likes; nothing if it cannot.
+  // The part in which a client can freely choose the property; nothing if it cannot.
   std::optional<Choice> choice(const KeyPart& part) const {
     using enum KeyPart::Property;
     switch (part.property) {

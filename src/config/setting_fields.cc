@@ -154,7 +154,7 @@ constexpr Section kUnusualTraffic = {"'unusual_traffic'",
                                      "How events of unusual traffic are found and told.",
                                      kUnusualTrafficFields};
 
-// The settings of the reference service, as Weir has them.
+// Weir's form of the reference service's settings.
 constexpr Field kEnvoyFields[] = {
     row::text<&EnvoySettings::config>("config", kAnyText,
                                       "A file, or a folder of files, in the YAML of Envoy's "

@@ -1,12 +1,12 @@
-// SettingValues: what a file or a command line sets, with its place in the file, and the same with
-// all defaults as a struct.
+// SettingValues: the settings of a file or a command line, with their places in the file; and the
+// same settings with all defaults, as a struct.
 //
 //   values->store.deadline                       the value, or the default
 //   values.is_set<&StoreSettings::mode>()        whether somebody has set it
 //
-// The table of fields (setting_fields.cc) lists the settings: every field outside of `rules`. By
-// full names such as "store.deadline" go those who work on all of them; a name that the table
-// lacks is a bug, and stops the program.
+// The table of fields (setting_fields.cc) lists the settings: every field outside of `rules`. Code
+// that works on all settings uses full names such as "store.deadline". A name that the table lacks
+// is a bug, and stops the program.
 //
 // Thread rule: a value. Tested by setting_values_test.cc.
 
@@ -27,13 +27,13 @@ namespace weir {
 struct Setting {
   std::string name;  // with its section: "store.deadline"
   const Field& field;
-  const Field* section;  // that it is in; null: none
+  const Field* section;  // the section that has it; null: none
 };
 
 // In the order of the table.
 const std::vector<Setting>& all_settings();
 
-// REQUIRES: a row has it
+// REQUIRES: a row names the member
 const std::string& setting_name(const Member& member);
 
 // The full name of the setting that fills this member.
@@ -42,7 +42,7 @@ const std::string& setting_name() {
   return setting_name(member_of<kPointer>());
 }
 
-// A setting, by its full name, and its mistake.
+// A setting, by its full name, and what is wrong with it.
 struct SettingMistake {
   std::string setting;
   std::string message;
@@ -55,7 +55,7 @@ class SettingValues {
   const ServerSettings& operator*() const { return settings_; }
   const ServerSettings* operator->() const { return &settings_; }
 
-  // REQUIRES: `value` is of the type of the setting
+  // REQUIRES: `value` has the setting's type
   void set(std::string_view name, SettingValue value, TextPlace place = {});
 
   bool is_set(std::string_view name) const { return values_.contains(name); }
@@ -64,13 +64,13 @@ class SettingValues {
     return is_set(setting_name<kPointer>());
   }
 
-  // Where the value stands in the file. REQUIRES: the file sets it
+  // The value's place in the file. REQUIRES: the file sets it
   TextPlace place_of(std::string_view name) const { return values_.find(name)->second.place; }
 
-  // The value as it stands in a file; "off" if there is neither a value nor a default.
+  // The value as it would stand in a file; "off" if there is neither a value nor a default.
   std::string text(std::string_view name) const;
 
-  // The values that `other` sets win.
+  // Takes the values that `other` sets; they win.
   void override_with(const SettingValues& other);
 
  private:

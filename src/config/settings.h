@@ -1,8 +1,8 @@
-// What a file and a command line may set apart from rules: a struct for each section, filled from
-// the rows of setting_fields.cc.
+// What a file and a command line may set, apart from rules: a struct for each section, which the
+// rows of setting_fields.cc fill.
 //
-// An empty text is not set, since no setting is an empty text. A setting that a file may leave out
-// is optional if it has no default.
+// An empty text means not set, since no setting is an empty text. A setting is optional if a file
+// may leave it out and it has no default.
 //
 // Thread rule: values. Tested by setting_values_test.cc.
 
@@ -20,8 +20,8 @@
 
 namespace weir {
 
-// When rules that are adaptive switch (engine/switching/traffic_switch.h). setting_fields.cc says
-// what each means. Tested by src/engine/switching/traffic_switch_test.cc.
+// When adaptive rules switch (engine/switching/traffic_switch.h). setting_fields.cc explains each.
+// Tested by src/engine/switching/traffic_switch_test.cc.
 struct SwitchThresholds {
   double burst_ratio = 3;
   double burst_ratio_leave = 2;
@@ -69,23 +69,23 @@ struct UnusualTrafficSettings {
 struct EnvoySettings {
   std::string config{};
   Algorithm algorithm = Algorithm::kFixedWindow;
-  // A denied descriptor keeps all others of its request from being charged. Otherwise
-  // each is charged on its own, as by the reference service.
+  // Whether a denied descriptor keeps the others of its request from being charged. Otherwise each
+  // is charged on its own, as by the reference service.
   bool all_or_nothing = false;
-  // Answers ask Envoy to add these to its response, about the limit nearest to its end.
+  // Whether answers ask Envoy to add these headers, about the limit nearest to its end.
   bool response_headers = false;
   std::string limit_header = "RateLimit-Limit";
   std::string remaining_header = "RateLimit-Remaining";
   std::string reset_header = "RateLimit-Reset";  // seconds from now
-  // Answers carry the `metadata` of the rules that matched.
+  // Whether answers carry the `metadata` of the rules that matched.
   bool response_metadata = false;
-  // Every request is OK, whatever its descriptors are.
+  // Whether every request is OK, whatever its descriptors are.
   bool shadow_mode = false;
 };
 
 enum class ConsoleUse : std::uint8_t {
-  kOn,      // for those who may use the admin routes
-  kPublic,  // the figures for everybody, the rest for those
+  kOn,      // for people who may use the admin routes
+  kPublic,  // figures for everybody, the rest as kOn
   kOff,
 };
 

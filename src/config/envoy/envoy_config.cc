@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 // ---- the fields of the reference service's YAML, and our additions ----
 
-extern const Section kDescriptor;  // holds itself
+extern const Section kDescriptor;  // contains itself
 
 // Numbers are texts here: the reference service reads `key: 1` as "1".
 constexpr Field kReplaceFields[] = {
@@ -85,7 +85,7 @@ constexpr Section kFile = {"the top level", "Limits of one domain.", kFileFields
 
 // ---- their reading ----
 
-// Far more than anyone has. Aliases could make more of a small file than memory holds.
+// Far more than anybody has. With aliases, a small file could describe more than memory holds.
 constexpr std::size_t kDescriptorsMax = 100'000;
 
 // The units are lengths, not calendar months.
@@ -140,7 +140,7 @@ class EnvoyReader {
   }
 
  private:
-  // `above` is the file or the descriptor that the level is in.
+  // `above`: the file or the descriptor that contains the level.
   void read_level(const SectionReader& above) {
     std::map<std::pair<std::string, std::optional<std::string>>, std::size_t> seen;
     above.for_each("descriptors", [&](const SectionReader& reader) {
@@ -182,7 +182,7 @@ class EnvoyReader {
     if (reader.is_set("key") && entry.key.empty()) {
       reader.mistake("key", "'key' must not be empty");
     }
-    // An empty value is none, as in the reference service.
+    // As in the reference service, an empty value means no value.
     if (entry.value && entry.value->text.empty()) entry.value.reset();
     return entry;
   }
@@ -323,13 +323,13 @@ Result<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text
 
 Result<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
                                                           Algorithm algorithm) {
-  std::error_code unknown;  // reading it says more
+  std::error_code unknown;  // reading the file says more
   if (!std::filesystem::is_directory(path, unknown)) return load_file(path, algorithm);
 
   const auto files = yaml_files(path);
   if (files.empty()) return ConfigErrors{{.file = path, .message = "holds no *.yaml file"}};
   std::vector<Rule> all;
-  std::map<std::string, std::string> domains;  // and their files
+  std::map<std::string, std::string> domains;  // with their files
   for (const std::string& file : files) {
     auto loaded = load_file(file, algorithm);
     if (!loaded) return loaded;

@@ -36,7 +36,7 @@ std::optional<bool> parse_boolean(std::string_view text) {
   return std::nullopt;
 }
 
-// A number to YAML 1.2, whole or not.
+// Whether YAML 1.2 reads the text as a number, whole or not.
 bool is_number(std::string_view text) {
   if (text.starts_with("0x")) return only_of(text.substr(2), "0123456789abcdefABCDEF");
   if (text.starts_with("0o")) return only_of(text.substr(2), "01234567");
@@ -49,13 +49,13 @@ bool is_number(std::string_view text) {
   return std::from_chars(text.data(), end, ignored).ptr == end;
 }
 
-// What a whole number looks like: no '+', no leading zeros (octal to some readers).
+// Whether the text is a plain whole number: no '+', no leading zeros (octal to some readers).
 bool is_plain_integer(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
-// The number that digits and perhaps decimals behind a point stand for.
+// Reads digits, perhaps with decimals behind a point.
 std::optional<double> read_decimal_number(std::string_view text) {
   if (!only_of(text, "0123456789.") || !only_of(text.substr(0, 1), kDigits)) return std::nullopt;
   double number = 0;
@@ -170,7 +170,7 @@ bool is_listen_address(std::string_view text) {
   return address && address->path.size() <= kUnixPathMax;
 }
 
-// Numbers and booleans are texts only where any text will do.
+// Numbers and booleans are texts only if any text will do.
 bool fits_form(const Field& field, const YamlNode& node) {
   if (node.kind != YamlNode::Kind::kText || node.text.size() > kTextMax) return false;
   if (field.form == kAnyText) return true;

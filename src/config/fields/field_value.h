@@ -1,7 +1,7 @@
 // One value of a configuration file, checked against its field.
 //
-// Types are those of YAML 1.2's core schema, which editors with the JSON Schema check, too. limit:
-// "5" is a text and not a number, enabled: yes is a text as well.
+// Types are those of YAML 1.2's core schema, which editors with the JSON Schema also check. limit:
+// "5" is a text and not a number; enabled: yes is a text, too.
 //
 // Thread rule: pure functions. Tested by field_value_test.cc.
 
@@ -22,35 +22,35 @@
 namespace weir {
 
 // By the field's type: an integer, a number, a boolean, a duration, or the text of a choice, name
-// or address. A duration may have choices, too. A section or tree has a map, a section list a list,
-// and a text list the text or the list. Empty sections are as good as absent: monostate.
+// or address. A duration may be a choice. A section or tree has a map, a section list a list, and a
+// text list a text or a list. Empty sections count as absent: monostate.
 using FieldValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, Duration,
                                 const YamlNode*>;
 
 struct CheckedValue {
   FieldValue value;
-  std::string mistake{};  // empty if there is none: what is wrong and what would be right
-  const YamlNode* culprit = nullptr;  // the item of a list that is wrong; null: the node itself
+  std::string mistake{};  // what is wrong and what would be right; empty if nothing is wrong
+  const YamlNode* culprit = nullptr;  // the wrong item of a list; null: the node itself
 };
 
 CheckedValue check_value(const Field& field, const YamlNode& node);
 
-// Nothing if there is no value. REQUIRES: it is no section, list of sections, or tree
+// Nothing if there is no value. REQUIRES: the field is no section, list of sections, or tree
 std::optional<SettingValue> setting_value(const FieldValue& value);
 
-// Reads a command line's text.
+// Reads a text of the command line.
 Result<SettingValue, Fault> read_setting(const Field& field, const std::string& text);
 
-// Nothing if the field has none.
+// Nothing if the field has no default.
 std::optional<SettingValue> default_of(const Field& field);
 
-// The texts of a text list that has been checked.
+// The texts of a text list after it was checked.
 std::vector<const YamlNode*> texts_of(const YamlNode& node);
 
-// "a whole number from 1 to 256": what a message says should be there.
+// "a whole number from 1 to 256": the value that a message asks for.
 std::string expected_text(const Field& field);
 
-// "the text 'ten'", "a list", "5": what a message says there is.
+// "the text 'ten'", "a list", "5": the value that a message has found.
 std::string found_text(const YamlNode& node);
 
 // "'threads' must be a whole number from 1 to 256, but is the text 'two'".

@@ -1,11 +1,11 @@
 // The fields of a configuration file, in one table.
 //
-// A row is a whole setting. From it come the loader's checks and messages, the JSON Schema, the
-// option of `weir serve` and the environment variable. So do the default, the warning that only a
-// restart changes it, and the table in docs/reference/settings.md. To add one: add its row, and the
-// member that it fills (config/settings.h), refresh both documents with WEIR_UPDATE_EXPECTED=1
-// config_test, and read the member where it is used. A row whose member has another type does not
-// compile. The fields of rules have rows alike (rules/rule_fields.cc).
+// A row is a whole setting. It gives the loader's checks and messages, the JSON Schema, the option
+// of `weir serve` and the environment variable. It also gives the default, the warning that only a
+// restart changes it, and the table in docs/reference/settings.md. To add a setting: add its row,
+// and the member that it fills (config/settings.h). Refresh both documents with
+// WEIR_UPDATE_EXPECTED=1 config_test, and read the member where it is used. A row whose member has
+// another type does not compile. The fields of rules have such rows, too (rules/rule_fields.cc).
 //
 //   row::duration<&StoreSettings::deadline>("deadline", {1'000, 10'000'000}, "How long ...")
 //       .defaults_to("20ms")
@@ -42,17 +42,17 @@ enum class FieldType : std::uint8_t {
   kNumber,       // min to max, with or without decimals
   kBoolean,
   kChoice,    // one of `choices`
-  kName,      // 1 to 64 of letters, digits and _ . : -
+  kName,      // 1 to 64 characters: letters, digits and _ . : -
   kDuration,  // min to max, in microseconds; or one of `choices`, which fills no member
   kListenAddress,
-  kText,      // of the field's form; without one any text, number or boolean
-  kTextList,  // one such text, or a list of them
+  kText,      // a text of the field's form; without a form any text, number or boolean
+  kTextList,  // one kText, or a list of them
   kTree,      // any map
 };
 
-// What a text must look like.
+// The form that a text must have.
 struct TextForm {
-  std::string_view pattern;   // of the whole; means the same to RE2 and to JSON Schema
+  std::string_view pattern;   // of the whole text; RE2 and JSON Schema read it alike
   std::string_view expected;  // "a path that begins with '/'"
 };
 
@@ -68,23 +68,23 @@ inline constexpr std::size_t kTextListMax = 256;  // texts
 
 struct Section;
 
-// Another field of the same section and the value it must have.
+// The value that another field of the same section must have.
 struct Condition {
   std::string_view field;  // a kChoice; empty: there is no condition
   std::string_view value;
-  std::string_view unless{};  // a kDuration: who reads a word there says more
+  std::string_view unless{};  // a kDuration: if it has a word, its reader says more
 };
 
-// How `weir serve` takes a setting in addition to the file.
+// How `weir serve` takes a setting apart from the file.
 struct Option {
-  std::string_view name;  // "--sync-interval"; empty: the file alone has it
+  std::string_view name;  // "--sync-interval"; empty: only the file has it
   std::string_view help;
-  std::string_view variable{};  // of the environment; the option wins over it
+  std::string_view variable{};  // of the environment; the option wins
 };
 
 using TextPatterns = std::vector<TextPattern>;
 
-// The value of a field that is no section and no tree.
+// The value of a field, except for sections and trees.
 using SettingValue =
     std::variant<std::int64_t, double, bool, std::string, Duration, std::vector<std::string>>;
 
@@ -96,20 +96,20 @@ inline constexpr FieldRange kWindowRange = {kWindowMin.count(), kWindowMax.count
 
 struct Field;
 
-// Its address stands for the struct.
+// The tag of a struct: its address identifies the struct.
 template <typename Struct>
 inline constexpr char kStructTag = 0;
 
 // The member of a struct that a row fills.
 struct Member {
-  const void* owner = nullptr;  // the struct's tag; null: none, the reader of the section asks
+  const void* owner = nullptr;  // the struct's tag; null: its reader asks for the field
   void (*fill)(void* owner, const Field& field, const SettingValue& value) = nullptr;
-  void* (*inner)(void* owner) = nullptr;  // of a kSection: the struct of its fields
+  void* (*inner)(void* owner) = nullptr;  // for a kSection: the struct of its fields
 
   friend constexpr bool operator==(const Member&, const Member&) = default;
 };
 
-// A row of the table. Those below make one; its functions return it with something changed.
+// A row of the table. The functions of `row` make rows; a row's functions return a changed copy.
 struct Field {
   enum class Presence : std::uint8_t { kOptional, kRequired };
   enum class Change : std::uint8_t { kByReload, kByRestart };
@@ -123,13 +123,13 @@ struct Field {
   const TextForm* form = kAnyText;
   Presence presence = Presence::kOptional;
   Condition condition{};
-  // As it would stand in the file. Empty: required, or decided elsewhere.
+  // As it would stand in the file. Empty: the field is required, or its default is set elsewhere.
   std::string_view default_text{};
   Option option{};
   Change change = Change::kByReload;
   Member member{};
 
-  // First, as clang 16 must have its body where a constant needs it.
+  // This comes first, as clang 16 needs its body before a constant uses it.
   template <typename T>
   constexpr Field with(T Field::*part, const T& value) const {
     Field field = *this;
@@ -147,11 +147,11 @@ struct Field {
 };
 
 struct Section {
-  std::string_view name;  // as messages call it: "a rule"
+  std::string_view name;  // the name in messages: "a rule"
   std::string_view description;
   std::span<const Field> fields;
 
-  // Null if there is none.
+  // Null if there is no such field.
   const Field* find(std::string_view field_name) const {
     const auto found = std::ranges::find(fields, field_name, &Field::name);
     return found == fields.end() ? nullptr : &*found;
@@ -167,7 +167,7 @@ extern const Section kConfigSection;  // the whole file
 extern const Section kRuleSection;
 extern const Section kMatchSection;
 
-// Of a pointer to a member: the struct, and the type of the member's value, which it may lack.
+// For a pointer to a member: the struct, and the type of the value, without std::optional.
 template <typename S, typename T>
 std::type_identity<S> struct_in(T S::*);
 template <typename S, typename T>
@@ -179,7 +179,7 @@ using StructOf = typename decltype(struct_in(kPointer))::type;
 template <auto kPointer>
 using ValueOf = typename decltype(value_in(kPointer))::type;
 
-// Whether a member for such a value is one for such a field.
+// Whether a member with this type can be filled by such a field.
 template <typename Value>
 constexpr bool takes(FieldType type) {
   const auto is = [&](std::initializer_list<FieldType> types) {
@@ -201,7 +201,7 @@ template <auto kPointer>
 void fill_member(void* owner, const Field& field, const SettingValue& value) {
   using Value = ValueOf<kPointer>;
   auto& member = static_cast<StructOf<kPointer>*>(owner)->*kPointer;
-  if constexpr (std::is_enum_v<Value>) {  // in the order of the choices
+  if constexpr (std::is_enum_v<Value>) {  // choices are in its order
     const auto choice = std::ranges::find(field.choices, std::get<std::string>(value));
     member = static_cast<Value>(choice - field.choices.begin());
   } else if constexpr (takes<Value>(FieldType::kInteger)) {
@@ -227,7 +227,7 @@ constexpr Member member_of() {
   }
 }
 
-// Each row may name the member of a struct that it fills.
+// A row may name the member of a struct that it fills.
 namespace row {
 
 using Text = std::string_view;
@@ -307,8 +307,8 @@ struct ConfigError {
   }
 };
 
-// In the order of the file. Never empty when returned, and never endless: beyond
-// kConfigErrorsMax one last entry says that there are more.
+// In the order of the file. Never empty when returned. After kConfigErrorsMax errors a last entry
+// says that there are more.
 using ConfigErrors = std::vector<ConfigError>;
 inline constexpr std::size_t kConfigErrorsMax = 100;
 

@@ -11,7 +11,7 @@ namespace {
 
 std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
-// Which of the other sections has such a field; null if none has.
+// The other section that has such a field; null if none has.
 const Section* home_of(std::string_view name, const Section& elsewhere) {
   for (const Section* section :
        {&kConfigSection, kConfigSection.find("listen")->section, &kRuleSection, &kMatchSection,
@@ -38,7 +38,7 @@ std::string unknown_key(const YamlNode& key, const Section& section) {
   return message + "; " + name_hint(key.text, names);
 }
 
-// " with 'id', 'limit' and 'window'": what the section cannot do without.
+// " with 'id', 'limit' and 'window'": the fields that the section requires.
 std::string required_names(const Section& section) {
   std::vector<std::string> names;
   for (const Field& field : section.fields) {
@@ -52,7 +52,7 @@ std::string required_names(const Section& section) {
   return text;
 }
 
-// yaml-cpp does not say where an empty value stands.
+// yaml-cpp does not give the place of an empty value.
 const TextPlace& place_of_value(const YamlNode& key, const YamlNode& value) {
   return value.kind == YamlNode::Kind::kEmpty ? key.place : value.place;
 }
@@ -67,7 +67,7 @@ void Mistakes::add(const TextPlace& place, std::string message) {
 }
 
 ConfigErrors Mistakes::take() {
-  // The last one stays last if it says that there are more.
+  // If the last entry says that there are more, it stays last.
   const auto end = full_ ? errors_.end() - 1 : errors_.end();
   std::stable_sort(errors_.begin(), end, [](const ConfigError& a, const ConfigError& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -112,7 +112,7 @@ void SectionReader::read_entry(const YamlNode::Entry& entry) {
   }
 }
 
-// A mistyped field is not missing as well.
+// Notes that a mistyped field is not missing, too.
 void SectionReader::note_meant_field(std::string_view unknown) {
   const std::string_view meant = nearest_name(unknown, section_.field_names());
   if (!meant.empty()) slots_[index_of(meant)].mistyped = true;
@@ -191,7 +191,7 @@ std::optional<SectionReader> SectionReader::item_of(std::string_view field,
   const Section& section = *section_.find(field)->section;
   const YamlNode& item = *slot(field).node->items[index];
   if (item.kind == YamlNode::Kind::kMap) return SectionReader(section, item, mistakes_);
-  const bool empty = item.kind == YamlNode::Kind::kEmpty;  // has no place of its own
+  const bool empty = item.kind == YamlNode::Kind::kEmpty;  // yaml-cpp gives it no place
   mistake(empty ? place_of(field) : item.place, std::string(section.name) + " must be a map" +
                                                     required_names(section) + ", but is " +
                                                     found_text(item));

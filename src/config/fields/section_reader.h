@@ -1,4 +1,4 @@
-// Reads one section of a configuration file: which fields it sets, and every mistake in it.
+// Reads one section of a configuration file: the fields that it sets, and all its mistakes.
 //
 //   const SectionReader rule(kRuleSection, node, mistakes);
 //   rule.fill(quota);  // the members that rows name
@@ -20,7 +20,7 @@
 
 namespace weir {
 
-// The mistakes found in a file, up to kConfigErrorsMax of them.
+// The mistakes of a file, up to kConfigErrorsMax.
 class Mistakes {
  public:
   explicit Mistakes(std::string file) : file_(std::move(file)) {}
@@ -28,7 +28,7 @@ class Mistakes {
   void add(const TextPlace& place, std::string message);
 
   bool empty() const { return errors_.empty(); }
-  // There were more than will be reported: no use looking for others.
+  // Whether there were more than will be reported. Then nobody need look for others.
   bool full() const { return full_; }
 
   // In the order of the file.
@@ -42,17 +42,17 @@ class Mistakes {
 
 class SectionReader {
  public:
-  // Checks all of it at once and reports to `mistakes`. REQUIRES: `node` is a map, and
-  // outlives the reader like `mistakes`.
+  // Checks the whole section, and reports to `mistakes`.
+  // REQUIRES: `node` is a map; `node` and `mistakes` outlive the reader
   SectionReader(const Section& section, const YamlNode& node, Mistakes& mistakes);
 
-  // Every field is right, and none is missing.
+  // Whether all fields are right, and none is missing.
   bool valid() const { return valid_; }
 
-  // The field is there, be it empty.
+  // Whether the field is there, even if it is empty.
   bool is_set(std::string_view field) const { return slot(field).key != nullptr; }
 
-  // Nothing if the field is not set, or wrongly. REQUIRES: the section has the field.
+  // Nothing if the field is not set, or is wrong. REQUIRES: the section has the field.
   const FieldValue& value(std::string_view field) const { return slot(field).value; }
   template <typename T>
   std::optional<T> get(std::string_view field) const {
@@ -60,21 +60,20 @@ class SectionReader {
     return found == nullptr ? std::nullopt : std::optional<T>(*found);
   }
 
-  // The members of `target` that rows of the section name: what the file sets, else the row's
-  // default, else what is there.
+  // Fills the members of `target` that the section's rows name: with the file's value, else with
+  // the row's default. Else a member stays as it is.
   template <typename Struct>
   void fill(Struct& target) const {
     fill(&target, &kStructTag<Struct>);
   }
 
-  // The texts of a kTextList, in order; none if the file does not set it.
+  // The texts of a kTextList, in order; empty if the file does not set it.
   std::vector<const YamlNode*> texts(std::string_view field) const;
 
   // A kSection; nothing if the file does not set it.
   std::optional<SectionReader> section(std::string_view field) const;
 
-  // Calls `read` with a reader of each item of a kSectionList, and reports those that are no
-  // maps.
+  // Calls `read` with a reader of each item of a kSectionList. Reports items that are no maps.
   template <typename Read>
   void for_each(std::string_view field, Read read) const {
     const auto list = get<const YamlNode*>(field);
@@ -83,11 +82,11 @@ class SectionReader {
     }
   }
 
-  // The place of the section, and of a field's value: the section's if the file lacks the field.
+  // The section's place. place_of(): a field's value's, or the section's if the field is not set.
   const TextPlace& place() const { return node_.place; }
   const TextPlace& place_of(std::string_view field) const;
 
-  // Reports what only shows when fields, or rules, are seen together.
+  // Reports a mistake that only shows when fields, or rules, are seen together.
   void mistake(std::string_view field, std::string message) const;
   void mistake(const TextPlace& place, std::string message) const;
   // "'limit' must be EXPECTED, but is ..."
@@ -97,7 +96,7 @@ class SectionReader {
   struct Slot {
     const YamlNode* key = nullptr;  // null: not set
     const YamlNode* node = nullptr;
-    bool mistyped = false;  // not set, but a key is there that looks like it
+    bool mistyped = false;  // not set, but there is a key that looks like it
     FieldValue value;
   };
 
@@ -108,9 +107,9 @@ class SectionReader {
   void refuse(const TextPlace& place, std::string message);
   void read_entry(const YamlNode::Entry& entry);
   void note_meant_field(std::string_view unknown);
-  // The text of a kChoice: what is set, or the default.
+  // The text of a kChoice: the file's, or the default.
   std::string_view choice(std::string_view field) const;
-  // Whether its condition holds. Nothing if the field that decides is wrong.
+  // Whether the field's condition holds. Nothing if the field that decides is wrong.
   std::optional<bool> applies(const Field& field) const;
   void check_required();
   void check_conditions();

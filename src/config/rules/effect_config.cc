@@ -21,13 +21,13 @@
 namespace weir {
 namespace {
 
-// An HTTP/2 answer has room for so many, in addition to the fields about the limit.
+// An HTTP/2 answer has room for so many, next to the fields about the limit.
 constexpr std::size_t kDenyHeadersMax = 16;
 
 // More steps than anybody tells apart.
 constexpr std::size_t kBlockLengthsMax = 16;
 
-// A sliding window that is never over is an algorithm of its own to all who count.
+// A sliding window that is never over is a separate algorithm for all counters.
 void read_bound(const SectionReader& reader, QuotaSpec& spec) {
   const auto bound = reader.is_set("bound") ? reader.get<std::string>("bound") : std::nullopt;
   if (!bound) return;
@@ -40,14 +40,14 @@ void read_bound(const SectionReader& reader, QuotaSpec& spec) {
   }
 }
 
-// The values of an outer section. A limit has them where its own section names none.
+// The values of an outer section. A limit takes them if its own section does not set them.
 struct Inherited {
   Algorithm algorithm = QuotaSpec().algorithm;
   int week_starts = 0;
   int anchor = 1;
 };
 
-// Windows of a calendar are an algorithm of their own to all who count.
+// Windows of a calendar are a separate algorithm for all counters.
 void read_calendar_unit(const SectionReader& reader, QuotaSpec& spec) {
   const auto unit = reader.get<std::string>("window");
   if (!unit) return;
@@ -105,7 +105,7 @@ bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
   });
 }
 
-// The limit in the section itself and those in its `more_limits`.
+// Reads the limit in the section itself and the limits in its `more_limits`.
 std::vector<Quota> read_limits(const SectionReader& reader, const RuleContext& context,
                                Inherited inherited) {
   std::vector<Quota> limits;
@@ -131,7 +131,7 @@ std::vector<Quota> read_limits(const SectionReader& reader, const RuleContext& c
   return limits;
 }
 
-// `name_field` is what names an item of the list.
+// `name_field`: the field that names an item of the list.
 Rule::LimitsByName read_named_limits(const SectionReader& reader, const RuleContext& context,
                                      std::string_view list, std::string_view name_field,
                                      const Inherited& inherited) {
@@ -181,8 +181,8 @@ void read_cost(const SectionReader& reader, Rule& rule) {
                      "in it usage, usage:dollars or response:NAME (docs/reference/usage.md)");
 }
 
-// A block counts from its beginning. So that `memory` is left when one has ended, and those
-// behind the first are reached at all, they have to fit in as well.
+// A block counts from its beginning, so the counter must remember the blocks' lengths, too. Else
+// nothing of `memory` might be left when a block ends, and later lengths would not be reached.
 Duration beyond_blocks(Duration memory, const std::vector<Duration>& blocks) {
   if (blocks.empty()) return memory;
   const auto lengths = static_cast<std::int64_t>(blocks.size());
@@ -221,7 +221,7 @@ std::optional<TextTemplate> read_template(const SectionReader& reader, std::stri
   return *std::move(parsed);
 }
 
-// The door's own, and those that say where a message ends.
+// The headers that the door sets, and headers that say where a message ends.
 bool is_doors_own(std::string_view name) {
   constexpr std::array<std::string_view, 10> kOwn = {
       "connection", "content-length", "content-type",      "date",          "keep-alive", "te",
@@ -243,7 +243,7 @@ void read_deny_header(const SectionReader& item, Denial& denial) {
   }
 }
 
-// Clients could break out of places for which there is no escape.
+// Refuses places without a safe escape: a client could break out of them.
 void reject_unsafe_places(const SectionReader& reader, const Denial& denial) {
   constexpr std::string_view kNumbers =
       "({{limit}}, {{remaining}}, {{count}}, {{retry_after}}, {{reset_after}})";
@@ -302,7 +302,7 @@ void read_enforcement(const SectionReader& reader, Rule& rule) {
   rule.shadow = rule.enforced_percent == 0;
 }
 
-// The values that the rule gives to all of its limits.
+// The values that the rule passes on to all its limits.
 Inherited inherited_from(const SectionReader& reader) {
   Inherited inherited;
   const auto week_starts = reader.get<std::string>("week_starts");
@@ -356,7 +356,7 @@ void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& r
   }
 }
 
-// A limit of what is under way stands alone.
+// A limit of requests under way stands alone.
 std::vector<Quota> read_concurrency(const SectionReader& reader) {
   QuotaSpec spec;
   reader.fill(spec);
@@ -367,7 +367,7 @@ Mode mode_of(const Rule& rule, const RuleContext& context) {
   return rule.mode.value_or(context.shared_mode.value_or(Mode::kLocal));
 }
 
-// Each node counts by itself what is never over, also where Redis is named by the command line.
+// Each node counts never_over by itself, even if only the command line names a Redis.
 void keep_never_over(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   bool is_never_over = false;
   for_each_limits(rule, [&](std::span<const Quota> limits) {
@@ -383,7 +383,7 @@ void keep_never_over(const SectionReader& reader, const RuleContext& context, Ru
   rule.mode = Mode::kLocal;
 }
 
-// Why not; empty if it can be.
+// Why the rule cannot be proportional; empty if it can.
 std::string_view against_proportion(const SectionReader& reader, const RuleContext& context,
                                     const Rule& rule) {
   if (rule.effect == Rule::Effect::kConcurrency) return "needs windows; remove 'of: concurrency'";
@@ -406,7 +406,7 @@ std::string_view against_proportion(const SectionReader& reader, const RuleConte
   return reader.is_set("rollout") ? "is no share of keys; remove 'rollout'" : "";
 }
 
-// Why not; empty if it can.
+// Why the rule cannot hold units; empty if it can.
 std::string_view against_holds(const RuleContext& context, const Rule& rule) {
   std::string_view reason = why_not_held(mode_of(rule, context));
   for_each_limits(rule, [&](std::span<const Quota> limits) {
@@ -428,7 +428,7 @@ void check_holds(const SectionReader& reader, const RuleContext& context, Rule& 
     if (!reason.empty()) {
       reader.mistake("max_holds", "'max_holds' " + std::string(reason));
     } else if (rule.mode != Mode::kLocal) {
-      rule.mode = Mode::kStrict;  // of all shared modes, also where Redis is on the command line
+      rule.mode = Mode::kStrict;  // also if only the command line names a Redis
     }
   } else if (reader.is_set("lapse")) {
     reader.mistake("lapse", "'lapse' is only for rules that hold units; add 'max_holds'");

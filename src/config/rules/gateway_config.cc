@@ -1,5 +1,5 @@
-// The fields of a rule that only a gateway applies, nginx with Weir in it, which passes requests on
-// to an origin; and those that it cannot apply.
+// The fields of a rule that only a gateway applies: nginx with Weir in it, which passes requests on
+// to an origin. And fields that a gateway cannot apply.
 
 #include <re2/re2.h>
 
@@ -54,7 +54,7 @@ class GatewayFields {
                     "remove 'overdraft'");
   }
 
-  // nginx sees requests come and go. Elsewhere nobody does but callers, who acquire slots. A denial
+  // nginx sees requests come and go. Elsewhere only callers know, so they acquire slots. A denial
   // for the moment is no reason to block.
   void read_concurrency(Rule& rule) const {
     if (rule.effect != Rule::Effect::kConcurrency) return;
@@ -111,7 +111,7 @@ class GatewayFields {
                       "callers take slots (docs/reference/slots.md), or serve the rule there (weir "
                       "gateway, docs/how-to/nginx.md)");
     }
-    // One place knows what is under way, and may lend slots to nodes; without Redis, this node.
+    // One place knows what is under way, and may lend slots: Redis, or without it this node.
     if (rule.mode.value_or(Mode::kStrict) < Mode::kLeased) {
       reader_.mistake("mode",
                       "one place has to know what is under way; write strict, the default of 'of: "
@@ -167,7 +167,7 @@ class GatewayFields {
     check_path("reserve_from", path);
   }
 
-  // No request could reserve more than a key can ever spend at once.
+  // A request may reserve at most what its key can ever spend at once.
   std::int64_t reserved_by(const Rule& rule) const {
     const auto text = reader_.get<std::string>("reserve").value_or("true");
     if (text == "true") return 1;
@@ -178,7 +178,7 @@ class GatewayFields {
     });
     const auto units = read_decimal<std::int64_t>(text);
     if (units && *units >= 1 && *units <= std::max<std::int64_t>(1, most)) return *units;
-    if (!reader_.valid()) return 1;  // the limit may be what is wrong
+    if (!reader_.valid()) return 1;  // perhaps the limit is wrong
     reader_.reject("reserve",
                    "true, false, or units from 1 to the lowest limit, " + std::to_string(most));
     return 1;
@@ -216,7 +216,7 @@ class GatewayFields {
   }
 
   void check_path(std::string_view field, const std::string& path) const {
-    // A path as others write it, "$.data[0]" or "/usage/total", would name no number.
+    // Other notations of a path, "$.data[0]" or "/usage/total", would name no number.
     static const std::string name = R"([^$.\s\\"/[:cntrl:]\[\]][^.\s\\"/[:cntrl:]\[\]]*)";
     static const re2::RE2 names(name + "(\\." + name + ")*");
     const auto dots = static_cast<std::size_t>(std::ranges::count(path, '.'));
@@ -252,7 +252,7 @@ class GatewayFields {
   const std::shared_ptr<const PriceTable> prices_;
 };
 
-// A bucket that cannot let anybody wait for so long, with the reason; nothing if all can.
+// Why a bucket of the rule cannot let requests wait for so long; nothing if all buckets can.
 std::optional<std::string> against_waiting(const Rule& rule) {
   constexpr const char* kOneBucket =
       "requests wait for their turn at one token_bucket; write 'algorithm: token_bucket' without "

@@ -20,8 +20,8 @@ constexpr std::string_view kNoTokenKey =
     "no token is believed without a key; add 'jwt' with a 'secret_file' or a 'public_key_file' "
     "at the top level";
 
-// Names the network that 10.1.2.3/8 lies in. An IPv4 address in the form of IPv6 counts its
-// bits from 96; the answer is the IPv4 network.
+// The network of 10.1.2.3/8, by name. An IPv4 address in IPv6 form counts its bits from 96; the
+// answer is then the IPv4 network.
 std::optional<std::string> network_meant(std::string_view text) {
   const auto slash = text.find('/');
   const auto address = IpAddress::parse(text.substr(0, slash));

@@ -9,13 +9,13 @@
 namespace weir {
 namespace {
 
-// A '*' of the other is an ordinary byte here: only a '*' of ours takes it, and that one
+// A '*' of the other pattern is an ordinary byte here: only a '*' of this pattern takes it, and
 // takes whatever it stands for.
 bool covers_text(const TextPattern& pattern, const TextPattern& other) {
   return pattern.matches(other.text);
 }
 
-// One item of a list has to hold; an empty list always holds.
+// One item of a list must hold; an empty list always holds.
 template <typename T, typename Covers>
 bool covers_list(const std::vector<T>& list, const std::vector<T>& other, Covers covers_one) {
   if (list.empty()) return true;
@@ -30,7 +30,7 @@ std::vector<TextPattern> in_small(const std::vector<TextPattern>& patterns) {
   return small;
 }
 
-// Sure only of paths that are compared no more loosely than ours.
+// Sure only if the other match compares paths no more loosely than this one.
 bool covers_paths(const RequestMatch& match, const RequestMatch& other) {
   if (match.paths.empty()) return true;
   if (other.path_case > match.path_case || other.trailing_slash > match.trailing_slash) {
@@ -67,8 +67,8 @@ bool overlap(const TextPattern& one, const TextPattern& other) {
                           tail) == 0;
 }
 
-// The same of paths that are compared loosely: in small letters, and each with and without a
-// slash at its end. Two with '*' may have one in common.
+// The same for paths that are compared loosely: in small letters, and each with and without a slash
+// at its end. Two patterns with '*' may have a path in common.
 bool overlap_loosely(const TextPattern& one, const TextPattern& other) {
   if (!one.is_exact && !other.is_exact) return true;
   const auto fits = [](const std::string& path, const TextPattern& pattern) {
@@ -93,7 +93,7 @@ bool disjoint(const std::vector<T>& list, const std::vector<T>& other, Overlap m
   });
 }
 
-// The match and those within it that have to hold as well.
+// The match, and the matches within it that must hold, too.
 std::vector<const RequestMatch*> conjuncts(const RequestMatch& match) {
   std::vector<const RequestMatch*> found = {&match};
   for (const RequestMatch& inner : match.all_of) {
@@ -111,7 +111,7 @@ const SingleRegex& MatchCover::regex(const std::string& pattern) {
                                  : regexes_.emplace(pattern, SingleRegex(pattern)).first->second;
 }
 
-// An exact path may be known to fit an expression.
+// An exact path may fit an expression.
 bool MatchCover::covers_regexes(const RequestMatch& match, const RequestMatch& other) {
   const auto same = [](const PathRegex& one, const PathRegex& two) {
     return one.pattern == two.pattern;
@@ -136,7 +136,7 @@ bool MatchCover::may_compare(const RequestMatch& one, const RequestMatch& other)
   return true;
 }
 
-// Without what is within `match`.
+// Compares without the matches within `match`.
 bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& other) {
   return covers_list(match.methods, other.methods, std::equal_to<>()) &&
          covers_list(match.hosts, other.hosts, covers_text) && covers_paths(match, other) &&

@@ -1,8 +1,8 @@
-// MatchCover compares matches without a request: does one cover the other?
+// MatchCover compares matches without a request: whether one covers the other.
 //
-// Says yes only where it is sure, because config_warnings.h warns of rules that never apply.
-// Matches within matches can be compared in more ways than there is time for, so it stops
-// after a number of steps, and is sure of nothing more.
+// It says yes only if it is sure, because config_warnings.h warns of rules that never apply.
+// Matches within matches can be compared in more ways than there is time for. So it stops after a
+// number of steps, and then is sure of nothing.
 //
 // Thread rule: one thread; it keeps the expressions that it has compiled. Tested by
 // match_cover_test.cc.
@@ -28,13 +28,13 @@ class MatchCover {
   // Whether `match` holds for every request for which `other` holds.
   bool covers(const RequestMatch& match, const RequestMatch& other);
 
-  // Whether it holds for no request at all.
+  // Whether the match holds for no request at all.
   bool is_contradiction(const RequestMatch& match);
 
-  // Whether one request may meet both: no only where it is sure.
+  // Whether one request may meet both matches. Says no only if it is sure.
   bool may_meet(const RequestMatch& one, const RequestMatch& other);
 
-  // The expression, compiled once.
+  // The expression, which is compiled only once.
   const SingleRegex& regex(const std::string& pattern);
 
  private:
@@ -44,7 +44,7 @@ class MatchCover {
   bool excludes(const RequestMatch& one, const RequestMatch& other);
   bool excludes_paths(const RequestMatch& one, const RequestMatch& other);
 
-  std::int64_t left_;  // steps
+  std::int64_t left_;  // steps that are left
   std::map<std::string, SingleRegex, std::less<>> regexes_;
 };
 

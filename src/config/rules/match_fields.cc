@@ -1,4 +1,4 @@
-// The fields of a rule's `match`: what requests must look like.
+// The fields of a rule's `match`: its conditions on requests.
 
 #include "config/fields/fields.h"
 #include "rules/request_match.h"

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-// How many limits may apply to one key.
+// The most limits that may apply to one key.
 std::size_t limits_max(const Rule& rule) {
   std::size_t most = 1;
   for_each_limits(rule,
@@ -23,7 +23,7 @@ std::size_t limits_max(const Rule& rule) {
   return most;
 }
 
-// What only shows when all rules are seen together.
+// Finds mistakes that only show when all rules are seen together.
 class RulesSeen {
  public:
   explicit RulesSeen(const SectionReader& file) : file_(file) {}
@@ -44,7 +44,7 @@ class RulesSeen {
                              " groups; a request is charged once for each, so join some");
   }
 
-  // Each group may bring one rule to a request, and all their limits are charged together.
+  // Each group may give a request one rule, and all limits of these rules are charged together.
   void check_limits(const Rule& rule, const TextPlace& place) {
     if (groups_.size() > kGroupsMax) return;
     std::size_t& most = limits_[rule.group];
@@ -71,7 +71,7 @@ class RulesSeen {
   std::map<std::string, std::size_t> ids_;
   std::map<std::vector<std::string>, std::size_t> descriptors_;
   std::set<std::string> groups_;
-  std::map<std::string, std::size_t> limits_;  // by group, the most that one of its rules has
+  std::map<std::string, std::size_t> limits_;  // by group, the most limits of one of its rules
   std::size_t limits_together_ = 0;
   RegexBudget regexes_;
 };
@@ -91,7 +91,7 @@ DescriptorMatch read_descriptor(const SectionReader& reader) {
   return match;
 }
 
-// Properties that a request may lack, and the client behind them.
+// Whether the list has properties that a request may lack, and then the client.
 bool takes_first(std::span<const KeyPart> parts) {
   if (parts.size() < 2 || parts.back().property != KeyPart::Property::kClient) return false;
   return std::ranges::all_of(parts.first(parts.size() - 1), &KeyPart::may_be_missing);

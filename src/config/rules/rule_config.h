@@ -25,39 +25,39 @@ struct ReadRules {
   std::vector<RulePlaces> places;           // parallel to `rules`
 };
 
-// `file` reads the whole file.
+// `file` is the reader of the whole file.
 ReadRules read_rules(const SectionReader& file, const RuleContext& context);
 
-// Parts of a rule; each reads its own section. match_config.cc: what the rule applies to.
+// Parts of a rule; each function reads its own section. match_config.cc: the rule's conditions.
 RequestMatch read_match(const SectionReader& reader, const RuleContext& context,
                         RegexBudget& regexes);
 std::optional<Schedule> read_schedule(const SectionReader& reader);
 
-// An entry of a descriptor, also in Envoy's files: its key, its value, and whether all values that
-// match share one counter.
+// Reads an entry of a descriptor, also from Envoy's files: its key, its value, and whether all
+// values that match share one counter.
 DescriptorEntry read_descriptor_entry(const SectionReader& reader);
 
-// effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
+// effect_config.cc: limits, tiers, lists, cost and denials, from the rule's own section.
 void read_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
-// The rollout in which the rule is. REQUIRES: its effects have been read
+// Reads the rule's rollout. REQUIRES: the rule's effects have been read
 std::optional<Rollout> read_rollout(const SectionReader& reader, const Rule& rule);
 
-// scope_config.cc: over which places the rule counts; false if it cannot so. REQUIRES: as
-// check_enforcement()
+// scope_config.cc: reads over which places the rule counts. False if it cannot count so.
+// REQUIRES: as for check_enforcement()
 bool read_scope(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
-// That the rule can be enforced as it says. REQUIRES: all else of it has been read
+// Checks that the rule can be enforced. REQUIRES: all other parts of the rule have been read
 void check_enforcement(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
-// gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
-// for those who cannot.
+// gateway_config.cc: reads fields of the rule's own section that only a gateway can apply, or
+// cannot. Refuses each where it cannot be applied.
 void read_gateway_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
-// That nginx's workers can count by the algorithm that the section names, if they are to.
+// Checks that nginx's workers can count by the section's algorithm, if they are to count.
 void check_algorithm(const SectionReader& reader, const RuleContext& context, Algorithm algorithm);
 
-// That the rule can delay as its `on_deny` says.
+// Checks that the rule can delay as its `on_deny` says.
 void check_delay(const SectionReader& on_deny, const RuleContext& context, const Rule& rule);
 
 // Calls `look` with the limits of the rule itself, and of each of its tiers and overrides.
@@ -69,12 +69,12 @@ void for_each_limits(const Rule& rule, Look look) {
   }
 }
 
-// Among the statuses that count it stands for a response that nobody has seen: its client has left,
-// or the origin has not answered.
+// A status that stands for a response that nobody has seen: its client left, or the origin did not
+// answer.
 inline constexpr int kUnknownStatus = 0;
 
-// Whether only a response says such a cost: "response:X-Cost", "response:json:usage.total_tokens",
-// "usage", what vendors of language models report, or "usage:dollars", what that costs.
+// The costs that only a response says: "response:X-Cost", "response:json:usage.total_tokens",
+// "usage" (what vendors of language models report), or "usage:dollars" (what that costs).
 inline constexpr std::string_view kOfResponse = "response:";
 inline constexpr std::string_view kUsage = "usage";
 inline constexpr std::string_view kUsageDollars = "usage:dollars";
@@ -82,7 +82,7 @@ inline bool is_of_response(std::string_view cost) {
   return cost == kUsage || cost == kUsageDollars || cost.starts_with(kOfResponse);
 }
 
-// Reports a mistake at `place` if the file does not say where that property comes from.
+// Reports a mistake at `place` if the file does not name the source of that property.
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
                   const RuleContext& context);
 

@@ -1,5 +1,5 @@
-// The fields of a rule: the part of the table in config/fields/fields.h that is about what rules
-// count and do. What they match is in match_fields.cc.
+// The fields of a rule: the part of the table in config/fields/fields.h about what rules count and
+// do. match_fields.cc has the fields about what they match.
 
 #include "config/fields/fields.h"
 #include "rules/mode.h"
@@ -105,7 +105,7 @@ constexpr Field kDenyHeaderFields[] = {
 constexpr Section kDenyHeader = {"a header of 'on_deny'", "A header of the answer.",
                                  kDenyHeaderFields};
 
-// Nobody waits longer for a page.
+// Nobody waits longer than this for a page.
 constexpr FieldRange kDelayRange = {1'000, 3'600'000'000};
 
 constexpr Field kOnDenyFields[] = {
@@ -232,7 +232,7 @@ constexpr Section kDescriptorMatch = {
 
 constexpr std::array<std::string_view, 2> kLimited = {"requests", "concurrency"};
 
-// Where the limit is of requests under way, there is no window, and nothing that it counts in.
+// A limit of requests under way has no window, and no algorithm.
 constexpr Condition kOfRequests = {"of", "requests"};
 
 constexpr std::array<std::string_view, 2> kLapses = {"charge", "refund"};

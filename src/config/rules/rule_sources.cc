@@ -60,18 +60,18 @@ bool may_have_comment(std::string_view line) {
   return line.find(" #") != std::string_view::npos || is_blank_or_comment(line);
 }
 
-// Where in the file the list of rules is, if it is one item below the other.
+// Where the list of rules is in the file, if its items are one below the other.
 struct RuleLines {
   struct Item {
     std::string id;
     std::size_t first = 0;  // lines, from 0
-    std::size_t end = 0;    // behind the last that says something
+    std::size_t end = 0;    // behind the last line that is not blank
   };
   std::vector<Item> items;
   std::size_t indent = 0;  // of the dashes
 };
 
-// Whether `node` is the first thing behind the dash of a list in this line.
+// Whether `node` directly follows the dash of a list item in this line.
 bool follows_dash(std::string_view line, const YamlNode& node) {
   const auto dash = indent_of(line);
   if (dash >= line.size() || line[dash] != '-') return false;
@@ -101,7 +101,7 @@ std::optional<RuleLines> find_rules(std::span<const std::string_view> lines, con
   return found;
 }
 
-// Whether all YAML reads it as this text without quotes, as console/src/yaml.ts has it.
+// Whether all readers of YAML read the text without quotes as this text. As in console/src/yaml.ts.
 bool is_plain(std::string_view text) {
   static const re2::RE2 kPlain(
       R"([A-Za-z_/]([ :]?[\w./*@-])*|\d+(us|ms|s|m|h|d|%)|\d+(\.\d+){3}(/\d+)?)");
@@ -139,7 +139,7 @@ Fault not_one_below_the_other() {
   return {"the rules in the file are not a list with one rule below the other"};
 }
 
-// The edit without looking whether it does what it should.
+// Makes the edit, but does not check that it does what it should.
 Result<std::string, Fault> edited(std::string_view text, const RuleEdit& edit,
                                   const YamlNode* root) {
   const auto lines = lines_of(text);
@@ -208,7 +208,7 @@ Result<std::string, Fault> edit_rule(std::string_view text, const RuleEdit& edit
   if (!parsed) return Fault{"the file is not YAML"};
   auto result = edited(text, edit, parsed->root());
   if (!result) return result;
-  // Anchors, odd indentation: whatever the lines are, the file must now say just this.
+  // Anchors, odd indentation: whatever the lines are, the edited file must say exactly this.
   ConfigSources expected = config_sources(text);
   apply(edit, expected.rules);
   const ConfigSources now = config_sources(*result);

@@ -1,5 +1,5 @@
-// The rules of a configuration file as texts: for those who show rules, change one, and
-// write it back.
+// The rules of a configuration file as texts, for code that shows rules, changes one, and writes it
+// back.
 //
 //   rules:                               {"id":"login","limit":5,"window":"1m"}
 //     - id: login      <->               in one line, with the file's own fields
@@ -30,19 +30,18 @@ struct RuleSource {
 };
 
 struct ConfigSources {
-  std::string others = "{}";  // what is not rules, as a JSON object
+  std::string others = "{}";  // all but the rules, as a JSON object
   std::vector<RuleSource> rules;
 };
 
 // REQUIRES: parse_config(text) has no errors. A rule too large for JSON is missing.
 ConfigSources config_sources(std::string_view text);
 
-// A configuration of these. Line i + 2 is that of rule i.
+// A configuration with these rules. Line i + 2 has rule i.
 std::string config_text(const ConfigSources& sources);
 
-// `text` with this rule written in place of the one that has its id, else behind the last rule. If
-// there is no `json`, `text` without the rule of this id. Nothing else changes, above all no
-// comment.
+// `text` after the edit: this rule replaces the rule with its id, else comes after the last rule.
+// Without `json`, the rule with this id goes. Nothing else changes; above all, comments stay.
 struct RuleEdit {
   std::string id;
   std::optional<std::string> json{};

@@ -35,7 +35,7 @@ json::object object_in(const json::object& fields, std::string_view name) {
   return value != nullptr && value->is_object() ? value->as_object() : json::object();
 }
 
-// Nothing in it ends the code.
+// Puts the text between backticks; nothing in it can end the code.
 std::string code(std::string_view text) {
   auto quoted = std::string("`");
   for (const char c : text) quoted += c == '`' ? '\'' : c;
@@ -144,7 +144,7 @@ WrittenRule written_rule(std::string_view text) {
                           .hours = object_in(fields, "active")};
   rule.methods = texts(rule.conditions.if_contains("method"));
   rule.paths = texts(rule.conditions.if_contains("path"));
-  // These say how paths are compared, and are no further condition.
+  // These fields say how paths are compared; they are no further conditions.
   for (const auto name : {"method", "path", "case", "trailing_slash"}) rule.conditions.erase(name);
   return rule;
 }

@@ -1,4 +1,4 @@
-// Which rules may count over all places, and which may not.
+// Decides which rules may count over all places.
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// Where the reason is, and why not; nothing if it can.
+// The field with the reason, and the reason why not; nothing if it can.
 struct Objection {
   std::string_view field;
   std::string_view reason;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Thrown through yaml-cpp, which knows no other way to stop early, and caught in parse().
+// Thrown through yaml-cpp, which cannot be stopped early in another way; caught in parse().
 struct Refusal {
   YamlError error;
 };
@@ -47,7 +47,7 @@ json::value scalar(const YamlNode& node) {
   return json::value(json::string_view(node.text.data(), node.text.size()));
 }
 
-// As deep as the document, which is bounded (kYamlDepthMax). `left` counts nodes down;
+// Recurses as deep as the document, which is bounded (kYamlDepthMax). `left` counts nodes down;
 // below zero the result is of no use.
 json::value tree(const YamlNode& node, std::int64_t& left) {
   if (--left < 0) return nullptr;
@@ -165,7 +165,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  // yaml-cpp reports a list before it recurses into it: stopping here bounds its stack.
+  // yaml-cpp reports a list before it recurses into it: refusing it here bounds the stack.
   void open(YamlNode& node) {
     if (open_.size() == kYamlDepthMax) {
       refuse(node.place, "nested more than 64 levels deep");
@@ -179,7 +179,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     count_in(node, node.place);
   }
 
-  // The loader walks what an alias stands for each time it meets the alias.
+  // The loader walks an alias's nodes each time that it meets the alias.
   void count_in(const YamlNode& node, const TextPlace& place) {
     if (open_.empty()) return;
     std::size_t& sum = open_.back()->written_out;
@@ -191,14 +191,14 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   TextLines lines_;
   YamlDocument document_;
   std::vector<YamlNode*> open_;            // outermost first
-  std::vector<const YamlNode*> anchored_;  // by yaml-cpp's number; those in between are null
+  std::vector<const YamlNode*> anchored_;  // by yaml-cpp's number; the others are null
   int documents_ = 0;
 };
 
 namespace {
 
-// Reads two documents at most: yaml-cpp 0.7 returns the same stray comma forever to a caller
-// that wants all.
+// Reads at most two documents: yaml-cpp 0.7 returns the same stray comma forever to a caller that
+// reads all.
 void parse_into(YamlTreeBuilder& builder, std::string_view text) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
@@ -219,7 +219,7 @@ Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
   } catch (const YAML::ParserException& error) {
     return builder.explain(error);
   } catch (const std::bad_alloc&) {
-    throw;  // no mistake of the text
+    throw;  // not the text's mistake
   } catch (const std::exception& error) {
     return YamlError{{}, std::string("cannot be read as YAML: ") + error.what()};
   }

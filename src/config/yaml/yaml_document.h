@@ -3,9 +3,9 @@
 // The tree is built from yaml-cpp's events and not from its own YAML::Node. A YAML::Node forgets
 // duplicate keys, reads an unclosed quote to the end of the file without a word, and follows
 // nesting as deep as the stack. Bounds: 1 MiB, 64 levels, 250,000 nodes, a million if each alias
-// were written out, one document. An alias is the same node again, so its mistakes are reported
-// where the text stands; a node that contains itself is refused. Tags (!!str) are refused: they
-// would only say what the fields know.
+// were written out, one document. An alias is the same node again, so its mistakes are reported at
+// its text. A node that contains itself is refused. Tags (!!str) are refused, as they only say what
+// the fields know.
 //
 // Thread rule: a value; const access from any thread. Tested by yaml_document_test.cc.
 
@@ -43,16 +43,15 @@ struct YamlNode {
   std::string text;                    // kText
   std::vector<const YamlNode*> items;  // kList
   std::vector<Entry> entries;          // kMap, in file order, duplicates included
-  std::size_t written_out = 1;         // nodes, itself and each alias as what it stands for
+  std::size_t written_out = 1;         // nodes, with each alias counted in full
 };
 
 class YamlDocument {
  public:
-  // An error is the first thing that is not YAML as described above.
+  // The error is the first part that is not YAML as described above.
   static Result<YamlDocument, YamlError> parse(std::string_view text);
 
-  // Null if the file holds nothing but comments. Valid as long as the document, also
-  // after a move of it.
+  // Null if the file holds only comments. Valid as long as the document, even if that is moved.
   const YamlNode* root() const { return root_; }
 
  private:
@@ -61,14 +60,14 @@ class YamlDocument {
   const YamlNode* root_ = nullptr;
 };
 
-// A YAML tree as JSON text, for values that are passed on and not looked at.
+// A YAML tree as JSON text, for values that are passed on unread.
 //
-// Plain texts that JSON would read as a number, true, false or null are those; all
-// others are strings. Keys are texts; of duplicates the last counts.
+// Plain texts that JSON would read as a number, true, false or null stay so; all others become
+// strings. Keys are texts; of duplicate keys the last counts.
 //
 // Thread rule: pure. Tested by src/config/envoy/envoy_config_test.cc.
 
-// Nothing if the tree has more than kJsonNodesMax nodes, aliases counted in full.
+// Nothing if the tree has more than kJsonNodesMax nodes, with each alias counted in full.
 inline constexpr std::size_t kJsonNodesMax = 10'000;
 std::optional<std::string> to_json(const YamlNode& node);
 

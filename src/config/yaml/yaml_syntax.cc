@@ -13,7 +13,7 @@ struct Explanation {
   std::string_view ours;
 };
 
-// Those that need no look at the text. Not constexpr: yaml-cpp's own texts are not.
+// Messages that need no look at the text. Not constexpr, as yaml-cpp's own texts are not.
 const std::array<Explanation, 7>& explanations() {
   static const std::array<Explanation, 7> kExplanations = {{
       {YAML::ErrorMsg::MAP_KEY, "a key cannot stand here; check the indentation"},
@@ -48,8 +48,8 @@ std::size_t content_line_above(std::size_t line, const TextLines& lines) {
   return line;
 }
 
-// A ':' where yaml-cpp was within a text. It is right that this is wrong, but what the
-// text began with is often the mistake: the line above, which has no "key: " of its own.
+// Explains a ':' inside a text. It is wrong there, but the mistake is often where the text began:
+// on the line above, which has no "key: " of its own.
 YamlError explain_colon(const TextPlace& place, const TextLines& lines) {
   const std::string_view before = lines.rest_of_line({place.line, 1}).substr(0, place.column - 1);
   if (before.find(": ") != std::string_view::npos) {
@@ -84,8 +84,8 @@ std::string place_text(const TextPlace& place) {
   return "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
 }
 
-// Where the address begins in "http: [::1]:8080", which to YAML is a list and then
-// something that cannot follow one.
+// Where the address begins in "http: [::1]:8080". YAML reads it as a list, followed by something
+// that cannot follow a list.
 std::optional<std::size_t> find_bare_ipv6(std::string_view line) {
   const std::size_t close = line.find("]:");
   const std::size_t open = line.substr(0, close).rfind('[');
@@ -161,7 +161,7 @@ std::optional<TextPlace> find_unclosed_quote(const TextPlace& place, const TextL
     open = std::min(rest.find_first_of(" \t", open), rest.size());
     open = std::min(rest.find_first_not_of(" \t", open), rest.size());
   }
-  // A block of text ("|") counts as quoted, too, and has no quotes.
+  // A block of text ("|") counts as quoted, too, but has no quotes.
   if (open == rest.size() || (rest[open] != '"' && rest[open] != '\'')) return std::nullopt;
 
   const char quote = rest[open];

@@ -1,4 +1,4 @@
-// Explains to people why their file is not YAML.
+// Explains to people why a file is not YAML.
 //
 // yaml-cpp names the rule that was broken ("end of map not found"); these functions
 // look at the text at that place and say what probably happened and what to do.
@@ -17,27 +17,27 @@
 
 namespace weir {
 
-// The text by lines. Views the text it is made from.
+// A text by lines. It views the text from which it was made.
 class TextLines {
  public:
   explicit TextLines(std::string_view text);
 
-  // What follows `place` on its line, without the line's end. Empty beyond the text.
+  // The rest of the line from `place`, without the line's end. Empty beyond the text.
   std::string_view rest_of_line(const TextPlace& place) const;
 
  private:
   std::vector<std::string_view> lines_;
 };
 
-// `innermost` is the list or map that was not finished; null if there was none.
+// `innermost`: the list or map that was not finished; null if there was none.
 YamlError explain_syntax_error(std::string_view yaml_cpp_message, const TextPlace& place,
                                const YamlNode* innermost, const TextLines& lines);
 
 std::string explain_second_document(const TextPlace& place, const TextLines& lines);
 
-// Where the quote is that opens the text at `place` and is not closed on the same line;
-// nothing if it is. No field wants more than one line, so one that spans lines is a
-// mistake, and yaml-cpp takes the end of the file for a closing quote.
+// The place of the quote that opens the text at `place`, if it is not closed on the same line. No
+// field needs more than one line, so a quote over several lines is a mistake; yaml-cpp would take
+// the end of the file for its end.
 std::optional<TextPlace> find_unclosed_quote(const TextPlace& place, const TextLines& lines);
 
 }  // namespace weir

@@ -26,11 +26,11 @@ std::uint8_t byte_at(std::string_view text, std::size_t offset) {
   return static_cast<std::uint8_t>(text[offset]);
 }
 
-// Bytes of the character at `offset`; 0 if it is malformed.
+// The number of bytes of the character at `offset`; 0 if it is malformed.
 std::size_t utf8_length(std::string_view text, std::size_t offset) {
   const std::uint8_t first = byte_at(text, offset);
   if (first < 0x80) return 1;
-  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;  // as the first byte says
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;  // the first byte says it
   const std::string_view character = text.substr(offset, length);
   return simdjson::validate_utf8(character) ? length : 0;
 }
@@ -40,7 +40,7 @@ std::string hex(std::uint8_t byte) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// Why the character at `offset`, `length` bytes long, cannot stay. Empty if it can.
+// Why the text may not have the character at `offset`, `length` bytes long. Empty if it may.
 std::string objection(std::string_view text, std::size_t offset, std::size_t length) {
   const std::uint8_t byte = byte_at(text, offset);
   if (length == 0) return "byte " + hex(byte) + " is not UTF-8; save the file as UTF-8";
@@ -62,7 +62,7 @@ std::optional<YamlError> check_characters(std::string_view text) {
   return std::nullopt;
 }
 
-// YAML forbids tabs in indentation, but what its readers say about them is baffling.
+// YAML forbids tabs in indentation, but its readers' messages about tabs are baffling.
 std::optional<YamlError> check_indentation(std::string_view text) {
   std::size_t line_start = 0;
   while (line_start < text.size()) {
@@ -82,7 +82,7 @@ std::optional<YamlError> check_indentation(std::string_view text) {
   return std::nullopt;
 }
 
-// Turns the direction of a line, or begins another.
+// Whether the character changes a line's direction, or begins another line.
 bool turns_text(std::string_view character) {
   constexpr std::array<std::string_view, 14> kTurning = {
       "\u061C", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A", "\u202B",

@@ -1,8 +1,8 @@
-// The first look at a YAML file: is it text at all, and of a form that every reader of
-// YAML understands alike?
+// The first look at a YAML file: whether it is text at all, and has a form that all readers of YAML
+// understand alike.
 //
 // Some refused forms make yaml-cpp guess: other encodings, and control characters (it takes byte 4
-// for the end of the file). Tabs make it complain about something else than the cause.
+// for the end of the file). With tabs it names something other than the cause.
 //
 // Thread rule: pure functions. Tested by yaml_document_test.cc.
 
@@ -28,13 +28,13 @@ struct YamlError {
   std::string message;
 };
 
-// More than any configuration written by people; 17,000 rules fit.
+// More than people write into a configuration; 17,000 rules fit.
 inline constexpr std::size_t kYamlBytesMax = std::size_t{1} << 20;
 
 // The first thing wrong with the bytes of `text`, or nothing.
 std::optional<YamlError> check_yaml_text(std::string_view text);
 
-// Text for a message: about so many bytes at most, one line, nothing that moves a cursor.
+// A text for a message: at most about so many bytes, one line, nothing that moves a cursor.
 std::string printable(std::string_view text, std::size_t bytes_max = 60);
 
 }  // namespace weir
