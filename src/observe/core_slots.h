@@ -1,8 +1,8 @@
 // CoreSlots: the counters of all cores, one plain struct each, and where their memory is.
 //
-// A core counts in its own struct, with plain stores that nobody waits for; a reader adds all
-// cores up. The struct holds no pointer, no container and no lock, and it begins as zeros, so
-// several processes may map its memory, each at its own address:
+// A core counts in its own struct, with plain stores, so nobody waits. A reader adds all cores up.
+// The struct holds no pointer, no container and no lock, and it begins as zeros. So several
+// processes may map its memory, each at its own address:
 //
 //   one process      CoreSlots<T> slots;             add() takes memory, of zeros
 //   one of several   CoreSlots<T> slots(all, 3);     add() hands out all[3], all[4], ..;
@@ -32,19 +32,19 @@ namespace weir {
 template <typename Core>
 class CoreSlots {
   static_assert(std::is_standard_layout_v<Core> && std::is_trivially_destructible_v<Core>);
-  // Else they would need a lock, which is not in the shared memory.
+  // Other atomics would need a lock, which is not in the shared memory.
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
  public:
   CoreSlots() = default;
 
-  // `all` was zeros when the first process mapped it, and must outlive this.
+  // `all` must outlive this, and was zeros when the first process mapped it.
   // REQUIRES: no other process counts in the slots that add() hands out, from `own_first` on.
   CoreSlots(std::span<Core> all, std::size_t own_first)
       : is_given_(true), next_own_(own_first), cores_(pointers_to(all)) {}
 
-  // The counters of a new core of this process. They live as long as `all`, or else as long as
-  // this object. REQUIRES: `all` has a slot left.
+  // The counters of a new core of this process. They live as long as `all`, or as this object if
+  // there is no `all`. REQUIRES: `all` has a slot left.
   Core& add() {
     const std::scoped_lock lock(mutex_);
     if (is_given_) {
@@ -56,7 +56,7 @@ class CoreSlots {
     return *cores_.emplace_back(make());
   }
 
-  // Whether add() hands out slots of `all`. each() visits all of `all` in any case.
+  // Whether add() hands out slots of `all`. each() always visits all of `all`.
   bool is_given() const { return is_given_; }
 
   template <typename Visit>
@@ -76,8 +76,8 @@ class CoreSlots {
     return pointers;
   }
 
-  // Takes zeros, of which a page becomes memory when the core first counts in it: most slots
-  // have room for many more rules than there are.
+  // Takes zeros. A page takes memory only when the core first counts in it, since most slots have
+  // room for many more rules than there are.
   Core* make() {
     auto space = sizeof(Core) + alignof(Core);
     void* memory = std::calloc(1, space);
@@ -87,14 +87,14 @@ class CoreSlots {
   }
 
   const bool is_given_ = false;
-  mutable std::mutex mutex_;  // guards what follows, but not the counts
+  mutable std::mutex mutex_;  // guards all below, but not the counts
   std::size_t next_own_ = 0;
   std::vector<std::unique_ptr<void, Free>> own_;
   std::vector<Core*> cores_;
 };
 
-// CoreCounters: a row of counters that each core keeps for itself, as with Traffic; a reader
-// adds the cores up.
+// CoreCounters: a row of counters that each core keeps for itself, as in Traffic. A reader adds the
+// cores up.
 //
 // Thread rule: Core::add_one() on the owning core; sum() from anywhere.
 // Tested by src/server/resp/resp_commands_test.cc and
@@ -104,8 +104,8 @@ class CoreCounters {
  public:
   using Sum = std::array<std::uint64_t, kSize>;
 
-  // Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
-  // must not wait for ours.
+  // Plain memory that begins as zeros (core_slots.h). It has its own cache lines, so that no core
+  // waits for another.
   class alignas(64) Core {
    public:
     void add_one(std::size_t which) noexcept { counts_[which].add(); }

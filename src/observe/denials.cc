@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// The same for entries that are counted together.
+// A hash of what entries that are counted together have in common.
 std::uint64_t name_of(const DenialFacts& facts) noexcept {
   const std::uint64_t which =
       (std::uint64_t{static_cast<std::uint8_t>(facts.door)} << 57) |
@@ -37,14 +37,14 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-// Two letters, in capitals; zeros for all else that a header may say.
+// Two letters, in capitals; zeros for any other text of a header.
 std::array<char, 2> country_of(std::string_view text) noexcept {
   const auto is_letter = [](char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; };
   if (text.size() != 2 || !is_letter(text[0]) || !is_letter(text[1])) return {};
   return {static_cast<char>(text[0] & ~0x20), static_cast<char>(text[1] & ~0x20)};
 }
 
-// By words. Returns how many bytes of it are kept.
+// Writes the text word by word. Returns the number of bytes that are kept.
 template <typename Words>
 std::uint32_t write_text(Words& words, std::string_view text) noexcept {
   text = CoreDenials::kept(text);
@@ -150,7 +150,7 @@ void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
   if (forgotten_ > 0) tell_times(0);
 }
 
-// Its place in this second, from which it may drive another; kPerSecond: it has none.
+// The entry's place in this second; it may replace another entry. kPerSecond: it has no place.
 std::size_t CoreDenials::room_for(const Own& entry) noexcept {
   const std::uint32_t seen = ++seen_[static_cast<std::size_t>(entry.turn)];
   if (size_ < kPerSecond) return size_;
@@ -173,7 +173,7 @@ std::size_t CoreDenials::room_for(const Own& entry) noexcept {
   return index;
 }
 
-// The first entry of a second counts what is forgotten.
+// The first entry of a second also counts the denials without a place.
 void CoreDenials::tell_times(std::size_t index) noexcept {
   places_[place_of(index)].count(own_[index].times, index == 0 ? forgotten_ : 0);
 }
@@ -190,7 +190,7 @@ void CoreDenials::Place::write(const DenialFacts& new_facts, const DenialTexts& 
   version.store(before + 2, std::memory_order_release);
 }
 
-// In one word of the facts, so a reader sees the old or the new numbers.
+// Both numbers are in one word, so that a reader sees either the old or the new ones.
 void CoreDenials::Place::count(std::uint32_t times, std::uint32_t forgotten) noexcept {
   constexpr std::size_t kOffset = offsetof(DenialFacts, times);
   static_assert(kOffset % 8 == 0 && offsetof(DenialFacts, forgotten) == kOffset + sizeof(times));

@@ -1,16 +1,15 @@
-// Denials: a record of what was denied lately, of which rules and keys, and with which answers, so
-// that somebody can look ten minutes later.
+// Denials: a record of recent denials, with their rules, keys and answers, so that people can look
+// ten minutes later.
 //
-// A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
-// while every second has as many, and longer else. Denials of one second that are alike in rule,
-// key, reason, status and door are one entry, so a client that hammers takes one place. It counts
-// them, and shows method, path, client and country of the first. The first denial of each rule
-// in a second has a place, whatever floods others, while there are no more rules than places.
-// Chance decides which of further ones stay (Vitter's reservoir), so that each has the same chance
-// to be there as another of its second. A denial that finds no place is counted.
+// A core keeps at most kPerSecond denials of each second, in a ring of kPlaces places. That is
+// seventeen minutes if every second has so many, else longer. Denials of one second with the same
+// rule, key, reason, status and door are one entry, so a client that hammers takes one place. The
+// entry counts them, and shows method, path, client and country of the first. Each rule's first
+// denial in a second has a place, whatever floods others, while there are no more rules than
+// places. Chance decides which later ones stay (Vitter's reservoir): all of a second have the same
+// chance. A denial without a place is counted.
 //
-// A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
-// second.
+// An allowed request costs nothing here. A denial is compared with each entry of its second.
 //
 // Plain memory that begins as zeros (core_slots.h).
 //
@@ -46,7 +45,7 @@ enum class DenialCause : std::uint8_t {
 inline constexpr std::array<std::string_view, 6> kDenialCauses = {
     "limit", "block", "deny_list", "missing_key", "store_failure", "memory_full"};
 
-// Where a denial was asked for.
+// The door at which the denied request asked.
 enum class DenialDoor : std::uint8_t { kHttp, kAuth, kGrpc, kResp, kNginx };
 inline constexpr std::array<std::string_view, 5> kDenialDoors = {"http", "auth", "grpc", "resp",
                                                                  "nginx"};
@@ -54,29 +53,29 @@ inline std::string_view door_name(DenialDoor door) {
   return kDenialDoors[static_cast<std::size_t>(door)];
 }
 
-// "GET", ..., "OPTIONS"; empty: another, or unknown.
+// "GET", ..., "OPTIONS"; empty: another method, or unknown.
 std::string_view method_name(std::uint8_t method);
 
-// One denial, and how many more like it came in its second.
+// One denial, with the number of others like it in the same second.
 struct DenialFacts {
   Instant at{};
   RuleNumber rule = kNoRuleNumber;
   DenialCause cause = DenialCause::kLimit;
-  bool is_shadow = false;    // counted as a denial, and let pass
-  std::uint16_t status = 0;  // what a proxy is told to send; 0: the caller is none
+  bool is_shadow = false;    // counted as a denial, but the request passed
+  std::uint16_t status = 0;  // what a proxy should send; 0: the caller is no proxy
   std::uint32_t times = 1;
-  std::uint32_t forgotten = 0;  // one entry of a second counts those of it that have no place
+  std::uint32_t forgotten = 0;  // of this second without a place; only one entry has it
   std::uint64_t key_hash = 0;
   std::int64_t cost = 0;
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
   Duration retry_after{};  // the longest; zero: waiting does not help
-  IpAddress client{};      // ::, if it is unknown or texts are not kept
+  IpAddress client{};      // ::, if unknown, or if texts are not kept
   DenialDoor door = DenialDoor::kHttp;
   std::uint8_t method = 0;        // method_name()
   std::array<char, 2> country{};  // in capitals; zeros: unknown
 };
-// What the request said.
+// Texts of the request.
 struct DenialTexts {
   std::string_view method{};
   std::string_view key{};
@@ -84,14 +83,14 @@ struct DenialTexts {
   std::string_view country{};
 };
 struct DenialRecord : DenialFacts {
-  std::string key{};   // its first bytes; empty: texts are not kept
-  std::string path{};  // likewise, or it is unknown
+  std::string key{};   // the key's first bytes; empty: texts are not kept
+  std::string path{};  // likewise; empty also if unknown
 };
 
-// Entries of several cores as if one core had counted them all. The earliest first.
+// Adds up entries of several cores as if one core had counted them. The earliest come first.
 std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials);
 
-// A line for a log: nothing in it controls a terminal. `rule`: its id; empty: there is none.
+// A line for a log, which cannot control a terminal. `rule`: its id; empty: there is no rule.
 std::string to_text(const DenialRecord& denial, std::string_view rule);
 
 class CoreDenials {
@@ -100,15 +99,15 @@ class CoreDenials {
   static constexpr std::size_t kPlaces = 8'192;
   static constexpr std::size_t kTextMax = 64;  // bytes of a key, and of a path
 
-  // What is kept of a text: no part of a character.
+  // The part of a text that is kept. It never ends within a character.
   static std::string_view kept(std::string_view text) noexcept;
 
-  // From now on entries have keys, paths and clients, too.
+  // From now on entries also have keys, paths and clients.
   void keep_texts() noexcept { keeps_texts_.store(1, std::memory_order_relaxed); }
 
   void add(DenialFacts facts, DenialTexts texts) noexcept;
 
-  // visit(denial) for each entry whose second is from `first` to `last`, of 1970, in no order.
+  // Calls visit(denial) for each entry of the seconds `first` to `last`, since 1970, in no order.
   template <typename Visit>
   void each(std::int64_t first, std::int64_t last, Visit visit) const {
     for (const Place& place : places_) {
@@ -117,7 +116,7 @@ class CoreDenials {
     }
   }
 
-  // From which second on no entry has made room for a later one; the least if none had to.
+  // The first second from which on no entry was overwritten; the least if none was.
   std::int64_t whole_since() const;
 
   static std::int64_t second_of(Instant at) noexcept {
@@ -130,10 +129,10 @@ class CoreDenials {
   static constexpr std::size_t kFactWords = sizeof(DenialFacts) / 8;
   using Text = std::array<std::atomic<std::uint64_t>, kTextMax / 8>;
 
-  // A writer makes `version` odd, writes, and makes it even. A reader that meets an odd one, or
-  // another one afterwards, has read nothing. The fences pair with each other.
+  // A writer makes `version` odd, writes, and makes it even. A reader drops what it read if the
+  // version was odd or has changed. The fences pair with each other.
   struct Place {
-    std::atomic<std::uint64_t> version{0};  // 0: nothing was ever here
+    std::atomic<std::uint64_t> version{0};  // 0: never written
     std::atomic<std::uint32_t> key_size{0};
     std::atomic<std::uint32_t> path_size{0};
     std::array<std::atomic<std::uint64_t>, kFactWords> facts{};
@@ -146,10 +145,10 @@ class CoreDenials {
     std::optional<DenialRecord> read(std::int64_t first, std::int64_t last) const;
   };
 
-  // What the owner knows of the entries of this second without reading them.
-  enum class Turn : std::uint32_t { kFirst, kFurther };  // of its rule in this second
+  // What the owner knows of this second's entries without reading them.
+  enum class Turn : std::uint32_t { kFirst, kFurther };  // of its rule, in this second
   struct Own {
-    std::uint64_t name = 0;  // of rule, key and cause
+    std::uint64_t name = 0;  // hash of rule, key and cause
     Duration retry_after{};
     std::uint32_t times = 0;
     RuleNumber rule = kNoRuleNumber;
@@ -160,8 +159,8 @@ class CoreDenials {
   void tell_times(std::size_t index) noexcept;
 
   std::atomic<std::uint32_t> keeps_texts_{0};
-  std::uint32_t forgotten_ = 0;  // in this second
-  // Entries that this second has had for each turn, those that had to go among them.
+  std::uint32_t forgotten_ = 0;  // denials without a place in this second
+  // How many entries this second had for each turn, with those that lost their places.
   std::array<std::uint32_t, 2> seen_{};
   std::int64_t second_ = 0;
   std::uint64_t begin_ = 0;   // the place of this second's first entry

@@ -8,7 +8,7 @@ void DetailedCounts::record(std::string_view rule, std::string_view values, Outc
   const std::scoped_lock lock(mutex_);
   auto found = series_.find(name);
   if (found == series_.end()) {
-    // One place a rule is kept for the others.
+    // Keeps one place for each rule's other values.
     if (series_.size() >= kSeriesMax) name.second = kOthers;
     found = series_.try_emplace(std::move(name)).first;
   }

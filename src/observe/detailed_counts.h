@@ -1,8 +1,8 @@
-// DetailedCounts: the answers of rules with detailed metrics, by the values that requests
-// brought: for limits of few and known values, such as a list of paths.
+// DetailedCounts: answers of rules with detailed metrics, counted by the values in the requests.
+// For limits with few, known values, such as a list of paths.
 //
-// Clients choose the values, so memory is bounded: after kSeriesMax different values all others
-// count as one. A byte that is not visible ASCII becomes a '?'.
+// Clients choose the values, so memory is bounded: after kSeriesMax different values, all others
+// are counted as one. A byte that is not visible ASCII becomes a '?'.
 //
 // Thread rule: any thread; each call takes a lock, and only rules with detailed metrics call.
 // Tested by detailed_counts_test.cc.
@@ -23,7 +23,7 @@ namespace weir {
 class DetailedCounts {
  public:
   static constexpr std::size_t kSeriesMax = 1'000;
-  static constexpr std::size_t kValuesMax = 256;  // bytes; longer is cut
+  static constexpr std::size_t kValuesMax = 256;  // bytes; the rest is cut off
   static constexpr std::string_view kOthers = "(others)";
 
   enum class Outcome : std::uint8_t { kWithinLimit, kOverLimit };
@@ -37,7 +37,7 @@ class DetailedCounts {
 
   void record(std::string_view rule, std::string_view values, Outcome outcome);
 
-  // By rule and values.
+  // Sorted by rule and values.
   std::vector<Series> all() const;
 
  private:

@@ -5,8 +5,8 @@
 
 namespace weir {
 
-// As with the seconds of Traffic: a reader must not meet the old registers under the new
-// number. The fence pairs with the one in merge_into(), the release with the acquire there.
+// As with the seconds of Traffic: a reader must not see the old registers under the new number. The
+// fence pairs with the one in merge_into(), the release with the acquire there.
 void KeySketch::Period::begin(std::int64_t new_number, std::uint64_t hash) noexcept {
   number.store(kNoPeriod, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -33,7 +33,7 @@ void KeySketch::merge_into(Registers& registers, Instant now) const noexcept {
 
 std::uint64_t KeySketch::estimate(const Registers& registers) {
   constexpr double kCount = kRegisters;
-  constexpr double kBias = 0.7213 / (1 + 1.079 / kCount);  // theirs, for 128 and more
+  constexpr double kBias = 0.7213 / (1 + 1.079 / kCount);  // the paper's, for 128 and more
   double sum = 0;
   for (const std::uint8_t rank : registers) sum += std::ldexp(1.0, -int{rank});
   const double raw = kBias * kCount * kCount / sum;

@@ -1,5 +1,5 @@
-// LatencyCounts: how long something took, in classes that double, for one writer and any
-// readers; and LatencyFigures, the sum of several.
+// LatencyCounts: counts durations in classes that double, for one writer and any readers.
+// LatencyFigures: the sum of several.
 //
 // Thread rule: record() on the owning core; add_to() from any thread.
 // Tested by latency_counts_test.cc.
@@ -25,8 +25,8 @@ struct LatencyFigures {
   LatencyFigures& operator+=(const LatencyFigures& other);
 
   std::uint64_t total() const;
-  // The duration that `share` of all (0 to 1) did not exceed. It is the bound of a class, so up
-  // to twice the true one. Zero if nothing was recorded.
+  // The duration that `share` of all (0 to 1) did not exceed. It is the upper bound of a class, so
+  // up to twice the true duration. Zero if nothing was recorded.
   Duration quantile(double share) const;
 };
 

@@ -1,4 +1,4 @@
-// NodeAbout: what a node says of itself, for people; the other nodes of a fleet get it, too.
+// NodeAbout: what a node tells people about itself; the fleet's other nodes get it, too.
 //
 // Thread rule: values. Tested by src/store/redis/fleet/about_field_test.cc.
 
@@ -16,23 +16,23 @@
 namespace weir {
 
 struct NodeAbout {
-  // The most bytes of each.
+  // The most bytes of each text.
   static constexpr std::size_t kTitleMax = 64;
   static constexpr std::size_t kAddressMax = 200;
   static constexpr std::size_t kWordMax = 32;  // version, mode
   static constexpr std::size_t kDegradedMax = 200;
 
-  std::string id{};       // in the fleet, like no other's
-  std::string title{};    // what people call it
-  std::string address{};  // of its console; empty: it has none, or does not know
+  std::string id{};       // unique in the fleet
+  std::string title{};    // people's name for it
+  std::string address{};  // of its console; empty: none, or unknown
   std::string version{};
-  std::string mode{};                     // of rules that name none
-  std::optional<std::uint64_t> leases{};  // that it has requested since its start
+  std::string mode{};                     // for rules that name none
+  std::optional<std::uint64_t> leases{};  // requested since the node's start
   std::uint64_t memory = 0;               // of the process, in bytes; 0: unknown
-  Duration beat{0};                       // how long Redis takes to answer one; 0: unknown
-  std::string degraded{};                 // why, one sentence without its stop; empty: it is well
-  Instant since{};                        // it is degraded, or well
-  // How far its wall clock is ahead of Redis's, as it finds itself; 0: it does not know, or say.
+  Duration beat{0};                       // Redis's time to answer one; 0: unknown
+  std::string degraded{};                 // why, a sentence without its stop; empty: it is not
+  Instant since{};                        // since when it is degraded, or well
+  // How far the node's wall clock is ahead of Redis's, as it measures itself; 0: unknown.
   Duration clock_lead{0};
 };
 
@@ -41,7 +41,7 @@ inline bool is_printable(std::string_view text, std::size_t size_max) {
          std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// http:// or https:// and a host, perhaps with its port: nothing else may become a link.
+// http:// or https:// and a host, perhaps with a port. Nothing else may become a link.
 inline bool is_console_address(std::string_view text) {
   const bool is_web = text.starts_with("http://") || text.starts_with("https://");
   const std::string_view host = text.substr(std::min(text.size(), text.find("//") + 2));

@@ -10,9 +10,9 @@ namespace {
 
 constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
 constexpr Duration kSecond = std::chrono::seconds(1);
-// Behind the end of a second on a clock that is known to within a trip: not before it.
+// Ticks so much after the end of a second: a clock known to within a trip may be early.
 constexpr Duration kGuard = std::chrono::milliseconds(5);
-// So far at least are two ticks apart when the lead changes.
+// The shortest time between two ticks when the lead changes.
 constexpr Duration kTickMin = kSecond / 2;
 
 TrafficCounts counts_of(const RuleFigures& now, const RuleFigures& before) {
@@ -47,7 +47,7 @@ std::shared_ptr<const TrafficSnapshot> RecentTraffic::snapshot() const {
   return snapshot_;
 }
 
-// The first end of a second that is not earlier.
+// The end of the first second that ends at `earliest` or later.
 Instant RecentTraffic::second_after(Instant earliest) const {
   const Instant there = earliest + lead_ - kGuard;
   return Instant(std::chrono::ceil<std::chrono::seconds>(there.time_since_epoch())) - lead_ +
@@ -70,12 +70,12 @@ void RecentTraffic::end_second(Instant now) {
   own_.window.push(std::move(grown));
   seconds_ += missed + 1;
   last_ = next_ + missed * kSecond;
-  if (fleet_.heard_at) *fleet_.heard_at += missed * kSecond;  // nobody listened
+  if (fleet_.heard_at) *fleet_.heard_at += missed * kSecond;  // nobody listened then
   next_ = second_after(last_ + kTickMin);
   publish(now);
 }
 
-// What the counters have grown by since the last call.
+// How much the counters have grown since the last call.
 std::shared_ptr<TrafficSecond> RecentTraffic::take_growth(Instant now) {
   auto grown = std::make_shared<TrafficSecond>();
   std::vector<RuleFigures> figures = traffic_.rules().all_figures();
@@ -110,7 +110,7 @@ void RecentTraffic::forget_fleet(Instant now) {
 void RecentTraffic::FleetSeconds::add(FleetSecond heard) {
   const std::int64_t missed = newest ? heard.second - *newest - 1 : 0;
   auto all = std::make_shared<TrafficSecond>();
-  if (!heard.nodes.empty()) {  // else nobody knows how large the fleet is
+  if (!heard.nodes.empty()) {  // else the size of the fleet is unknown
     if (large.has_value() != heard.large.has_value()) {
       members.clear();
       seconds = 0;

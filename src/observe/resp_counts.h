@@ -1,4 +1,4 @@
-// RespCounts: what the Redis doors count.
+// RespCounts: the counters of the Redis doors.
 //
 // Thread rule: as CoreCounters. Tested by src/server/resp/resp_commands_test.cc.
 
@@ -8,9 +8,9 @@
 
 namespace weir {
 
-// Their places in the row.
+// The places of counters in the row.
 enum RespCount : std::size_t {
-  kRespOpened,  // connections, ever
+  kRespOpened,  // connections since the start
   kRespClosed,
   kRespCommands,
   kRespCountEnd,

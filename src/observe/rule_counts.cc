@@ -42,7 +42,7 @@ RuleNumber RuleCounts::number_of(std::string_view id) {
   const std::uint64_t hash = rule_hash(id);
   hashes_.resize(number + std::size_t{1});
   hashes_[number] = hash;
-  ids_.resize(numbers_.size() + 1);  // before the number is there, which needs its id
+  ids_.resize(numbers_.size() + 1);  // before the number, which needs its id
   ids_[number] = &numbers_.emplace(id, number).first->first;
   by_hash_.emplace(hash, number);
   return number;
@@ -76,7 +76,7 @@ RuleFigures RuleCounts::figures(RuleNumber rule) const {
   return sum;
 }
 
-// Core by core, so that memory which is far away comes several lines at a time.
+// Core by core, so that distant memory comes several cache lines at a time.
 std::vector<RuleFigures> RuleCounts::all_figures() const {
   const std::scoped_lock lock(mutex_);
   std::vector<RuleFigures> sums(numbers_.size());

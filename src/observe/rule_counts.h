@@ -1,15 +1,15 @@
-// RuleCounts: the answers of each rule since the start, how long they took, and which keys the
-// rule has had lately: about how many, and the busiest (keys/busiest_keys.h).
+// RuleCounts: each rule's answers since the start, how long they took, and the rule's recent keys:
+// about how many, and the busiest (keys/busiest_keys.h).
 //
-// An id keeps its number for as long as the process lives. A rule counts under that number, so
-// a new rule set goes on with the figures, and recording looks up nothing. Each core counts in
-// its own memory; a reader adds the cores up. After kRulesMax different ids, further ones are
-// not counted. The numbers are not with the counts: processes that share the counts must number
-// the same ids in the same order.
+// An id keeps its number as long as the process lives. A rule counts under that number, so a new
+// rule set goes on with the figures, and recording looks up nothing. Each core counts in its own
+// memory; a reader adds the cores up. Beyond kRulesMax different ids, rules are not counted. The
+// numbers are not stored with the counts: processes that share counts must number the same ids in
+// the same order.
 //
 // The event loop knows how long an answer took when it is about to write it, together with all
-// that arrived with it. Rules wait for that in a short list, and nobody reads a clock for each
-// of them. If more than kTimedMax answers arrive together, the first kTimedMax are timed.
+// answers that arrived with it. Until then the rules wait in a short list, so the clock is not read
+// for each. If more than kTimedMax answers arrive together, only the first kTimedMax are timed.
 //
 // Thread rule: record(), sample() and record_latency() on the owning core; the rest from any
 // thread.
@@ -36,31 +36,31 @@
 
 namespace weir {
 
-// The name of a rule among nodes, whose numbers differ: FNV-1a of its id, which is the same on
-// every machine and in every version.
+// A rule's name among nodes, whose numbers differ: FNV-1a of its id. It is the same on every
+// machine and in every version.
 std::uint64_t rule_hash(std::string_view id);
 
-// By RuleOutcome.
+// Indexed by RuleOutcome.
 using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 
-// Plain memory that begins as zeros (core_slots.h): 32 MB of addresses, of which only pages
-// that were counted in are memory.
+// Plain memory that begins as zeros (core_slots.h): 32 MB of addresses. Only pages that have counts
+// take memory.
 class CoreRuleCounts {
  public:
   static constexpr std::size_t kRulesMax = 32'768;
 
-  // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber. True: the
-  // caller is to sample() this answer's key.
+  // `key_hash`: of the answered key. Does nothing for kNoRuleNumber. True: the caller should
+  // sample() this answer's key.
   bool record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
-  // That answer was a denial, and not in shadow.
+  // That answer was a denial, not in shadow.
   void record_denial(RuleNumber rule, std::uint64_t key_hash, Instant now) noexcept {
     if (rule != kNoRuleNumber) rules_[rule].denied_keys.add(key_hash, now);
   }
-  // REQUIRES: record() said so
+  // REQUIRES: record() returned true
   void sample(const CoreBusiestKeys::Sample& sample, Instant now) noexcept {
     busiest_.add(sample, rules_[sample.rule].sampler, now);
   }
-  // From now on samples keep the texts of keys, too.
+  // From now on samples also keep the texts of keys.
   void keep_texts() noexcept { busiest_.keep_texts(); }
 
   // The answers recorded since the last call took this long.
@@ -70,7 +70,7 @@ class CoreRuleCounts {
   friend class RuleCounts;
   static constexpr std::size_t kTimedMax = 16;
 
-  // On cache lines of its own; and a power of two is found without a multiplication.
+  // On its own cache lines. The size is a power of two, so it is found without a multiplication.
   struct alignas(64) Counts {
     std::array<OwnCount, kRuleOutcomeCount> outcomes{};
     KeySampler sampler;
@@ -89,38 +89,38 @@ class RuleCounts {
  public:
   static constexpr std::size_t kRulesMax = CoreRuleCounts::kRulesMax;
 
-  // Adds this core to the figures. It must outlive this.
+  // Adds this core to the figures. The core must outlive this.
   void add_core(const CoreRuleCounts& core);
 
-  // The same for the same id, always. kNoRuleNumber if there are too many.
+  // The number of an id: the same at every call. kNoRuleNumber if there are too many ids.
   RuleNumber number_of(std::string_view id);
 
-  // The id that has the number; empty if none has.
+  // The id with this number; empty if there is none.
   std::string id_of(RuleNumber rule) const;
 
-  // rule_hash() of an id that has a number, and back; kNoRuleNumber if no id here has it.
+  // rule_hash() of the id with a number, and the reverse; kNoRuleNumber if no id has the hash.
   std::uint64_t hash_of(RuleNumber rule) const;
   RuleNumber number_with(std::uint64_t hash) const;
 
-  // The sums of all cores; zeros for kNoRuleNumber.
+  // The sums over all cores; zeros for kNoRuleNumber.
   RuleFigures figures(RuleNumber rule) const;
-  // Those of every number, by number: for who reads all, faster than one by one.
+  // The figures of all numbers, in their order: faster than one by one.
   std::vector<RuleFigures> all_figures() const;
   LatencyFigures latency(RuleNumber rule) const;
 
-  // Different keys in this minute and the one before it, estimated (key_sketch.h).
+  // The number of different keys in this minute and the one before, estimated (key_sketch.h).
   std::uint64_t keys(RuleNumber rule, Instant now) const;
-  // Adds them to those that were there, for who counts them for longer; and those denied.
+  // Adds these keys to others, for callers that count over a longer time; and the denied ones.
   struct KeysSeen {
     KeySketch::Registers all{};
     KeySketch::Registers denied{};
   };
   void add_keys(RuleNumber rule, KeysSeen& seen, Instant now) const;
 
-  // Those of its keys in the same time that all cores together know of.
+  // The rule's busiest keys in the same time, as known to all cores together.
   KeyReport busiest_keys(RuleNumber rule, KeysBy by, Instant now) const;
 
-  // The rules that most requests came to in that time, each with its busiest keys.
+  // The rules with the most requests in that time, each with its busiest keys.
   struct Most {
     std::size_t rules;
     std::size_t keys;
@@ -130,7 +130,7 @@ class RuleCounts {
  private:
   KeyReport sum_of(RuleNumber rule, KeysBy by, Instant now) const;
 
-  mutable std::mutex mutex_;  // guards what follows, but not the counts
+  mutable std::mutex mutex_;  // guards all below, but not the counts
   std::vector<const CoreRuleCounts*> cores_;
   std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
   std::vector<const std::string*> ids_;  // by number

@@ -1,4 +1,4 @@
-// SharedStoreFigures: what the doors show of the store that this node shares with others.
+// SharedStoreFigures: the figures that doors show about the store this node shares with others.
 //
 // Thread rule: values. Tested by src/store/redis/fleet/fleet_state_test.cc.
 
@@ -22,17 +22,17 @@
 
 namespace weir {
 
-// FleetCounts: what a node counts of its traffic with the store that it shares.
+// FleetCounts: a node's counts of its traffic with the store that it shares.
 //
 // Thread rule: values. Tested by src/store/redis/fleet/fleet_state_test.cc.
 
-// Their places in the row.
+// The places of counters in the row.
 enum FleetCount : std::size_t {
-  kStoreCalls,  // of mode strict
+  kStoreCalls,  // in mode strict
   kStoreCharges,
   kScriptLoads,
   kRemembered,        // denials that took no call
-  kLeases,            // that the node requested
+  kLeases,            // requested by the node
   kLeasedGranted,     // units
   kLeasedReturned,    // units that went back; some may have come too late
   kLeasedExpired,     // units lost unspent
@@ -56,7 +56,7 @@ void add_to(Row& sum, const Row& row) {
   std::ranges::transform(sum, row, sum.begin(), std::plus());
 }
 
-// That of all nodes that share the store; of this one alone while it is away.
+// Of all nodes that share the store; only of this node while the store is away.
 struct FleetTraffic {
   bool is_alone = true;
   std::size_t nodes = 1;
@@ -64,23 +64,23 @@ struct FleetTraffic {
   TrafficTotals totals{};
 };
 
-// The store that this node shares with others, and what passes between them.
+// The shared store, and the traffic with it.
 struct SharedStoreFigures {
   bool is_healthy = false;
-  std::string reason{};  // why not, or what else is wrong
+  std::string reason{};  // why it is not connected, or what else is wrong
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
-  Duration beat{0};          // how long Redis takes to answer one; 0: it has answered none
-  std::uint64_t losses = 0;  // how often it came back without what it had
+  Duration beat{0};          // Redis's time to answer one; 0: no answer yet
+  std::uint64_t losses = 0;  // how often it came back without its data
   FleetTraffic traffic{};
-  std::vector<NodeAbout> others{};  // the other nodes, as they say
-  std::optional<RuleHold> rules{};  // of a node that takes those of others
+  std::vector<NodeAbout> others{};  // other nodes, as they say
+  std::optional<RuleHold> rules{};  // if the node takes rules from other nodes
   FleetCounts counts{};
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };
 
-// Says what the node has with others.
+// Adds to `about` what the node shares with others.
 inline void add_shared(NodeAbout& about, const SharedStoreFigures& shared) {
   about.mode = shared.mode;
   about.leases = static_cast<std::uint64_t>(shared.counts[kLeases]);

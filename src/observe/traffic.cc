@@ -29,9 +29,9 @@ void CoreTraffic::record(const Decision& decision, Algorithm algorithm, Instant 
   if (!decision.allowed()) second.denied.add();
 }
 
-// A reader that meets the old counts under the new name would report a second twice.
-// So the name goes first and comes last: the fence pairs with the one in
-// counts_of(), the release with the acquire there.
+// A reader that sees the old counts under the new name would report a second twice. So the name
+// goes first and comes last: the fence pairs with the one in counts_of(), the release with the
+// acquire there.
 void CoreTraffic::Second::begin(std::int64_t second) noexcept {
   epoch_s.store(kNoSecond, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -45,7 +45,7 @@ TrafficCounts CoreTraffic::counts_of(std::int64_t second) const noexcept {
   if (slot.epoch_s.load(std::memory_order_acquire) != second) return {};
   const TrafficCounts counts{.requests = slot.requests.read(), .denied = slot.denied.read()};
   std::atomic_thread_fence(std::memory_order_acquire);
-  // Begun again while we read: too old to be asked about.
+  // It was begun again during this: the asked second is too old.
   if (slot.epoch_s.load(std::memory_order_relaxed) != second) return {};
   return counts;
 }

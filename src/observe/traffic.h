@@ -1,12 +1,10 @@
-// Traffic: how many decisions this node has made, and which.
+// Traffic: the number of this node's decisions, by kind.
 //
-// Each core counts in its own CoreTraffic, with plain stores that nobody waits for; a reader
-// (metrics, admin pages) adds the cores up. A reader may see a decision in one figure and not
-// yet in another.
+// Each core counts in its own CoreTraffic, with plain stores, so nobody waits. A reader (metrics,
+// admin pages) adds the cores up. It may see a decision in one figure and not yet in another.
 //
-// Thread rule: record..() and sample_key() on the owning core only; keep_key_texts() before there
-// are threads; summary() and each_denial() from anywhere.
-// Tested by traffic_test.cc.
+// Thread rule: record..() and sample_key() only on the owning core; keep_key_texts() before there
+// are threads; summary() and each_denial() from any thread. Tested by traffic_test.cc.
 
 #pragma once
 
@@ -30,29 +28,29 @@
 
 namespace weir {
 
-// The sum of all cores. Its rates are over the last ten whole seconds.
+// The sums over all cores. The rates are over the last ten whole seconds.
 struct TrafficSummary : TrafficRates {
   std::array<std::uint64_t, kDecidingAlgorithmCount> allowed{};  // indexed by Algorithm
   std::array<std::uint64_t, kDecidingAlgorithmCount> denied{};
   std::uint64_t looks = 0;
   std::uint64_t store_errors = 0;
-  std::uint64_t fallbacks = 0;  // decided here because a shared store had failed
+  std::uint64_t fallbacks = 0;  // decided here because a shared store failed
 
   std::uint64_t total_allowed() const;
   std::uint64_t total_denied() const;
 };
 
-// Plain memory that begins as zeros (core_slots.h), on cache lines of its own, so that no core
+// Plain memory that begins as zeros (core_slots.h). It has its own cache lines, so that no core
 // waits for another.
 class alignas(64) CoreTraffic {
  public:
-  // One decided charge, by the algorithm that has decided it. What a rule in shadow lets pass is
-  // allowed.
+  // Records a decided charge, by the algorithm that decided it. A request that a rule in shadow
+  // lets pass counts as allowed.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept { looks_.add(); }
   void record_store_error() noexcept { store_errors_.add(); }
   void record_fallback() noexcept { fallbacks_.add(); }
-  // One answer of a rule. True: the caller is to sample_key() this answer's key.
+  // Records one answer of a rule. True: the caller should sample_key() this answer's key.
   bool record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                    Instant now) noexcept {
     return rules_.record(rule, outcome, key_hash, now);
@@ -62,7 +60,7 @@ class alignas(64) CoreTraffic {
   }
   // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
-  // One denial, for those who ask later why (denials.h).
+  // Records one denial, for people who ask later why (denials.h).
   void record_denial(const DenialFacts& facts, const DenialTexts& texts) noexcept {
     if (!facts.is_shadow) rules_.record_denial(facts.rule, facts.key_hash, facts.at);
     denials_.add(facts, texts);
@@ -71,10 +69,10 @@ class alignas(64) CoreTraffic {
  private:
   friend class Traffic;
 
-  // Requests of one second, for one writer and any readers. Sixteen of them cover the ten
-  // that are summed, with room for a reader that lags behind.
+  // The requests of one second, for one writer and any readers. Sixteen cover the ten that are
+  // summed, with room for a reader that lags behind.
   struct Second {
-    std::atomic<std::int64_t> epoch_s{0};  // nobody came in that second, of 1970
+    std::atomic<std::int64_t> epoch_s{0};  // the second, since 1970; 0: nobody came yet
     OwnCount requests;
     OwnCount denied;
 
@@ -83,7 +81,7 @@ class alignas(64) CoreTraffic {
   static constexpr std::size_t kSeconds = 16;
   static constexpr std::int64_t kNoSecond = std::numeric_limits<std::int64_t>::min();
 
-  // Zero if nothing is remembered of that second.
+  // Zeros if nothing is known of that second.
   TrafficCounts counts_of(std::int64_t second) const noexcept;
 
   std::array<OwnCount, kDecidingAlgorithmCount> allowed_{};
@@ -98,12 +96,12 @@ class alignas(64) CoreTraffic {
 
 class Traffic {
  public:
-  // In memory of its own, or as one of the processes that share `cores` (core_slots.h).
+  // In its own memory, or as one of the processes that share `cores` (core_slots.h).
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
-  // Cores that are added from now on keep the texts of the busiest keys, and of those denied, next
-  // to their hashes.
+  // Cores added from now on keep the texts of the busiest keys and of denied keys, next to their
+  // hashes.
   void keep_key_texts() { keeps_key_texts_ = true; }
   bool keeps_key_texts() const { return keeps_key_texts_; }
 
@@ -112,14 +110,14 @@ class Traffic {
 
   TrafficSummary summary(Instant now) const;
 
-  // visit(denial) for each that is remembered of the seconds from `first` to `last`, of 1970, in no
-  // order.
+  // Calls visit(denial) for each remembered denial of the seconds from `first` to `last`, counted
+  // from 1970. In no order.
   template <typename Visit>
   void each_denial(std::int64_t first, std::int64_t last, Visit visit) const {
     cores_.each([&](const CoreTraffic& core) { core.denials_.each(first, last, visit); });
   }
 
-  // From which second on each core remembers all that it keeps of a second.
+  // The second from which on each core still has all denials that it kept.
   std::int64_t denials_since() const {
     auto since = std::numeric_limits<std::int64_t>::min();
     cores_.each(

@@ -8,16 +8,16 @@ namespace weir {
 namespace {
 
 constexpr Duration kSecond = std::chrono::seconds(1);
-// Ends of seconds are so far apart at least: half a second when somebody sets Redis's clock.
+// The shortest time between ends of seconds: half a second when somebody sets Redis's clock.
 constexpr Duration kApart = kSecond / 2;
 
-// Only the last step of a tier has more rules than it keeps.
+// Only the last step of a tier has more rules than a step keeps.
 static_assert(TrafficHistory::kStepsMax * (sizeof(TrafficHistory::Step) +
                                            TrafficHistory::kRulesMax * sizeof(RuleTraffic)) +
                   RuleCounts::kRulesMax * (sizeof(TrafficHistory::Run) + 3 * sizeof(RuleTraffic)) <
               TrafficHistory::kMemoryMax);
 
-// Puts the rules that denied most in front, and adds up what the rest had.
+// Puts the rules that denied most in front, and returns the sum of the others.
 TrafficCounts keep_most(std::vector<RuleTraffic>& rules) {
   TrafficCounts rest;
   const auto end = rules.begin() +
@@ -89,7 +89,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
   }
 }
 
-// While this node was alone, it heard of no denials of other nodes: a run may be older than known.
+// While this node was alone, it heard of no denials of others: a run may be older than known.
 void TrafficHistory::note_begin(const Step& about) {
   const Instant began = about.end - kSecond;
   if (about.is_alone) {

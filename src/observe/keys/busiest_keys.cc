@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// Requests before the next one that is taken, if each is with a chance of 1 / 2^shift.
+// The requests before the next sample, if each is sampled with a chance of 1 / 2^shift.
 std::int32_t gap(unsigned shift, Prng& random) noexcept {
   if (shift == 0) return 0;
   const double chance = std::ldexp(1.0, -static_cast<int>(shift));
@@ -40,8 +40,8 @@ unsigned SamplePace::next(std::uint32_t second, std::uint32_t most) noexcept {
 
 // ---- one summary ----
 
-// The key goes first and comes last, so a reader does not take the old key's count for the new
-// one's. The fence pairs with the one in read(), the release with the acquire there.
+// The key goes first and comes last, so that a reader does not take the old key's count for the new
+// key's. The fence pairs with the one in read(), the release with the acquire there.
 void KeySummary::Counter::take_over(std::uint64_t new_hash, std::uint64_t weight) noexcept {
   const std::uint64_t inherited = count.load(std::memory_order_relaxed);
   hash.store(0, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ void KeySummary::clear() noexcept {
   }
 }
 
-// A key may lose its counter and get another one while this reads; it is there once all the same.
+// A key may lose its counter and get another one during this; it is still reported once.
 KeyReport KeySummary::report() const {
   KeyReport report{.total = total(),
                    .rest = std::numeric_limits<std::uint64_t>::max(),
@@ -119,7 +119,7 @@ KeyReport KeySummary::report() const {
 
 // ---- texts ----
 
-// As a counter changes its key.
+// In the order in which a counter changes its key.
 void KeyText::write(std::uint64_t hash, std::string_view text) noexcept {
   if (hash_.load(std::memory_order_relaxed) == hash) return;
   hash_.store(0, std::memory_order_relaxed);
@@ -151,7 +151,7 @@ std::int64_t CoreBusiestKeys::period_of(Instant now) noexcept {
   return std::chrono::floor<std::chrono::minutes>(now.time_since_epoch()).count();
 }
 
-// As with the minutes of KeySketch.
+// In the order in which KeySketch begins a minute.
 void CoreBusiestKeys::Window::begin(std::int64_t new_number) noexcept {
   number.store(kNoPeriod, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -169,7 +169,7 @@ std::uint64_t CoreBusiestKeys::Place::asked_since(std::int64_t period) const noe
   return asked;
 }
 
-// The rule goes first and comes last, as with a minute.
+// The rule goes first and comes last, as in a minute.
 void CoreBusiestKeys::Place::give_to(RuleNumber rule) noexcept {
   owner.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -177,7 +177,7 @@ void CoreBusiestKeys::Place::give_to(RuleNumber rule) noexcept {
   owner.store(rule + 1, std::memory_order_release);
 }
 
-// Null: the rule gets none.
+// Null: the rule gets no place.
 CoreBusiestKeys::Place* CoreBusiestKeys::place_for(const Sample& sample, KeySampler& sampler,
                                                    std::int64_t period, Prng& random) noexcept {
   Place& own = places_[sampler.place_];
@@ -198,7 +198,7 @@ CoreBusiestKeys::Place* CoreBusiestKeys::place_for(const Sample& sample, KeySamp
   return &places_[least];
 }
 
-// The keys' hashes are secret, and so the gaps are: nobody can aim between the samples.
+// The keys' hashes are secret, hence the gaps are, too: nobody can aim between the samples.
 void CoreBusiestKeys::add(const Sample& sample, KeySampler& sampler, Instant now) noexcept {
   Prng random(chance_ ^ sample.hash ^ static_cast<std::uint64_t>(epoch_us(now)));
   chance_ = random.next();

@@ -1,5 +1,5 @@
-// FleetKeys: what the other nodes say of their busiest keys, until they say something else or
-// nothing for a while. A node that hides keys forgets the texts that others show.
+// FleetKeys: what other nodes last told of their busiest keys; forgotten if they are silent for a
+// while. A node that hides keys forgets the texts that others show.
 //
 // Thread rule: any thread. Tested by fleet_keys_test.cc.
 
@@ -17,7 +17,7 @@ namespace weir {
 
 class FleetKeys {
  public:
-  // A key that nobody has confirmed for so long is forgotten.
+  // A key that was not confirmed for so long is forgotten.
   static constexpr Duration kKeptMax = std::chrono::seconds(15);
 
   struct Node {
@@ -31,20 +31,20 @@ class FleetKeys {
 
   explicit FleetKeys(KeyTexts texts) : texts_(texts) {}
 
-  // What all the others say now, in place of what they said before.
+  // Replaces what all other nodes said before.
   void replace(std::vector<Node> nodes, Instant now);
-  // They cannot be heard; one sentence without its stop. Empty: they can.
+  // Why the other nodes cannot be heard: a sentence without its stop. Empty: they can be.
   void set_trouble(std::string_view why);
 
-  // The word of each about the rule, if any.
+  // What each node says about the rule.
   std::vector<Contribution> of(std::string_view rule, KeysBy by, Instant now) const;
   std::string trouble() const;
-  // How many others have said anything of late.
+  // The number of other nodes that said anything lately.
   std::size_t nodes(Instant now) const;
 
  private:
   const KeyTexts texts_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all below
   std::vector<Node> nodes_;
   Instant heard_{};
   std::string trouble_;

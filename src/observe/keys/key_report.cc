@@ -62,9 +62,9 @@ std::vector<KeyEstimate> KeyReport::ranked(std::size_t most) const {
   return ranked;
 }
 
-// The sample says C of a true T. Each request counts as w with a chance of 1 / w, so its square is
-// w on average, and all squares together T w. Bernstein's inequality bounds how far C is above T:
-// C <= T + sqrt(2 L T w) + L w / 3, but for one case in e^L. Solved for T.
+// The sample says C; the truth is T. Each request counts as w with a chance of 1 / w, so its square
+// is w on average, and the sum of the squares is T w. Bernstein's inequality bounds how far C is
+// above T, except in one case of e^L: C <= T + sqrt(2 L T w) + L w / 3. Solved for T.
 std::uint64_t least_of(std::uint64_t low, std::uint64_t weight) {
   if (weight <= 1) return low;
   const double per_sample = kDoubt * static_cast<double>(weight);
@@ -74,8 +74,8 @@ std::uint64_t least_of(std::uint64_t low, std::uint64_t weight) {
   return static_cast<std::uint64_t>(root * root);
 }
 
-// How far C is below T: C >= T - sqrt(2 L T w), as counts are not below 0. (Maurer, "A bound on the
-// deviation probability for sums of non-negative random variables", 2003.) Solved for T.
+// How far C is below T: C >= T - sqrt(2 L T w), as counts are never negative. (Maurer, "A bound on
+// the deviation probability for sums of non-negative random variables", 2003.) Solved for T.
 std::uint64_t most_of(std::uint64_t high, std::uint64_t weight) {
   if (weight <= 1) return high;
   const double twice = 2 * kDoubt * static_cast<double>(weight);

@@ -6,11 +6,11 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kParts = 8;  // of a ring: after each, its pace is looked at
+constexpr std::size_t kParts = 8;  // of a ring: after each, the shift is set again
 constexpr Duration kPartSpan = RecentAsks::kSpan / kParts;
 constexpr Duration kSlow = 4 * kPartSpan;
 constexpr std::uint8_t kShiftMax = 40;
-// After a part: a burst costs few keys, and 4,096 times the traffic fills 6 parts of 8 at most.
+// In one part. So a burst loses few keys, and 4,096 times the traffic fills at most 6 parts of 8.
 constexpr std::uint8_t kRiseMax = 2;
 
 constexpr std::uint64_t low_bits(unsigned count) { return (std::uint64_t{1} << count) - 1; }
@@ -22,7 +22,7 @@ CoreRecentAsks::CoreRecentAsks(std::size_t bytes, Instant now)
   part_ends_ = places_.size() / kParts;
 }
 
-// Asks that are left out lie before one that is kept under the same shift, or under the ring's own.
+// A reader notices asks that were left out: the next kept ask, or else the ring, has their shift.
 void CoreRecentAsks::set_shift(Instant now) noexcept {
   const Duration took = std::max(now - (slow_from_ - kSlow), Duration{1});
   std::uint8_t shift = shift_.load(kRelaxed);
@@ -46,7 +46,7 @@ RecentAsks::RecentAsks(std::size_t bytes, std::size_t cores, Instant now, const 
 RecentAsks::Found RecentAsks::of(RuleNumber rule, Instant from, std::size_t most,
                                  Instant now) const {
   Found found{.asks = {}, .since = began_};
-  std::array<std::size_t, 65> by_zeros{};  // asks whose keys end in so many zeros
+  std::array<std::size_t, 65> by_zeros{};  // asks whose keys end in that many zero bits
   for (const CoreRecentAsks& core : cores_) {
     found.shift = std::max<unsigned>(found.shift, core.shift_.load(CoreRecentAsks::kRelaxed));
     core.each([&](const RecentAsk& ask, bool) {

@@ -1,19 +1,19 @@
-// RecentAsks: recent requests of a node, as its rules were asked. A dry run decides them again, by
+// RecentAsks: recent requests of a node, as asks of its rules. A dry run decides them again, with
 // other limits (rulebook/dry_run.h).
 //
-// Each core keeps its last asks in a ring. A key is whole: all its asks are kept, or none. Its hash
+// Each core keeps its last asks in a ring. It keeps all asks of a key, or none. The key's hash
 // decides, under the node's secret. So a ring keeps one of 2^shift keys:
 //
 //   oldest                                                        newest
 //   | shift 0 ............ | shift 3 ........... | shift 2 ......... |
 //                          └ from here on, one of 8 keys is whole ───┘
 //
-// The shift rises when the ring would hold less than kSpan, and falls when it would hold more than
-// four times that. Each ask says under which shift it was kept.
+// The shift rises if the ring would hold less than kSpan, and falls if it would hold more than four
+// times that. Each ask says under which shift it was kept.
 //
 // Cost: a handful of instructions for a key that is left out, about 70 for an ask that is kept
-// (bench/counted). A full ring takes its size in kSpan: of 64 MiB for one core 3,500 asks a second,
-// of the largest 56,000. So a core that is busy spends less than a percent of its time on it.
+// (bench/counted). A full ring takes as many asks in kSpan as fit: for one core, 3,500 a second in
+// 64 MiB, and 56,000 in the largest. So a busy core spends less than a percent of its time on it.
 //
 // Thread rule: CoreRecentAsks::add() on the owning core; the rest from any thread. A reader misses
 // an ask that is overwritten meanwhile. Tested by recent_asks_test.cc.
@@ -42,18 +42,18 @@
 
 namespace weir {
 
-// 32 bytes without a text.
+// 32 bytes, without texts.
 struct RecentAsk {
-  std::uint64_t key = 0;    // its hash
+  std::uint64_t key = 0;    // the key's hash
   std::uint16_t tier = 0;   // as tier_named()
-  std::uint16_t place = 0;  // of the key, where a rule in part begins to spare
+  std::uint16_t place = 0;  // Rule::place_of() of the key
   std::uint16_t rule = 0;
-  std::uint8_t shift = 0;                       // the ring's
+  std::uint8_t shift = 0;                       // the ring's, then
   Operation operation = Operation::kSpendEach;  // or kCharge, kDrain
   std::int64_t cost = 0;
   Instant at{};
 
-  // Of this process alone. 0: none.
+  // A number that only this process knows. 0: no tier.
   static std::uint16_t tier_named(std::string_view name) {
     return name.empty() ? 0 : static_cast<std::uint16_t>(TextHash()(name) | 1);
   }
@@ -63,7 +63,7 @@ class CoreRecentAsks {
  public:
   static constexpr std::size_t kBytesMax = std::size_t{1} << 30;
 
-  // REQUIRES: bytes hold an ask.
+  // REQUIRES: `bytes` has room for an ask
   CoreRecentAsks(std::size_t bytes, Instant now);
 
   bool wants(std::uint64_t key) const noexcept { return (key & mask_) == 0; }
@@ -73,7 +73,7 @@ class CoreRecentAsks {
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the one in each()
     Place& place = places_[next_];
     place[0].store(ask.key, kRelaxed);
-    // The second word, as it lies in memory.
+    // Builds the second word as it lies in memory.
     const std::uint64_t shift = shift_.load(kRelaxed);
     const auto operation = static_cast<std::uint64_t>(ask.operation);
     const std::uint64_t place_of_key = ask.place;
@@ -98,7 +98,7 @@ class CoreRecentAsks {
   std::uint64_t oldest(std::uint64_t written) const noexcept {
     return written > places_.size() ? written - places_.size() : 0;
   }
-  // visit(ask, whether asks before it are lost) for each, the oldest first.
+  // Calls visit(ask, whether asks before it are lost) for each ask, the oldest first.
   template <typename Visit>
   void each(Visit visit) const {
     std::uint64_t end = written_.load(std::memory_order_acquire);
@@ -107,12 +107,12 @@ class CoreRecentAsks {
       const Place& place = places_[i % places_.size()];
       Words words;
       for (std::size_t w = 0; w < words.size(); ++w) words[w] = place[w].load(kRelaxed);
-      // Pairs with the fence in add(): who has read a word of a later ask sees its number.
+      // Pairs with the fence in add(): a reader that saw a word of a later ask sees its number.
       std::atomic_thread_fence(std::memory_order_acquire);
       const std::uint64_t first = oldest(written_.load(kRelaxed) + 1);
       if (i < first) {
         i = first;
-        end = std::max(end, first + 1);  // somebody has to hear that asks are lost
+        end = std::max(end, first + 1);  // the visitor must hear that asks are lost
         are_lost = true;
         continue;
       }
@@ -123,10 +123,10 @@ class CoreRecentAsks {
 
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  // A line of the cache that no other core writes.
-  alignas(64) std::uint64_t mask_ = 0;  // what bits of a key must not be set: so many as the shift
+  // A cache line that no other core writes.
+  alignas(64) std::uint64_t mask_ = 0;  // keys with one of these bits are left out: `shift` bits
   std::size_t next_ = 0;                // place
-  std::uint64_t part_ends_;             // at so many asks, or
+  std::uint64_t part_ends_;             // looks at the pace after so many asks, or
   Instant slow_from_;                   // at this time
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint8_t> shift_{0};
@@ -138,7 +138,7 @@ class RecentAsks {
   static constexpr std::size_t kBytesMin = std::size_t{1} << 20;
   static constexpr Duration kSpan = std::chrono::minutes(10);
 
-  // `hasher`: of the keys' names, for as long as this lives; null: others may follow it. Throws
+  // `hasher`: names the keys as long as this lives; null: it may be replaced. Throws
   // std::bad_alloc.
   RecentAsks(std::size_t bytes, std::size_t cores, Instant now, const KeyHasher* hasher = nullptr);
 
@@ -146,13 +146,13 @@ class RecentAsks {
   const KeyHasher* hasher() const { return hasher_; }
 
   struct Found {
-    std::vector<RecentAsk> asks;  // in the order of their times
-    Instant since;                // after it they are whole
-    unsigned shift = 0;           // of one of 2^shift keys
-    bool are_all = false;         // that there were since the node began
+    std::vector<RecentAsk> asks;  // sorted by time
+    Instant since;                // complete after this time
+    unsigned shift = 0;           // asks of one of 2^shift keys
+    bool are_all = false;         // all since the node began
   };
-  // Asks of the rule until `now`: of all keys that were kept all along since `from`, or of fewer
-  // keys, if they were more asks than `most`.
+  // The rule's asks until `now`, of all keys that were kept all the time since `from`. Of fewer
+  // keys if that were more than `most` asks.
   Found of(RuleNumber rule, Instant from, std::size_t most, Instant now) const;
 
  private:

@@ -10,7 +10,7 @@ using Change = UnusualTraffic::Change;
 
 constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
 
-// A clock that went back by more has been set.
+// If the clock went back by more, somebody has set it.
 constexpr std::int64_t kBackMax = 60;  // seconds
 
 }  // namespace
@@ -51,7 +51,7 @@ std::int64_t TrafficWatch::first_to_look_at(std::int64_t newest, std::vector<Fou
   return last_ ? std::max(*last_ + 1, newest - kSeconds + 1) : newest;
 }
 
-// The seconds are those of another clock: only how many have passed counts.
+// The seconds are of another clock, so only the number of seconds passed counts.
 void TrafficWatch::pass_time(std::int64_t newest, std::vector<Found>& found) {
   const std::int64_t passed = alone_ ? newest - *alone_ : 0;
   alone_ = newest;

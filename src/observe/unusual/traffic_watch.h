@@ -1,11 +1,11 @@
 // TrafficWatch: finds the unusual traffic of all rules in the seconds of RecentTraffic.
 //
-// One that belongs to a fleet looks at the fleet's sums only, so that all nodes find the same.
-// While its Redis is away it finds nothing new: its own figures are on another scale.
+// In a fleet it looks only at the fleet's sums, so that all nodes find the same. While its Redis is
+// away it finds nothing new: the node's own figures have another scale.
 //
-// A second of a fleet has the busiest kFleetRules rules of all nodes in full, and others perhaps
-// of some nodes only. So where there are more, the busiest are watched, and of the others nothing
-// is known.
+// A second of a fleet has complete counts of the busiest kFleetRules rules of all nodes; counts of
+// other rules may lack some nodes. So if there are more rules, the busiest are watched, and the
+// others are unknown.
 //
 // Thread rule: one owner. Tested by traffic_watch_test.cc.
 
@@ -30,12 +30,12 @@ class TrafficWatch {
   static constexpr std::int64_t kIdleMax = 86'400;  // seconds until a rule is forgotten
 
   struct Options {
-    TrafficSnapshot::Scope scope = TrafficSnapshot::Scope::kNode;  // whose sums to look at
+    TrafficSnapshot::Scope scope = TrafficSnapshot::Scope::kNode;  // whose sums it watches
     std::int64_t learn_s = UnusualTraffic::kLearnDefault;
   };
   explicit TrafficWatch(const Options& options) : options_(options) {}
 
-  // What has begun or ended.
+  // A beginning or an end.
   struct Found {
     RuleNumber rule = kNoRuleNumber;
     UnusualTraffic::Change change = UnusualTraffic::Change::kNone;
@@ -43,7 +43,7 @@ class TrafficWatch {
     UnusualTraffic traffic;
   };
 
-  // Takes in the seconds that have finished since the last time.
+  // Takes the seconds that have finished since the last call.
   std::vector<Found> look(const TrafficSnapshot& snapshot);
   bool is_unusual(RuleNumber rule) const {
     const auto found = rules_.find(rule);
@@ -55,11 +55,11 @@ class TrafficWatch {
     UnusualTraffic traffic;
     std::int64_t last_request = 0;  // second
   };
-  // One second of all rules that are watched.
+  // One second of all watched rules.
   struct Second {
     std::int64_t number = 0;
     const TrafficSecond* counts = nullptr;           // null: nothing is known
-    const std::vector<RuleNumber>* whole = nullptr;  // those whose counts are; null: all
+    const std::vector<RuleNumber>* whole = nullptr;  // rules with complete counts; null: all
 
     std::optional<std::uint64_t> requests_of(RuleNumber rule) const;
   };
@@ -71,8 +71,8 @@ class TrafficWatch {
   void begin_anew(std::int64_t newest, std::vector<Found>& found);
 
   const Options options_;
-  std::optional<std::int64_t> last_;   // second that was looked at
-  std::optional<std::int64_t> alone_;  // the last one by the node's own clock, while it is alone
+  std::optional<std::int64_t> last_;   // last second that was watched
+  std::optional<std::int64_t> alone_;  // same, by this node's clock, while it is alone
   std::unordered_map<RuleNumber, Watched> rules_;
 };
 

@@ -1,7 +1,7 @@
-// UnusualRules: which rules have unusual traffic now, one bit each, for all cores.
+// UnusualRules: the rules that have unusual traffic now, one bit each, for all cores.
 //
-// A core looks when a rule wants other limits then (on_surge), and metrics do. The bits guard
-// nothing else, so they are read and written relaxed.
+// A core reads it for rules that then want other limits (on_surge); metrics read it, too. The bits
+// guard nothing else, so they are read and written relaxed.
 //
 // Thread rule: any thread. Tested by traffic_watch_test.cc and src/engine/asks/asks_surge_test.cc.
 
@@ -18,7 +18,7 @@ namespace weir {
 
 class UnusualRules {
  public:
-  // Nothing happens for kNoRuleNumber.
+  // Does nothing for kNoRuleNumber.
   void begin(RuleNumber rule) noexcept {
     if (rule < RuleCounts::kRulesMax) word_of(rule).fetch_or(bit_of(rule), kOrder);
   }

@@ -7,19 +7,19 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kSecondsPerLevel = 7;  // a window: levels share no second
+constexpr std::int64_t kSecondsPerLevel = 7;  // a window's, so levels share no second
 constexpr float kSpreads = 7;
 constexpr double kTimesMedian = 2;
 constexpr double kPartOfMedian = 0.25;
 constexpr std::size_t kQuietest = 3;  // seconds
 constexpr double kQuietestTimesMedian = 1.75;
 
-// One standard deviation of normal errors is so many MAD.
+// One standard deviation of normal errors is this many MAD.
 constexpr float kDeviationsInMad = 1.4826F;
 // The deviation of the root of the mean of five Poisson counts: 1 / (2 sqrt(5)).
 constexpr float kPoissonSpread = 0.2236F;
 
-// Reorders the values. Of an even number the lower: so even half of them, too high, do not move it.
+// Reorders the values. Takes the lower middle one: even half of them, too high, do not move it.
 float median_of(std::span<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -45,7 +45,7 @@ UnusualTraffic::Change UnusualTraffic::add(std::int64_t second,
   return Change::kNone;
 }
 
-// False until the window is full. A rule begins with its first request.
+// Returns false until the window is full. A rule begins with its first request.
 bool UnusualTraffic::push(std::int64_t second, std::uint64_t requests) {
   if (!is_unusual_ && second - last_known_ > kForgetAfter) forget();
   last_known_ = second;
@@ -83,7 +83,7 @@ bool UnusualTraffic::has_risen() const {
   return quietest / kQuietest > kQuietestTimesMedian * band_.median;
 }
 
-// The oldest second of the window that is above the band.
+// The oldest second of the window with requests above the band.
 std::int64_t UnusualTraffic::first_above(std::int64_t second) const {
   for (std::size_t age = kWindow - 1; age > 0; --age) {
     if (window_[(next_ + kWindow - 1 - age) % kWindow] > band_.high) {
@@ -115,9 +115,9 @@ UnusualTraffic::Change UnusualTraffic::finish() {
   return Change::kEnded;
 }
 
-// Remembers the level, once in a window, if it is within the band. All nodes of a fleet do so in
-// the same seconds, so their bands become the same. A level that stays outside makes the rule
-// forget what it has learned.
+// Once in a window, remembers the level if it is within the band. All nodes of a fleet do this in
+// the same seconds, so their bands become the same. If the level stays outside, the rule forgets
+// what it learned.
 void UnusualTraffic::learn(std::int64_t second) {
   if (level_count_ > 0 && second % kSecondsPerLevel != 0) return;
   if (has_learned() && (level_ < band_.low || level_ > band_.high)) {
@@ -129,7 +129,7 @@ void UnusualTraffic::learn(std::int64_t second) {
   roots_[next_level_] = static_cast<float>(std::sqrt(level_));
   next_level_ = (next_level_ + 1) % kLevels;
   level_count_ = std::min(level_count_ + 1, kLevels);
-  // To select from all takes two microseconds, so a band of many levels may be 21 s old.
+  // Selecting from all levels takes two microseconds, so a band of many levels may be 21 s old.
   if (level_count_ < kLevels / 2 || second % (3 * kSecondsPerLevel) == 0) make_band();
 }
 
