@@ -1,5 +1,5 @@
-// ByteQueue: bytes in one piece, new ones behind, the oldest in front: what an input and an
-// output buffer have in common.
+// ByteQueue: bytes in one piece. New bytes go behind, the oldest leave in front. InputBuffer and
+// OutputBuffer are built on it.
 //
 // Thread rule: one thread. Tested by input_buffer_test.cc and output_buffer_test.cc.
 
@@ -21,10 +21,10 @@ class ByteQueue {
   std::size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
 
-  // Bytes of memory that it has taken.
+  // The size of its memory, in bytes.
   std::size_t capacity() const { return capacity_; }
 
-  // Gives the memory back, if nothing is in it.
+  // Gives the memory back if the queue is empty.
   void release() {
     if (!empty()) return;
     bytes_.reset();
@@ -43,8 +43,8 @@ class ByteQueue {
     end_ -= std::exchange(begin_, 0);
   }
 
-  // Room for `capacity` bytes, and for `padding` zeros behind them. The bytes are not zeroed:
-  // memory that none has arrived in costs none of the machine's.
+  // Makes room for `capacity` bytes, with `padding` zeros behind. The room is not zeroed: memory
+  // that no byte has reached costs none of the machine's.
   void reallocate(std::size_t capacity, std::size_t padding) {
     auto bytes = std::make_unique_for_overwrite<char[]>(capacity + padding);
     if (padding > 0) std::memset(bytes.get() + capacity, 0, padding);

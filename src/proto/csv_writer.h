@@ -1,13 +1,13 @@
-// CsvWriter: rows of a table as RFC 4180 has them, for people who open them in a spreadsheet.
+// CsvWriter: rows of a table in the form of RFC 4180, for people who open them in a spreadsheet.
 //
 //   CsvWriter csv({"rule", "times"});
 //   csv.begin_object().field("times", 3).field("rule", "a,b").end_object();
 //   csv.text()  ->  rule,times\r\n"a,b",3\r\n
 //
-// A row is written as JsonWriter's objects are, so that one function writes both. Fields may come
-// in any order; a column without one is empty, and what has no column is left out. A text that a
-// spreadsheet would compute begins with an apostrophe; '?' stands for control characters, and as in
-// JsonWriter for what is not UTF-8.
+// A row is written like an object of JsonWriter, so that one function writes both. Fields may come
+// in any order; a column without a field is empty, and a field without a column is left out. A text
+// that a spreadsheet would compute gets an apostrophe in front. '?' replaces control characters
+// and, as in JsonWriter, bytes that are not UTF-8.
 //
 // Thread rule: a value. Tested by csv_writer_test.cc.
 
@@ -34,7 +34,7 @@ class CsvWriter {
     if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       return set(column, cell_of(value));
     } else {
-      JsonWriter json;  // the braces aside, numbers are written alike
+      JsonWriter json;  // except for braces, numbers are written alike
       json.field({}, value);
       return set(column, json.text().substr(3));
     }

@@ -1,8 +1,8 @@
-// Dialer: how code without sockets gets a connection to somebody.
+// Dialer: gets connections to others for code without sockets.
 //
-// The class that implements this (in net) resolves names, makes connections and encrypts them. The
-// session comes in when bytes can be moved, and from then on is driven like a server's. It is
-// destroyed when the connection has ended, whichever side ended it.
+// A class in net implements this: it resolves names, makes connections and encrypts them. The
+// caller's session begins when bytes can be moved. From then on the loop drives it like a server's
+// session. It is destroyed when the connection has ended, from whichever side.
 //
 // Thread rule: one core. Implemented by net/socket_dialer.h.
 // Tested by src/net/socket_dialer_test.cc.
@@ -20,7 +20,7 @@ namespace weir {
 
 enum class Encryption : std::uint8_t { kNone, kTls };
 
-// Whom to connect to.
+// The host to connect to.
 struct Destination {
   std::string host;  // a name or an address without brackets; empty: the Unix socket `path`
   std::uint16_t port = 0;
@@ -37,23 +37,22 @@ struct Destination {
   friend bool operator==(const Destination&, const Destination&) = default;
 };
 
-// Whom to trust with TLS, and who we are: files in PEM; empty: none.
+// The authorities to trust with TLS, and this node's own certificate: PEM files; empty: none.
 struct TlsTrustFiles {
-  // kNone trusts every server that answers: the bytes are secret, from everybody but an impostor.
+  // kNone trusts every server that answers: bytes are secret, but not from an impostor.
   enum class Verification : std::uint8_t { kFull, kNone };
-  std::string authorities;  // empty: those the system trusts
-  std::string certificate;  // to show on request, with its key
+  std::string authorities;  // empty: the system's
+  std::string certificate;  // shown on request, with its key
   std::string key;
   Verification verification = Verification::kFull;
 
   friend bool operator==(const TlsTrustFiles&, const TlsTrustFiles&) = default;
 };
 
-// Somebody that waits for a connection. One of the two is called, once, and never from within
-// dial().
+// Waits for a connection. Exactly one of its functions is called, once, and never within dial().
 class DialListener {
  public:
-  // Bytes can be moved: gives the session that moves them.
+  // Bytes can be moved. Returns the session that moves them.
   virtual std::unique_ptr<Session> connected(Instant now) = 0;
 
   // `why` is a sentence without its stop.
@@ -63,8 +62,8 @@ class DialListener {
   ~DialListener() = default;
 };
 
-// An attempt. Destroyed before its outcome, it is given up and nobody is called; destroyed
-// later, nothing happens.
+// An attempt. If it is destroyed before its outcome, it is given up and nobody is called. Later,
+// destroying it does nothing.
 class Dial {
  public:
   virtual ~Dial() = default;

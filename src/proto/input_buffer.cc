@@ -5,7 +5,7 @@ namespace weir {
 std::span<char> InputBuffer::space() {
   if (empty()) {
     begin_ = end_ = 0;
-    if (capacity_ > kComfortable) capacity_ = 0;  // a large body came and went
+    if (capacity_ > kComfortable) capacity_ = 0;  // a large body was handled
   }
   if (capacity_ == 0) {
     reallocate(kInitial, kPadding);
@@ -13,8 +13,8 @@ std::span<char> InputBuffer::space() {
     reallocate(2 * capacity_, kPadding);
   }
   was_filled_ = false;
-  // The rest is mostly the beginning of one request: moving it costs less than the
-  // additional read that little space would bring.
+  // The rest is usually the beginning of one request. Moving it costs less than the additional read
+  // that little space would need.
   if (capacity_ - end_ < capacity_ / 2) move_to_front();
   if (capacity_ - end_ < kSpaceMin) reallocate(2 * capacity_, kPadding);
   return {bytes_.get() + end_, capacity_ - end_};

@@ -1,11 +1,11 @@
-// InputBuffer: what has arrived on a connection and is not handled yet, in one piece.
+// InputBuffer: bytes that have arrived on a connection and are not handled yet, in one piece.
 //
-// Bytes are parsed where they were received. They move only between reads, when the
-// space behind them gets short.
+// Bytes are parsed where they were received. They move only between reads, if the space behind them
+// gets short.
 //
 // It starts small, so that idle connections cost little. It grows while reads fill it, up to
-// kComfortable, and beyond only by doubling what has arrived, never by what a peer announces. It
-// shrinks when a large body has been handled.
+// kComfortable. Beyond that it grows only by doubling the arrived bytes, never by what a peer
+// announces. It shrinks after a large body was handled.
 //
 // kPadding bytes behind the end may be read (they hold anything): simdjson does.
 //
@@ -27,12 +27,12 @@ class InputBuffer : public ByteQueue {
   static constexpr std::size_t kInitial = 4 << 10;
   static constexpr std::size_t kComfortable = 64 << 10;
 
-  // Where to receive; at least kSpaceMin bytes. Moves what is there, so that data()
-  // has to be called again.
+  // Where to receive the next bytes; at least kSpaceMin. Moves the bytes that are there, so that
+  // data() must be called again.
   static constexpr std::size_t kSpaceMin = 1 << 10;
   std::span<char> space();
 
-  // `size` bytes have been put at the front of space().
+  // `size` bytes were put at the front of space().
   void received(std::size_t size);
 
   std::span<char> data() { return {bytes_.get() + begin_, size()}; }
@@ -45,7 +45,7 @@ class InputBuffer : public ByteQueue {
   void truncate(std::size_t size) { end_ = begin_ + size; }
 
  private:
-  bool was_filled_ = false;  // by the last read: there was probably more
+  bool was_filled_ = false;  // by the last read: more bytes are likely
 };
 
 }  // namespace weir

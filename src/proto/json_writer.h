@@ -1,4 +1,4 @@
-// JsonWriter: JSON for pages that somebody reads now and then. Puts the commas.
+// JsonWriter: JSON for pages that people read now and then. It puts the commas.
 //
 //   JsonWriter json;
 //   json.begin_object().field("status", "ok").field("cores", 2).end_object();
@@ -27,13 +27,13 @@ class JsonWriter {
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
 
-  // The name of the next value.
+  // Writes the name of the next value.
   JsonWriter& key(std::string_view name);
 
-  // Of a text that is not UTF-8, '?' stands for what is not ASCII.
+  // In a text that is not UTF-8, '?' replaces all that is not ASCII.
   JsonWriter& string(std::string_view text);
   JsonWriter& number(std::integral auto number) { return raw(std::to_string(number)); }
-  // The shortest text that reads back as the same number; null for what JSON cannot say.
+  // The shortest text that reads back as the same number; null if JSON cannot write it.
   JsonWriter& number(double number);
   JsonWriter& seconds(Duration duration) {
     return number(std::chrono::duration<double>(duration).count());
@@ -41,7 +41,7 @@ class JsonWriter {
   JsonWriter& boolean(bool value) { return raw(value ? "true" : "false"); }
   JsonWriter& null() { return raw("null"); }
 
-  // A value that is JSON already.
+  // Writes a value that is already JSON.
   JsonWriter& raw(std::string_view json);
 
   // A name and its value: a text, a list of texts, true or false, a duration in seconds, a number.
@@ -62,7 +62,7 @@ class JsonWriter {
       return number(value);
     }
   }
-  // Null if there is none.
+  // Writes null if there is no value.
   template <typename T>
   JsonWriter& field(std::string_view name, const std::optional<T>& value) {
     return value ? field(name, *value) : key(name).null();
@@ -80,7 +80,7 @@ class JsonWriter {
   bool needs_comma_ = false;
 };
 
-// The text as JSON, with its quotes.
+// The text as a JSON string, with its quotes.
 inline std::string json_string(std::string_view text) {
   JsonWriter json;
   json.string(text);

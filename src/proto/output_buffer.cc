@@ -61,7 +61,7 @@ void OutputBuffer::consume_copied(std::size_t size) {
 
 void OutputBuffer::make_room(std::size_t size) {
   const std::size_t needed = ByteQueue::size() + size;
-  // Room by moving only if that frees half: else a trickle would move the rest each time.
+  // Moves bytes only if that frees half: else a trickle would move the rest each time.
   if (needed <= capacity_ / 2) {
     move_to_front();
   } else {

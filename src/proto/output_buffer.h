@@ -1,8 +1,7 @@
-// OutputBuffer: bytes that wait to be written, in one piece, but for constant texts between
-// them: those are written from where they are.
+// OutputBuffer: bytes that wait to be written, in one piece. Constant texts between them are not
+// copied, but written from where they are.
 //
-// Grows as needed and keeps what it has taken, up to kKept; how much may wait is the
-// session's business.
+// Grows as needed and keeps its memory, up to kKept. The session bounds how much may wait.
 //
 // Thread rule: one thread. Tested by output_buffer_test.cc.
 
@@ -30,10 +29,10 @@ class OutputBuffer : public ByteQueue {
 
   void append(std::string_view text);
   void append(const OutputBuffer& other);
-  // `text` outlives the buffer. It is not copied, and takes no position.
+  // `text` must outlive the buffer. It is not copied, and has no position.
   void append_constant(std::string_view text);
 
-  // The next piece.
+  // The next piece to write.
   std::string_view view() const {
     if (constants_.empty()) [[likely]]
       return ByteQueue::view();
@@ -44,10 +43,10 @@ class OutputBuffer : public ByteQueue {
   std::size_t size() const { return ByteQueue::size() + constant_bytes_; }
   bool empty() const { return ByteQueue::empty() && constants_.empty(); }
 
-  // Where the byte `position` bytes behind the first one ever appended is now.
-  // REQUIRES: it has been appended and not yet consumed.
+  // Where the byte is that was appended `position` bytes after the first one ever.
+  // REQUIRES: it has been appended, and is not consumed
   char* at(std::size_t position) { return bytes_.get() + (position - consumed_ + begin_); }
-  // The positions of the first byte that is there and of the next to be appended.
+  // The positions of the first byte in the buffer, and of the next byte to append.
   std::size_t begin_position() const { return consumed_; }
   std::size_t position() const { return consumed_ + ByteQueue::size(); }
 
@@ -56,15 +55,15 @@ class OutputBuffer : public ByteQueue {
 
  private:
   struct Constant {
-    std::size_t position;  // of the byte behind it
+    std::size_t position;  // of the byte after it
     std::string_view text;
   };
 
   void make_room(std::size_t size);
   void consume_copied(std::size_t size);
 
-  std::size_t consumed_ = 0;         // bytes, ever, without constants
-  std::vector<Constant> constants_;  // in their order
+  std::size_t consumed_ = 0;         // bytes since the start, without constants
+  std::vector<Constant> constants_;  // in order
   std::size_t constant_bytes_ = 0;
 };
 

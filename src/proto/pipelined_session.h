@@ -1,25 +1,24 @@
-// PipelinedSession: what sessions have in common whose requests are answered in the order
-// they came, many to one read (HTTP/1.1, the Redis protocol).
+// PipelinedSession: the common part of sessions that answer requests in the order they came, many
+// to one read (HTTP/1.1, the Redis protocol).
 //
-// Every complete request among what has arrived is handled at once, and all answers to one
-// read leave in one piece. A reply whose answer comes later is parked in its place; those
-// behind it are handled all the same, and their replies wait for it. Three requests, of
-// which the second asks a store that is far away:
+// Each complete request that has arrived is handled at once, and all answers to one read leave in
+// one piece. A reply whose answer comes later is parked in its place. Requests behind it are still
+// handled, and their replies wait. Three requests, where the second asks a distant store:
 //
 //   received   1 handled, its reply is output    2 asks, parked    3 handled, its reply waits
 //   woken      2 is written to the output, then 3
 //
-// While a place is taken nothing more is read, so that the texts of requests stay where they
+// While a reply is parked nothing more is read, so that the texts of requests stay where they
 // arrived.
 //
-// Bounds: replies of `output_max` bytes may wait, beyond which nothing more is read or handled
-// until the peer takes some. After kTurnRequests, or kTurnBytes of replies, other connections get
-// their turn. Times bound how long a peer may be idle, take to send a request, or take nothing of
-// what waits for it. After `warm_max` without a request it releases the buffers: an idle connection
-// is the session's object and no more.
+// Bounds: replies of `output_max` bytes may wait; then nothing more is read or handled until the
+// peer takes some. After kTurnRequests, or kTurnBytes of replies, other connections get their turn.
+// There are times for how long a peer may be idle, may take to send a request, or may take nothing
+// of what waits for it. After `warm_max` without a request the session releases its buffers: an
+// idle connection is just the session's object.
 //
-// `Output` is OutputBuffer or something with the same functions, and what late replies are
-// written to, unless that is said to be `Sink`.
+// `Output` is OutputBuffer or has the same functions. Late replies are written to `Sink`, by
+// default the same.
 //
 // Thread rule: the core that accepted the connection. Tested by
 // src/server/http/http_session_test.cc, src/server/http/http_wait_test.cc,
@@ -47,7 +46,7 @@ struct PipelineLimits {
   std::size_t output_max;
   Duration idle_max;     // between requests
   Duration request_max;  // for a request to arrive
-  Duration stalled_max;  // for the peer to take something
+  Duration stalled_max;  // for the peer to take some output
   Duration warm_max;
 };
 
@@ -65,7 +64,7 @@ class PipelinedSession : public Session {
     const bool was_empty = out_.empty();
     if (waits()) write_due(now);
     if (was_empty) taken_since_ = now;
-    // Those that had to come after it, or after the others' turn.
+    // Handles requests that had to wait for it, or for the others' turn.
     if (!waits() || yields_) handle_requests(now);
   }
 
@@ -102,7 +101,7 @@ class PipelinedSession : public Session {
   std::size_t input_waiting() const final { return in_.size(); }
 
   Instant deadline() const final {
-    // A late reply has a deadline of its own.
+    // A late reply has its own deadline.
     const Instant due = waits() ? places_.front().late->due_at() : Instant::max();
     if (!out_.empty()) return std::min(due, taken_since_ + limits_.stalled_max);
     if (waits()) return due;
@@ -145,22 +144,22 @@ class PipelinedSession : public Session {
 
  protected:
   enum class Step : std::uint8_t {
-    kNeedMore,  // no request is complete, or it must wait until all before it are answered
-    kGoOn,      // one was handled, or something skipped: there may be more
-    kLast,      // nothing behind it is handled; the connection closes
+    kNeedMore,  // no request is complete, or it must wait for answers to all before it
+    kGoOn,      // a request was handled, or bytes were skipped: there may be more
+    kLast,      // nothing more is handled; the connection closes
   };
 
-  // Handles what is at the front of in_, and consumes it with take().
+  // Handles the front of in_, and consumes it with take().
   virtual Step handle_one(Instant now) = 0;
   // Answers a request that did not arrive in time.
   virtual void refuse_slow(Instant now) = 0;
-  // Decides what is queued.
+  // Decides the queued checks.
   virtual void flush(Instant now) = 0;
 
-  // What it holds for the peer in places of its own.
+  // Bytes that it holds for the peer outside of its buffers.
   virtual std::size_t held_besides() const { return 0; }
 
-  // Says how long the replies that are written next have waited.
+  // How long the replies that are written next have waited.
   struct Turn {
     Duration waited{0};
     enum class Then : std::uint8_t { kGoOn, kClose } then = Then::kGoOn;
@@ -170,7 +169,7 @@ class PipelinedSession : public Session {
   InputBuffer& in() { return in_; }
   Output& out() { return out_; }
 
-  // Where a reply goes that is there already; takes a place behind those that wait.
+  // Where to write a reply that is there already. It waits behind parked replies.
   Output& end_of_line() {
     if (places_.empty()) return out_;
     if (places_.back().late != nullptr) {
@@ -180,7 +179,7 @@ class PipelinedSession : public Session {
     }
     return places_.back().output;
   }
-  // Takes the next place for a reply that comes later. Its texts may be in in().
+  // Parks a reply that comes later in the next place. Its texts may be in in().
   void park(std::unique_ptr<LateReply<Sink>> late, Instant now) {
     if (waker_ != nullptr) late->attach(*waker_);
     if (waker_ != nullptr && late->due_at() != Instant::max()) waker_->look_at(late->due_at());
@@ -188,13 +187,13 @@ class PipelinedSession : public Session {
     places_.back().late = std::move(late);
     places_.back().since = now;
   }
-  // A reply has not been written yet.
+  // Whether a reply is parked.
   bool waits() const { return !places_.empty(); }
   bool is_last_and_draining(std::size_t size) const {
     return is_draining_ && in_.text().size() == size;
   }
-  // A request has been handled: its bytes go, and the peer is not idle. They stay in
-  // place until the next input_space().
+  // A request has been handled: drops its bytes, and the peer is not idle. The bytes stay in memory
+  // until the next input_space().
   void take(std::size_t size, Instant now) {
     in_.consume(size);
     request_since_.reset();
@@ -202,19 +201,19 @@ class PipelinedSession : public Session {
   }
 
  private:
-  // A reply that comes later, or those that have to wait behind it: the first is always late.
+  // A parked reply, or replies that wait behind one: the first place always has a parked reply.
   struct Place {
     std::unique_ptr<LateReply<Sink>> late{};
     Output output{};
     Instant since{};
   };
 
-  // About what a reply that comes later takes.
+  // About what a parked reply takes.
   static constexpr std::size_t kPlaceBytes = 512;
 
   bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
-  // The requests of one read bound what the replies in their places count.
+  // One read bounds how many places its replies take.
   void handle_requests(Instant now) {
     const bool was_empty = out_.empty();
     held_back_ = yields_ = false;
@@ -241,7 +240,7 @@ class PipelinedSession : public Session {
     }
   }
 
-  // Writes the replies that are due, up to the first that is not.
+  // Writes the replies that are due, up to the first one that is not.
   void write_due(Instant now) {
     while (!places_.empty()) {
       Place& place = places_.front();
@@ -262,10 +261,10 @@ class PipelinedSession : public Session {
   const PipelineLimits& limits_;
   InputBuffer in_;
   Output out_;
-  std::list<Place> places_;  // in the order of the requests
+  std::list<Place> places_;  // in the order of their requests
   Waker* waker_ = nullptr;
   bool held_back_ = false;  // input waits until the peer takes output
-  bool yields_ = false;     // input waits until others have had their turn
+  bool yields_ = false;     // input waits until others had their turn
   bool peer_closed_ = false;
   bool is_draining_ = false;
   bool is_closing_ = false;  // nothing more is handled

@@ -18,9 +18,9 @@ constexpr ProxyHeader kMalformed{.status = Status::kMalformed};
 // ---- version 1: a line of text ---------------------------------------------------------
 
 constexpr std::string_view kStart1 = "PROXY ";
-constexpr std::size_t kLineMax = 107;  // with its end; what the longest addresses need
+constexpr std::size_t kLineMax = 107;  // with its end; enough for the longest addresses
 
-// The address, if it is written as its family's are.
+// The address, if it is written in the form of its family.
 std::optional<IpAddress> parse_address(std::string_view family, std::string_view text) {
   const bool has_colon = text.find(':') != std::string_view::npos;
   if (has_colon != (family == "TCP6") || text.find('%') != std::string_view::npos) {
@@ -31,7 +31,7 @@ std::optional<IpAddress> parse_address(std::string_view family, std::string_view
 
 ProxyHeader parse_line(std::string_view line, std::size_t size) {
   line.remove_prefix(kStart1.size());
-  // All that follows is to be ignored.
+  // All that follows is ignored.
   if (line == "UNKNOWN" || line.starts_with("UNKNOWN ")) {
     return {.status = Status::kComplete, .size = size};
   }
@@ -69,7 +69,7 @@ std::array<std::uint8_t, Size> bytes_at(std::string_view input, std::size_t plac
   return bytes;
 }
 
-// What the byte of family and transport announces.
+// The meaning of the byte for family and transport.
 struct Family {
   bool known = false;
   std::size_t addresses_size = 0;
@@ -102,7 +102,7 @@ ProxyHeader parse_version2(std::string_view input) {
     return kMalformed;
   }
   const auto family = family_of(family_byte);
-  const bool speaks_for_itself = command == kLocal;  // then all else is to be ignored
+  const bool speaks_for_itself = command == kLocal;  // then all else is ignored
   if (!speaks_for_itself && (!family.known || rest < family.addresses_size)) return kMalformed;
   if (input.size() < kFixedSize + rest) return kIncomplete;
 

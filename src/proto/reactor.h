@@ -1,5 +1,5 @@
-// Reactor: what code without sockets and clocks asks of the event loop it lives on. So a client of
-// some protocol is tested as a server's sessions are, by handing it bytes and times.
+// Reactor: what code without sockets and clocks needs from its event loop. So a client of some
+// protocol is tested like a server's session, by giving it bytes and times.
 //
 // Thread rule: the core of the loop. Implemented by net/loop/event_loop.h.
 
@@ -12,18 +12,18 @@
 
 namespace weir {
 
-// Somebody to be called at a time. Destroyed, it never rings.
+// Calls somebody at a time. After it is destroyed, it never rings.
 class Alarm {
  public:
   virtual ~Alarm() = default;
 
-  // To ring once, soon after `when`, in place of what was set before. Instant::max(): never.
+  // Rings once, soon after `when`, instead of at the time set before. Instant::max(): never.
   virtual void set(Instant when) = 0;
 };
 
 class Reactor {
  public:
-  // `ring` may set the alarm again, and may destroy it. Must not outlive the reactor.
+  // `ring` may set the alarm again, and may destroy it. The alarm must not outlive the reactor.
   virtual std::unique_ptr<Alarm> make_alarm(std::function<void(Instant now)> ring) = 0;
 
  protected:

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// As deep as boost::json reads, which is bounded.
+// Recurses as deep as boost::json reads, which is bounded.
 std::optional<std::string> repeated_in(const simdjson::dom::element& value) {
   simdjson::dom::array list;
   simdjson::dom::object object;

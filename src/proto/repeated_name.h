@@ -1,4 +1,4 @@
-// A name that an object in a JSON text has twice: readers of JSON take whichever they like.
+// Finds a name that an object in a JSON text has twice: readers of JSON would take any of them.
 //
 // Thread rule: pure. Tested by tests/scenarios/http_admin.yaml,
 // src/rulebook/rulebook_test.cc and fuzz/admin_body_fuzz.cc.
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// The first such name. REQUIRES: JSON, which nobody has nested without a bound
+// The first such name. REQUIRES: JSON with bounded nesting
 std::optional<std::string> repeated_name(std::string_view json);
 
 }  // namespace weir

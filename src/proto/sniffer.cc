@@ -37,7 +37,7 @@ class SniffingSession final : public Session {
   void sent(std::size_t size, Instant now) override { session_->sent(size, now); }
   void stamp(Duration elapsed) override { session_->stamp(elapsed); }
   Instant deadline() const override { return session_->deadline(); }
-  // A preface that does not go on is an idle connection to HTTP/1.1, and as short-lived.
+  // If a preface does not go on, it is an idle HTTP/1.1 connection, with its deadline.
   void expired(Instant now) override { session_->expired(now); }
   void drain() override;
   bool finished() const override { return session_->finished(); }
@@ -56,8 +56,8 @@ class SniffingSession final : public Session {
   Waker* waker_ = nullptr;
   bool decided_ = false;
   bool draining_ = false;  // session_ drains when it has the first bytes
-  std::uint8_t kept_ = 0;  // bytes of the preface that have arrived and session_ has not
-  std::span<char> space_;  // while !decided_: of session_, the kept bytes at its front
+  std::uint8_t kept_ = 0;  // bytes of the preface that session_ has not got
+  std::span<char> space_;  // while !decided_: session_'s, with these bytes at its front
 };
 
 std::span<char> SniffingSession::input_space() {
@@ -80,13 +80,13 @@ void SniffingSession::sniff(std::size_t size, Instant now) {
     if (draining_) return deliver(std::string(input), now);
     return session_->received(input.size(), now);
   }
-  const auto http1 = std::exchange(session_, http2_.make_session(peer_, now));  // has the input
+  const auto http1 = std::exchange(session_, http2_.make_session(peer_, now));  // keeps the input
   if (waker_ != nullptr) session_->attach(*waker_);
   deliver(input, now);
 }
 
-// Gives the session bytes that are not in its space. One that is to finish has to know of
-// a request by its first byte, or it would finish before it.
+// Gives the session bytes that are not in its space. A session that drains first gets one byte, so
+// that it knows of a request: else it would finish before that.
 void SniffingSession::deliver(std::string_view input, Instant now) {
   while (!input.empty()) {
     const std::size_t size = feed_piece(*session_, draining_ ? input.substr(0, 1) : input, now);

@@ -1,12 +1,12 @@
-// TextWriter: puts text and numbers one after the other into memory.
+// TextWriter: writes texts and numbers one after the other into memory.
 //
 //   TextWriter writer(out.reserve(kSizeMax), kSizeMax);
 //   writer.put("X-RateLimit-Limit: ").number(limit).put("\r\n");
 //   out.commit(writer.end());
 //
-// Its maker reserves room for all that will be put. end() checks that it was enough: a bound
-// that was counted wrongly stops the program there. The bounds of the variable parts
-// are the k...Max constants here and next to each format.
+// The caller reserves room for all that will be written. end() checks that it was enough: a wrong
+// bound stops the program there. The bounds of the variable parts are the k...Max constants here
+// and next to each format.
 //
 // Thread rule: a value. Tested by text_writer_test.cc.
 
@@ -31,7 +31,7 @@ class TextWriter {
  public:
   TextWriter(char* at, std::size_t room) : at_(at), limit_(at + room) {}
 
-  // A literal: its length is known, so this is a few moves.
+  // A literal: its length is known, so this takes a few moves.
   template <std::size_t N>
   TextWriter& put(const char (&literal)[N]) {
     std::memcpy(at_, literal, N - 1);
@@ -39,7 +39,7 @@ class TextWriter {
     return *this;
   }
 
-  // Any other text. Empty is fine.
+  // Any other text; it may be empty.
   [[gnu::always_inline]] TextWriter& text(std::string_view text) {
     if (text.size() - 8 <= 8) {
       copy_ends<8>(text);
@@ -62,9 +62,9 @@ class TextWriter {
     return *this;
   }
 
-  // What number() has put into the same room.
+  // Digits that number() has written into the same room.
   TextWriter& digits(std::string_view digits) {
-    // Twenty bytes are two moves; a size that varies is a call.
+    // Twenty bytes are two moves; a variable size would be a call.
     std::array<char, kNumberTextMax> copy;
     std::memcpy(copy.data(), digits.data(), copy.size());
     std::memcpy(at_, copy.data(), copy.size());
@@ -72,7 +72,7 @@ class TextWriter {
     return *this;
   }
 
-  // Seconds with as few decimals as say it exactly: 60, 0.25, 0.000001.
+  // Seconds with as few decimals as are exact: 60, 0.25, 0.000001.
   // REQUIRES: duration >= 0
   TextWriter& seconds(Duration duration) {
     constexpr std::int64_t kSecondUs = 1'000'000;
@@ -87,7 +87,7 @@ class TextWriter {
     return *this;
   }
 
-  // Where the next is put: end() without a look at the bound.
+  // Where the next text goes: end() without its check.
   char* at() const { return at_; }
   char* end() const {
     WEIR_ASSERT(at_ <= limit_);

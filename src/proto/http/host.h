@@ -1,5 +1,5 @@
-// is_host: whether a text may name a host, and a port behind it. It is the rule of every version of
-// HTTP, and of what proxies say of the requests that they hold.
+// is_host: whether a text may name a host, perhaps with a port. All versions of HTTP use this rule,
+// and so does what proxies say about requests that they hold.
 //
 // Thread rule: pure. Tested by http1_head_test.cc and src/proto/http2/http2_session_test.cc.
 
@@ -20,10 +20,10 @@ inline constexpr auto kIsNeverOfHost = [] {
   return is;
 }();
 
-// RFC 9110, 7.2. Names outside ASCII, as some clients send them, pass; empty is right where there
-// is no host. A comma is where a proxy has joined two hosts.
+// RFC 9110, 7.2. Names outside ASCII, as some clients send them, pass. An empty text is right if
+// there is no host. A comma shows that a proxy has joined two hosts.
 inline bool is_host(std::string_view text) {
-  // Nearly all are letters, digits and what joins them.
+  // Nearly all characters are letters, digits and the marks between them.
   const bool is_odd = has_byte(text, [](ByteGroup bytes) {
     const ByteGroup letters = (bytes | 0x20) - 'a';
     return (letters >= 26) & (bytes - '0' >= 11) & (bytes != '.') & (bytes != '-');

@@ -9,13 +9,13 @@
 namespace weir::http1 {
 namespace {
 
-// What may stand in an extension or a trailer field: no control characters but tabs.
+// Whether an extension or a trailer field may have it: no control characters but tabs.
 bool is_text(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return c == '\t' || (byte >= 0x20 && byte != 0x7F);
 }
 
-// What the name of a field is made of.
+// Whether the name of a field may have it.
 bool is_token(char c) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -75,7 +75,7 @@ bool ChunkDecoder::take(char c) {
 bool ChunkDecoder::take_size_digit(std::optional<int> digit) {
   if (!digit) return false;
   state_ = State::kSize;
-  // Leading zeros could go on for ever: they count as extras.
+  // Leading zeros could go on for ever, so they count as extras.
   if (chunk_left_ == 0 && *digit == 0 && !spend_extra()) return false;
   chunk_left_ = chunk_left_ * 16 + static_cast<std::uint64_t>(*digit);
   too_long_ = chunk_left_ > content_left_;

@@ -1,11 +1,10 @@
-// ChunkDecoder: the chunked transfer coding of HTTP/1.1 (RFC 9112, 7.1), undone in place.
+// ChunkDecoder: removes the chunked transfer coding of HTTP/1.1 (RFC 9112, 7.1), in place.
 //
-// Bytes come in any pieces. Framing vanishes, and
-// content moves to the front of the piece; so a body that is received behind its own
-// decoded beginning ends up in one part.
+// Bytes come in pieces of any size. Framing is removed, and content moves to the front of the
+// piece. So a body that is received behind its own decoded beginning ends up in one part.
 //
-// Lines must end in CR LF: a bare LF, which some servers let pass, is malformed.
-// Chunk extensions and trailer fields are skipped, at most kExtrasMax bytes of them.
+// Lines must end in CR LF: a bare LF, which some servers let pass, is malformed. Chunk extensions
+// and trailer fields are skipped, at most kExtrasMax bytes of them.
 //
 // Thread rule: a value. Tested by http1_chunked_test.cc, there also against Beast's.
 
@@ -26,26 +25,26 @@ class ChunkDecoder {
 
   struct Step {
     Status status = Status::kNeedMore;
-    std::size_t consumed = 0;  // of the bytes handed over; all of them for kNeedMore
+    std::size_t consumed = 0;  // of the given bytes; for kNeedMore all of them
     std::size_t produced = 0;  // bytes of content, now at the front
   };
 
   ChunkDecoder() = default;
   explicit ChunkDecoder(std::uint64_t content_max) : content_left_(content_max) {}
 
-  // REQUIRES: no step before was anything but kNeedMore.
+  // REQUIRES: all steps before returned kNeedMore
   Step decode(std::span<char> piece);
 
  private:
   enum class State : std::uint8_t {
-    kSizeStart,  // the first digit of a size
+    kSizeStart,  // at the first digit of a size
     kSize,
     kExtension,
-    kSizeEnd,  // the LF of a size line
+    kSizeEnd,  // at the LF of a size line
     kContent,
     kContentCr,
     kContentLf,
-    kTrailerStart,  // the first character of a trailer line, or of the end
+    kTrailerStart,  // at the first character of a trailer line, or of the end
     kTrailerName,
     kTrailer,
     kTrailerEnd,
@@ -53,7 +52,7 @@ class ChunkDecoder {
     kComplete,
   };
 
-  // One byte of framing. False if it is malformed or too long (too_long_).
+  // Takes one byte of framing. False if it is malformed, or one too many (too_long_).
   bool take(char c);
   bool take_size_digit(std::optional<int> digit);
   bool take_after_size(char c);

@@ -12,7 +12,7 @@
 namespace weir::http1 {
 namespace {
 
-// A longer head is read when it is all there.
+// A longer head is only read when it is complete.
 constexpr std::size_t kEagerMax = 8 << 10;
 
 constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
@@ -21,7 +21,7 @@ constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 3
 constexpr Refusal kBadLength{
     400, "Content-Length or Transfer-Encoding is malformed, repeated, or both are there."};
 
-// RFC 9110, 5.6.2: what methods and names of fields are made of.
+// RFC 9110, 5.6.2: characters of methods and field names.
 constexpr auto kIsOfToken = [] {
   std::array<bool, 256> is{};
   for (unsigned char c = '!'; c < 0x7f; ++c) is[c] = true;
@@ -31,7 +31,7 @@ constexpr auto kIsOfToken = [] {
 }();
 
 const char* token_end(const char* at, const char* end) {
-  // Nearly all names are letters and hyphens.
+  // Nearly all characters of names are letters and hyphens.
   at = find_byte(at, end, [](ByteGroup bytes) {
     const ByteGroup letters = (bytes | 0x20) - 'a';
     return (letters >= 26) & (bytes != '-');
@@ -40,7 +40,7 @@ const char* token_end(const char* at, const char* end) {
   return at;
 }
 
-// Where the first byte below kLeast, or a DEL, stands.
+// The first byte below kLeast, or the first DEL.
 template <unsigned char kLeast>
 const char* find_control(const char* at, const char* end) {
   return find_byte(at, end, [](ByteGroup bytes) { return (bytes < kLeast) | (bytes == 0x7f); });
@@ -48,8 +48,8 @@ const char* find_control(const char* at, const char* end) {
 
 constexpr auto kUnprintable = [](ByteGroup bytes) { return (bytes < ' ') | (bytes >= 0x7f); };
 
-// Reads a head line by line, and what the fields say, as far as we want to know it. A step that is
-// not complete ends the reading.
+// Reads a head line by line, and the fields that matter here. A step that is not complete ends the
+// reading.
 class Reading {
  public:
   Reading(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields)
@@ -103,7 +103,7 @@ class Reading {
     const bool is_odd = value_end != end_ && *value_end != '\r';
     if (is_odd) value_end = end_of_value(value_end);
     const char* value = colon + 1;
-    if (value != value_end && *value == ' ') ++value;  // which nearly all have
+    if (value != value_end && *value == ' ') ++value;  // as nearly all values have
     field = {.name = {at_, colon}, .value = trim_blanks({value, value_end})};
     if (is_odd) head_.is_printable = head_.is_printable && !has_byte(field.value, kUnprintable);
     at_ = value_end;
@@ -114,7 +114,7 @@ class Reading {
     return is_folded ? refuse({400, "A header field is folded."}) : line;
   }
 
-  // Values go on behind tabs and bytes beyond ASCII.
+  // Tabs and bytes beyond ASCII do not end a value.
   const char* end_of_value(const char* at) const {
     at = find_control<' '>(at, end_);
     while (at != end_ && *at == '\t') at = find_control<' '>(at + 1, end_);
@@ -155,7 +155,7 @@ class Reading {
     return HeadStatus::kComplete;
   }
 
-  // Most fields mean nothing to us, which their names' lengths say already.
+  // Most fields do not matter here; the length of the name usually tells.
   HeadStatus take(std::string_view name, std::string_view value) {
     const auto is = [name](std::string_view other) { return equal_ignoring_case(name, other); };
     switch (name.size()) {
@@ -190,7 +190,7 @@ class Reading {
     return refuse({417, "The only expectation we can meet is 100-continue."});
   }
 
-  // Tokens between commas, of which some may be empty.
+  // Tokens between commas; some may be empty.
   HeadStatus take_connection(std::string_view value) {
     while (!value.empty()) {
       const std::string_view option = trim_blanks(take_until(value, ','));
@@ -202,7 +202,7 @@ class Reading {
     return HeadStatus::kComplete;
   }
 
-  // The same number, as often as you like, between commas or in fields of its own.
+  // The same number, any number of times, between commas or in several fields.
   HeadStatus take_length(std::string_view value) {
     if (head_.chunked) return refuse(kBadLength);
     for (auto comma = value.find(','); true; comma = value.find(',')) {
@@ -253,21 +253,21 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<N
   arrived = arrived.substr(0, kHeadMax);
   head = {};
   fields.clear();
-  // Each piece of it would be read from the beginning.
+  // Otherwise each piece of a long head would be read from the beginning.
   const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
   if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
   Reading reader(arrived, head, fields);
   const HeadStatus status = reader.read();
   if (status == HeadStatus::kRefused) refusal = reader.refusal();
   if (status != HeadStatus::kNeedMore || arrived.size() < kHeadMax) return status;
-  // More than we read, and still no end.
+  // More than is read, and still no end.
   refusal = arrived.find('\n') == std::string_view::npos ? kTargetTooLong : kHeadTooLong;
   return HeadStatus::kRefused;
 }
 
 HeadStatus HeadReader::read(std::string_view arrived, Refusal& refusal) {
   constexpr std::size_t kKeptMax = 1024;
-  constexpr unsigned kOthersMax = 8;  // as copying one costs as much as reading it
+  constexpr unsigned kOthersMax = 8;  // copying a head costs as much as reading it
   last_ = &of_kept_;
   if (!kept_.empty() && arrived.starts_with(kept_)) return HeadStatus::kComplete;
   last_ = &parts_;

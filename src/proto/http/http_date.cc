@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Nobody here sets a locale, so the names are English.
+// Weir sets no locale, so the names are English.
 HttpDate http_date(Instant instant) {
   const std::time_t epoch_s =
       std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();

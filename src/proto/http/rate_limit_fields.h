@@ -1,5 +1,5 @@
-// How the fields of rate_limit_headers.h are put. All of it is here, so that what takes them
-// becomes a part of it: a call for each field costs more than the field.
+// Writes the fields of rate_limit_headers.h. All of it is in this header, so that it is inlined: a
+// call for each field would cost more than the field.
 //
 // Thread rule: pure. Tested by rate_limit_headers_test.cc.
 
@@ -10,12 +10,12 @@
 
 namespace weir {
 
-// How their names are written: HTTP/2 has them in lower case.
+// How field names are written: in HTTP/2 in lower case.
 enum class FieldNames : std::uint8_t { kLower, kUsual };
 
 namespace rate_limit_fields {
 
-// Writes values only.
+// Writes only values.
 template <FieldNames kNames, typename Add>
 class Values {
  public:
@@ -36,7 +36,7 @@ class Values {
   const char* value_ = nullptr;
 };
 
-// A number that fields repeat. It becomes text once: that is most of what the fields cost.
+// A number that several fields have. It becomes text once: that is most of the fields' cost.
 class Repeated {
  public:
   [[gnu::always_inline]] void put(TextWriter& writer, std::int64_t number) {
@@ -54,16 +54,16 @@ class Repeated {
   std::string_view digits_{};
 };
 
-// The values that several fields share, worked out once.
+// The values that several fields share, computed once.
 struct Said {
   const RateLimit& limit;
-  const PolicyText& policy;  // until items are said
+  const PolicyText& policy;  // valid until items are written
   std::int64_t reset_s;
   Repeated remaining{};
   Repeated seconds{};
 };
 
-// 0 if no wait brings more.
+// 0 if no wait brings more units.
 inline std::int64_t more_s(const Decision& decision) {
   const bool comes = decision.verdict != Verdict::kNever && decision.more_after.count() > 0;
   return comes ? whole_seconds(decision.more_after) : 0;
@@ -75,7 +75,7 @@ inline std::int64_t more_s(const Decision& decision) {
   is_policys ? writer.text(said.policy.limit()) : writer.number(limit.decision.limit);
 }
 
-// Each limit by `write`, separated by commas.
+// Writes each limit with `write`, separated by commas.
 template <typename Write>
 void write_list(TextWriter& writer, const Said& said, Write write) {
   const auto items = said.limit.items;
@@ -124,7 +124,7 @@ void put_draft_10(Out& out, Said& said) {
   out.end();
 }
 
-// Drafts 6 and 7 have it both.
+// Drafts 6 and 7 both have these.
 template <typename Out>
 void put_old_policies(Out& out, const Said& said) {
   TextWriter& writer = out.begin("RateLimit-Policy", "ratelimit-policy");
@@ -181,14 +181,14 @@ void put_fields(Out& out, const RateLimit& limit) {
 
 }  // namespace rate_limit_fields
 
-// Calls add(name, value) with each. The values stay in `room`, which has
+// Calls add(name, value) with each field. The values are in `room`, which has
 // rate_limit_headers_max(limit) bytes.
 template <FieldNames kNames, typename Add>
 void put_rate_limit_fields(const RateLimit& limit, char* room, Add add) {
   TextWriter writer(room, rate_limit_headers_max(limit));
   rate_limit_fields::Values<kNames, Add> values(writer, add);
   rate_limit_fields::put_fields(values, limit);
-  writer.end();  // looks at the bound, once for all
+  writer.end();  // checks the bound, once for all
 }
 
 }  // namespace weir

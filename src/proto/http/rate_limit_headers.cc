@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-// Writes "Name: value" and a line end.
+// Writes lines "Name: value".
 class Lines {
  public:
   explicit Lines(TextWriter& writer) : writer_(writer) {}

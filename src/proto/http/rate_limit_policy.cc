@@ -7,8 +7,8 @@
 namespace weir {
 namespace {
 
-// A String of RFC 9651: printable ASCII, quotes and backslashes escaped.
-// The second limit of a name has its number behind it.
+// A String of RFC 9651: printable ASCII, with escaped quotes and backslashes. The second limit of a
+// name is followed by its number.
 void write_structured_string(TextWriter& writer, std::string_view text, std::size_t number) {
   writer.character('"');
   for (const char c : text) {
@@ -32,8 +32,8 @@ RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t
       .name = name, .limit = quota.limit(), .window = quota.window(), .number = number};
   if (quota.capacity() <= quota.limit() || quota.limit() == 0) return policy;
   policy.limit = quota.capacity();
-  // A unit's time is a reduced fraction. No time is a whole number of seconds that is none of
-  // microseconds.
+  // A unit's time is a reduced fraction. Only a whole number of microseconds can be a whole number
+  // of seconds.
   const std::int64_t divisor = quota.ticks_per_us();
   const bool is_whole = quota.capacity() % divisor == 0;
   policy.window = Duration{is_whole ? quota.capacity() / divisor * quota.ticks_per_unit() : 0};

@@ -1,9 +1,9 @@
-// What header fields say of a limit that is the same for each request: its policy.
+// A limit's policy: the part of header fields that is the same for each request.
 //
 //   "default";q=100;w=60        the item of RateLimit-Policy, whose parts other fields repeat
 //
-// It is text as long as the rule does not change: PolicyTexts keeps the texts of the policies that
-// were said lately, and copies them.
+// The text does not change while the rule does not. So PolicyTexts keeps the texts of recent
+// policies, and copies them.
 //
 // Thread rule: PolicyTexts one core; the others values. Tested by rate_limit_headers_test.cc.
 
@@ -22,10 +22,10 @@
 namespace weir {
 
 struct RateLimitPolicy {
-  std::string_view name;  // anything; what a structured field cannot hold becomes '?'
+  std::string_view name;  // anything; '?' replaces what a structured field cannot hold
   std::int64_t limit = 0;
   Duration window{0};
-  // Among the limits of one name: the second is written as "name/2".
+  // Among limits with one name: the second is written as "name/2".
   std::size_t number = 1;
 
   friend bool operator==(const RateLimitPolicy& one, const RateLimitPolicy& other) {
@@ -34,8 +34,8 @@ struct RateLimitPolicy {
   }
 };
 
-// The policy of a quota. Instead of a limit below the burst it says the burst, and how long that
-// takes to be earned: so no more is left than there ever is.
+// The policy of a quota. If the limit is below the burst, it has the burst instead, and how long it
+// takes to earn that. So what is left is never more than the policy's limit.
 RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number = 1);
 
 class PolicyText {
@@ -55,7 +55,7 @@ class PolicyText {
 
  private:
   std::string name_;
-  RateLimitPolicy policy_{.number = 0};  // with that name; 0: nothing is written
+  RateLimitPolicy policy_{.number = 0};  // with that name; number 0: nothing is written
   std::string text_;
   std::size_t name_end_ = 0;
   std::size_t limit_begin_ = 0;
@@ -74,9 +74,9 @@ class PolicyTexts {
  private:
   static constexpr int kPlaceBits = 4;
 
-  // Names are those of rules, each of which has its place in memory.
+  // Names belong to rules, and each has its own place in memory.
   static std::size_t place_of(const RateLimitPolicy& policy) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // the fraction of the golden ratio
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
     const auto name = reinterpret_cast<std::uintptr_t>(policy.name.data());
     return (name + static_cast<std::uint64_t>(policy.limit) + policy.number) * kOdd >>
            (64 - kPlaceBits);

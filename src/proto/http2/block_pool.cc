@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Stands before each block, and is as long as the strictest alignment.
+// Precedes each block, and is as long as the strictest alignment.
 struct alignas(std::max_align_t) Header {
   std::uint32_t size_class;  // kClasses and above: not pooled
   bool is_free;

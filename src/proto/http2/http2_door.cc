@@ -21,7 +21,7 @@ struct CallbacksDeleter {
 };
 using Callbacks = std::unique_ptr<nghttp2_session_callbacks, CallbacksDeleter>;
 
-// No exception may pass through nghttp2, which is C. A connection without memory ends.
+// No exception may pass through nghttp2, which is C. If memory is short, the connection ends.
 template <typename Call>
 int guarded(Call call) {
   return has_memory_for(call) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -85,7 +85,7 @@ nghttp2_option* make_option() {
   nghttp2_option* option = nullptr;
   if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
   nghttp2_option_set_no_closed_streams(option, 1);
-  // Blanks around a value do not make it a bad one, as in HTTP/1.1: the session takes them away.
+  // Blanks around a value are allowed, as in HTTP/1.1: the session removes them.
   nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   return option;
 }

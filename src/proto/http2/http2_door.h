@@ -1,10 +1,10 @@
-// Http2Door: makes the HTTP/2 sessions of one core, and keeps what they share.
+// Http2Door: makes the HTTP/2 sessions of one core, and keeps what these share.
 //
 //   Http2Door door(router, options);
 //
-// Sessions of one core never run at the same time, so they share the pool that nghttp2 allocates
-// from, streams that are free, and the buffer that is read into. Nothing stays in that buffer: a
-// session keeps elsewhere what nghttp2 has not taken.
+// Sessions of one core never run at the same time. So they share the pool for nghttp2, free
+// streams, and the buffer into which bytes are read. Nothing stays in that buffer: a session copies
+// bytes that nghttp2 has not taken.
 //
 // Thread rule: the core that owns it. Tested by http2_session_test.cc.
 
@@ -27,10 +27,10 @@ namespace weir {
 
 using Http2StreamPool = Pool<Http2Stream, 1024>;
 struct Http2Options {
-  // How old a connection may get, so that clients come back and find new nodes. Each gets up to a
-  // tenth more or less, so that they don't come all at once. Zero: any age.
+  // The age at which connections close, so that clients come back and find new nodes. Each gets up
+  // to a tenth more or less, so that they do not all come back at once. Zero: any age.
   Duration age_max{0};
-  std::uint64_t seed = 0;  // of that choice
+  std::uint64_t seed = 0;  // of these differences
 };
 
 class Http2Door final : public SessionFactory {
@@ -46,7 +46,7 @@ class Http2Door final : public SessionFactory {
   Http2StreamPool& streams() { return streams_; }
   std::span<char> read_buffer() { return {read_buffer_.get(), kReadMax}; }
 
-  // Null if there is no memory.
+  // Null if memory is short.
   nghttp2_session* make_nghttp2_session(void* user_data);
 
  private:

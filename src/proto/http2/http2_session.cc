@@ -39,7 +39,7 @@ Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at,
 
 Http2Session::~Http2Session() { give_up(); }
 
-// The output is still sent. The destructor would come too late for BlockPool.
+// The output is still sent. Frees nghttp2 here: the destructor would be too late for BlockPool.
 void Http2Session::give_up() noexcept {
   finished_ = true;
   streams_.clear_and_dispose([this](Http2Stream* stream) { door_.streams().give_back(stream); });
@@ -64,7 +64,7 @@ void Http2Session::received(std::size_t size, Instant now) {
   if (!finished_) pump();
 }
 
-// nghttp2 handles all it gets, so it gets little at a time.
+// nghttp2 handles all bytes that it gets, so it gets few at a time.
 void Http2Session::feed(std::string_view bytes) {
   constexpr std::size_t kPiece = 1 << 10;
   turn_heads_ = 0;
@@ -77,8 +77,8 @@ void Http2Session::feed(std::string_view bytes) {
     const auto piece = bytes.substr(0, kPiece);
     const auto* const at = reinterpret_cast<const std::uint8_t*>(piece.data());
     const ssize_t taken = nghttp2_session_mem_recv(nghttp2_.get(), at, piece.size());
-    // nghttp2 answers a mistake of the peer with GOAWAY. An error here means that it is no HTTP/2
-    // at all, or a flood: not worth its reply.
+    // nghttp2 answers a peer's mistake with GOAWAY. An error here means that it is not HTTP/2 at
+    // all, or a flood: not worth nghttp2's reply.
     is_flooded_ = is_flooded_ || taken == NGHTTP2_ERR_FLOODED;
     if (taken < 0) return is_flooded_ ? end_flood() : give_up();
     bytes.remove_prefix(piece.size());
@@ -87,7 +87,7 @@ void Http2Session::feed(std::string_view bytes) {
   if (!rest_.empty()) waker_->yield();
 }
 
-// GOAWAY by hand: nghttp2, stopped within a frame, writes nothing any more.
+// Writes GOAWAY by hand: if nghttp2 is stopped within a frame, it writes nothing any more.
 void Http2Session::end_flood() {
   const auto last =
       static_cast<std::uint32_t>(nghttp2_session_get_last_proc_stream_id(nghttp2_.get()));
@@ -210,14 +210,14 @@ void Http2Session::cut_late_streams() {
     if (stream.expires_at_ <= now_) expire(stream);
     next_expiry_ = std::min(next_expiry_, stream.expires_at_);
     if (stream.deadline_ <= now_) {
-      stream.deadline_ = Instant::max();  // once
+      stream.deadline_ = Instant::max();  // only once
       reset(stream.id_, NGHTTP2_CANCEL);
     }
     earliest_ = std::min(earliest_, stream.deadline_);
   }
 }
 
-// The answer that comes instead has its own time.
+// The answer that then comes has its own time.
 void Http2Session::expire(Http2Stream& stream) {
   stream.expires_at_ = Instant::max();
   stream.late_.reset();
@@ -229,7 +229,7 @@ void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
 }
 
 void Http2Session::begin_head(const nghttp2_frame& frame) {
-  current_ = nullptr;  // trailers are of no interest
+  current_ = nullptr;  // trailers are ignored
   ++turn_heads_;
   decoded_left_ += kHeadFree;
   head_decoded_ = 0;
@@ -315,8 +315,8 @@ void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
   end_if_closing(*stream);
 }
 
-// A stream that would stay open learns that the connection will close, even if it was opened,
-// or a request came on it, after that notice.
+// Tells a stream that would stay open that the connection will close. Also a stream that was opened
+// after that notice, or got its request after it.
 void Http2Session::end_if_closing(Http2Stream& stream) {
   if (closing_ == Closing::kNo || stream.is_finished_ || !stream.is_kept_open_) return;
   stream.service_->closing(stream);
@@ -329,7 +329,7 @@ void Http2Session::complete(Http2Stream& stream) {
   stream.service_->completed(stream, now_);
 }
 
-// Complete, or cut off.
+// The request is complete, or was cut off.
 void Http2Session::request_ends(const Http2Stream& stream) {
   if (stream.is_begun_) --answered_early_;
   arriving_ -= stream.body_.size();
@@ -340,12 +340,12 @@ void Http2Session::frame_sent(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) return;
   const Http2Stream* const stream = find(frame.hd.stream_id);
   if (stream == nullptr || stream->is_complete_) return;
-  // The answer is all there: the rest of the request may be kept.
+  // The answer is complete: the client may keep the rest of the request.
   reset(frame.hd.stream_id, NGHTTP2_NO_ERROR);
 }
 
-// The head of an answer is too long for nghttp2; its peer would wait for it. All other frames that
-// it does not send belong to a stream or a connection that is ending.
+// The head of an answer is too long for nghttp2, and the peer would wait for it. All other frames
+// that nghttp2 does not send belong to a stream or connection that is ending.
 void Http2Session::frame_not_sent(const nghttp2_frame& frame, int error) {
   if (error != NGHTTP2_ERR_FRAME_SIZE_ERROR || frame.hd.type != NGHTTP2_HEADERS) return;
   reset(frame.hd.stream_id, NGHTTP2_INTERNAL_ERROR);

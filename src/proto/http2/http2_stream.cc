@@ -13,10 +13,10 @@
 namespace weir {
 namespace {
 
-// A stream that waits to be used again keeps no more than this of each buffer.
+// A free stream keeps at most this much of each buffer.
 constexpr std::size_t kKeptMax = 4 << 10;
 
-// Most heads fit.
+// Most heads fit into this.
 constexpr std::size_t kHeadRoom = 512;
 
 void clear_text(std::string& text) {
@@ -26,7 +26,7 @@ void clear_text(std::string& text) {
 
 nghttp2_nv to_nv(std::string_view name, std::string_view value, int flags) {
   const auto bytes = [](std::string_view text) {
-    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // only read
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // it is only read
   };
   return {.name = bytes(name),
           .value = bytes(value),
@@ -95,7 +95,7 @@ void Http2Stream::park(std::unique_ptr<LateReply<Http2Stream>> late) {
 void Http2Stream::wake() noexcept { session_->waker_->wake(); }
 
 void Http2Stream::add_field(std::string_view name, std::string_view value) {
-  constexpr std::size_t kOverhead = 32;  // RFC 9113, 6.5.2: what a field counts beyond its text
+  constexpr std::size_t kOverhead = 32;  // RFC 9113, 6.5.2: what a field counts apart from its text
   const std::size_t size = head_size_ + sizes_.size() * kOverhead;
   head_too_long_ =
       head_too_long_ || size + name.size() + value.size() + kOverhead > Http2Session::kHeadMax;
@@ -112,7 +112,7 @@ void Http2Stream::add_field(std::string_view name, std::string_view value) {
                     .value = static_cast<std::uint32_t>(value.size())});
 }
 
-// Now that head_ does not move any more.
+// Sets the views, now that head_ does not move any more.
 void Http2Stream::close_head() {
   std::string_view rest = head_;
   for (const FieldSize& size : sizes_) {
@@ -223,7 +223,7 @@ void Http2Stream::expire_at(Instant deadline) {
   allow(deadline_);
 }
 
-// Until then, but not beyond what the client has set.
+// Allows time until then, but not beyond the client's limit.
 void Http2Stream::allow(Instant deadline) {
   session_->set_deadline(*this, std::min(deadline, expires_at_));
 }

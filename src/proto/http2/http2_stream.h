@@ -5,8 +5,8 @@
 //   std::memcpy(stream.append(size), message, size);             now or later
 //   stream.finish(kTrailers);
 //
-// Texts of the request are valid as long as the stream. answer() copies its texts;
-// begin() and finish() want constants. A stream that the peer resets is gone.
+// Texts of the request are valid as long as the stream. answer() copies its texts; begin() and
+// finish() need constants. After a reset by the peer the stream does not exist any more.
 //
 // Thread rule: the core of its connection. Tested by http2_session_test.cc.
 
@@ -41,72 +41,72 @@ using Http2Field = NameValue;
 // check:allow(methods): half of them read one member
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
-  // For an answer; far above what any needs.
+  // Of an answer; far more than any answer needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
 
-  // Lets go of the request and its answer, and keeps some of the memory (base/pool.h).
+  // Frees the request and its answer, and keeps some of the memory (base/pool.h).
   void retire();
 
   std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }  // with the query
   std::string_view authority() const { return authority_; }
-  // In the order sent, without those that begin with a colon; but the authority is there as
-  // `host`, as HTTP/1.1 has it.
+  // In the order sent, without fields that begin with a colon. But the authority is there as
+  // `host`, as in HTTP/1.1.
   std::span<const Http2Field> fields() const { return fields_; }
-  // The first of that name. Empty if there is none.
+  // The first field with that name. Empty if there is none.
   std::string_view field(std::string_view name) const;
 
-  // The address of the peer, as far as it is known.
+  // The peer's address, if known.
   const std::optional<IpAddress>& peer() const;
 
-  // The part of the body that has come and has not been consumed. kBodyPadding bytes behind its end
-  // may be read, as those of an InputBuffer.
+  // The part of the body that has come and is not consumed. The kBodyPadding bytes behind it may be
+  // read, like an InputBuffer's.
   static constexpr std::size_t kBodyPadding = InputBuffer::kPadding;
   std::span<char> body() { return body_; }
   void consume(std::size_t size);
 
-  // Each may be called once, and answer() instead of all of them. REQUIRES: begin() before
-  // the others; at most kAnswerFieldsMax fields; of begin() and finish(), their texts
-  // outlive the stream; a status from 100 to 599.
+  // Call each at most once; answer() replaces all others.
+  // REQUIRES: begin() comes first; at most kAnswerFieldsMax fields; texts of begin() and finish()
+  // outlive the stream; a status from 100 to 599
   void begin(int status, std::span<const Http2Field> fields);
   void finish(std::span<const Http2Field> trailers);
-  // An empty body: the head is all there is.
+  // If the body is empty, the answer is only its head.
   void answer(int status, std::span<const Http2Field> fields, std::string_view body);
-  // The same for a body that outlives the stream: it is not copied.
+  // The same for a body that outlives the stream, which is not copied.
   void answer_constant(int status, std::span<const Http2Field> fields, std::string_view body);
 
   // Room for `size` more bytes of the answer's body, to be filled at once.
   // REQUIRES: not finished
   char* append(std::size_t size);
 
-  // The body's bytes since begin() that the peer has not taken yet.
+  // How many bytes of the body since begin() the peer has not taken yet.
   std::size_t waiting() const { return answer_text().size() - sent_; }
   bool is_begun() const { return is_begun_; }
   bool is_finished() const { return is_finished_; }
-  // The peer sends no more.
+  // Whether the request is complete.
   bool is_complete() const { return is_complete_; }
 
-  // The answer may take as long as it likes, but what there is of it must be taken.
+  // The answer may take any time, but the peer must take what there is of it.
   // REQUIRES: the service ends it in closing().
   void keep_open();
-  // When the request is no longer worth answering: the service is told, on time. A stream that it
-  // does not end then is reset.
+  // When the request is not worth answering any more: then the service is told, and a stream that
+  // it does not end is reset.
   void expire_at(Instant deadline);
 
-  // The reply comes later: the stream keeps it until then, and drops it when the stream is
-  // gone. REQUIRES: nothing is parked
+  // The reply comes later: the stream keeps it, and drops it when the stream ends.
+  // REQUIRES: nothing is parked
   void park(std::unique_ptr<LateReply<Http2Stream>> late);
   bool is_parked() const { return late_ != nullptr; }
 
  private:
   friend class Http2Session;
 
-  void wake() noexcept override;  // by a late reply
+  void wake() noexcept override;  // called by a late reply
   void open(Http2Session& session, std::int32_t id);
   void allow(Instant deadline);
   void add_field(std::string_view name, std::string_view value);
   void close_head();
-  // RFC 9113, 8.3.1: `host` and the authority are one host.
+  // RFC 9113, 8.3.1: whether `host` and the authority are the same host.
   bool names_one_host() const;
   void append_body(std::string_view bytes);
   enum class Texts : std::uint8_t { kConstant, kCopied };
@@ -127,7 +127,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   std::int32_t id_ = 0;
 
   // The request.
-  std::string head_;  // names and values, one after the other, and room for more
+  std::string head_;  // names and values, one after the other, with room for more
   std::size_t head_size_ = 0;
   std::vector<FieldSize> sizes_;
   std::vector<Http2Field> fields_;  // views of head_
@@ -136,13 +136,13 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   std::string_view authority_;
   std::string body_;
   Instant deadline_ = Instant::max();
-  Instant expires_at_ = Instant::max();  // no deadline is later
+  Instant expires_at_ = Instant::max();  // the deadline is never later than this
   bool is_kept_open_ = false;
-  std::size_t held_ = 0;  // bytes that count towards the session's kBufferedMax
+  std::size_t held_ = 0;  // bytes that count for the session's kBufferedMax
 
   // The answer.
   std::string answer_;
-  std::string_view constant_;  // if not empty, the answer's body
+  std::string_view constant_;  // if not empty, the body of the answer
   std::size_t sent_ = 0;
   std::vector<Http2Field> trailers_;
 
@@ -156,11 +156,11 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   std::unique_ptr<LateReply<Http2Stream>> late_;
 };
 
-// Http2Service: who answers requests that come over HTTP/2; and Http2Router, which
-// finds the one for a request.
+// Http2Service: answers requests that come over HTTP/2. Http2Router: finds the service for a
+// request.
 //
-// A service answers on the stream of the request, at once or later; a later answer is
-// possible until closed(). Everything is called on the core of the connection.
+// A service answers on the request's stream, at once or later, until closed(). Everything is called
+// on the connection's core.
 //
 // Thread rule: one core. Tested by http2_session_test.cc.
 class Http2Service {
@@ -170,15 +170,15 @@ class Http2Service {
   // The longest body() that may wait, in bytes.
   virtual std::size_t body_max() const = 0;
 
-  // The head has come; the body may follow.
+  // The head has come; a body may follow.
   virtual void opened(Http2Stream&, Instant) {}
   // More of the body has come.
   virtual void arrived(Http2Stream&, Instant) {}
-  // Nothing more will come. Not called if the stream has been answered before.
+  // The request is complete. Not called if the stream was answered before.
   virtual void completed(Http2Stream& stream, Instant now) = 0;
   // The body exceeds body_max(): an answer is due.
   virtual void too_long(Http2Stream& stream, Instant now) = 0;
-  // The time that expire_at() set has come before the end of the answer, which is now due.
+  // The time of expire_at() has come before the answer ended: the answer is due now.
   virtual void expired(Http2Stream&, Instant) {}
   // The connection will close: a service that keeps the stream open finishes it now.
   virtual void closing(Http2Stream&) {}

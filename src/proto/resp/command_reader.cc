@@ -9,7 +9,7 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::size_t kNumberLineMax = 32;  // bytes; no number that counts is as long
+constexpr std::size_t kNumberLineMax = 32;  // bytes; no valid number is so long
 
 enum class LineStatus : std::uint8_t { kNeedMore, kNumber, kBroken };
 
@@ -22,7 +22,7 @@ struct NumberLine {
 bool is_line_end(const char* at) { return std::memcmp(at, "\r\n", 2) == 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "-1" and "10", but not "", "+1", "01" or "-0".
+// Reads "-1" and "10", but not "", "+1", "01" or "-0".
 std::optional<std::int64_t> strict_number(std::string_view text) {
   constexpr std::size_t kDigitsMax = 18;  // any such number fits
   const bool negative = text.starts_with('-');
@@ -37,7 +37,7 @@ std::optional<std::int64_t> strict_number(std::string_view text) {
   return negative ? -number : number;
 }
 
-// The rest of a line behind its first character.
+// Reads the rest of a line after its first character.
 NumberLine number_line(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && end < kNumberLineMax && text[end] != '\r') ++end;
@@ -79,7 +79,7 @@ char escaped(char c) {
   }
 }
 
-// Reads ahead of where it writes: what is undone is never longer.
+// Reads ahead of where it writes: undone text is never longer.
 class Splitter {
  public:
   explicit Splitter(std::span<char> line) : line_(line) {}
@@ -89,7 +89,7 @@ class Splitter {
     return at_ < line_.size();
   }
 
-  // False if a quote is not closed where it should be.
+  // Returns false if a quote is not closed where it should be.
   bool word(std::string_view& word) {
     const std::size_t begin = written_;
     while (at_ < line_.size() && !is_space(line_[at_])) {
@@ -142,7 +142,7 @@ class Splitter {
   std::size_t written_ = 0;
 };
 
-// Undoes quotes and escapes in place: words are views into `line`.
+// Undoes quotes and escapes in place. The words view `line`.
 SplitLine split_line(std::span<char> line, std::span<std::string_view> words) {
   Splitter splitter(line);
   std::size_t count = 0;
@@ -172,7 +172,7 @@ CommandReader::Status CommandReader::read_inline(std::string_view input, Argumen
     return Status::kNeedMore;
   }
   const std::size_t length = end > 0 && input[end - 1] == '\r' ? end - 1 : end;
-  line_.assign(input, 0, length);  // the input stays as it is: it may be read again
+  line_.assign(input, 0, length);  // the input must not change: it may be read again
   const SplitLine split = split_line(line_, room);
   switch (split.status) {
     case SplitStatus::kUnbalanced: return refuse("unbalanced quotes in request");
@@ -195,7 +195,7 @@ CommandReader::Status CommandReader::read_array(std::string_view input, const Co
     const Status status = read_argument(input, limits, room);
     if (status != Status::kCommand) return status;
   }
-  // The views of an earlier call are not valid any more: once again, all being there.
+  // The views of an earlier call are not valid any more: reads again, now that all is there.
   if (read_before > 0) {
     read_ = 0;
     at_ = 1 + number_line(input.substr(1)).size;
@@ -222,7 +222,7 @@ CommandReader::Status CommandReader::read_count(std::string_view input,
   return Status::kCommand;
 }
 
-// In one pass; leaves off at the first argument that is not all there, or not of this form.
+// In one pass. Stops at the first argument that is not complete, or not of this form.
 void CommandReader::read_short_arguments(std::string_view input, Arguments& room) {
   const char* at = input.data() + at_;
   const char* const end = input.data() + std::min(input.size(), kCommandMax);

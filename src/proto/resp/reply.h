@@ -1,13 +1,13 @@
-// Reply: what a Redis has answered, as a view.
+// Reply: an answer of Redis, as a view.
 //
 //   for (const Reply decision : reply) {           [[1, 9, 0], [0, 0, 250]]
 //     const auto allowed = decision[0].integer();
 //
-// Every accessor is total: what a peer did not send is null, empty or nothing. So reading a reply
-// of the wrong shape finds a missing number and does not crash.
+// Every accessor works for every reply: what a peer did not send is null, empty or nothing. So
+// reading a reply with the wrong shape finds a missing number and does not crash.
 //
-// A type of RESP3 that says no more than an older type is read as the older one. A set is an array,
-// a boolean 1 or 0, a double or a big number its text.
+// A RESP3 type that says no more than an older type is read as that type. A set is an array, a
+// boolean is 1 or 0, a double or a big number is its text.
 //
 // Thread rule: a view of one thread, valid as long as its reader says.
 // Tested by reply_reader_test.cc.
@@ -29,16 +29,16 @@ enum class ReplyType : std::uint8_t {
   kText,     // bytes
   kArray,
   kMap,   // its elements are key, value, key, value
-  kPush,  // like an array; no command requested it
+  kPush,  // like an array; not an answer to a command
 };
 
-// One value; those within an array follow it, in order.
+// One value. The values within an array follow it, in order.
 struct ReplyNode {
   ReplyType type = ReplyType::kNull;
-  std::uint32_t nodes = 1;  // it and all within: where the value after it is
-  // Elements of an array, or bytes of a text.
+  std::uint32_t nodes = 1;  // with all within: the next value is so many nodes further
+  // The number of an array's elements, or of a text's bytes.
   std::uint32_t size = 0;
-  // The number; or where the text begins in the input.
+  // The number; for a text, where it begins in the input.
   std::int64_t number = 0;
 };
 
@@ -64,19 +64,19 @@ class Reply {
     return {input_ + node_->number, node_->size};
   }
 
-  // "MOVED" of "MOVED 3999 127.0.0.1:6381"; empty if this is no error.
+  // "MOVED" for "MOVED 3999 127.0.0.1:6381"; empty if the reply is no error.
   std::string_view error_code() const {
     return is_error() ? text().substr(0, text().find(' ')) : std::string_view();
   }
 
-  // Elements of a list, two for each pair of a map; else 0.
+  // The number of elements of a list, two for each pair of a map; else 0.
   std::size_t size() const { return is_list() ? node_->size : 0; }
-  // Walks over those before it. Null if there is no such element.
+  // Walks over the elements before it. Null if there is no such element.
   Reply operator[](std::size_t index) const;
   Iterator begin() const;
   Iterator end() const;
 
-  // The value of `key` in a map (or in the array that it is in RESP2); else null.
+  // The value of `key` in a map (in RESP2, an array); else null.
   Reply at(std::string_view key) const;
 
  private:
@@ -86,7 +86,7 @@ class Reply {
   const char* input_ = "";
 };
 
-// Over the elements of a list.
+// Iterates over the elements of a list.
 class Reply::Iterator {
  public:
   Iterator(const ReplyNode* node, const char* input) : node_(node), input_(input) {}

@@ -39,7 +39,7 @@ void ReplyReader::start_anew() {
   complete_ = false;
 }
 
-// kReply: a value, or the head of a list, has been read.
+// Returns kReply if a value, or the head of a list, was read.
 ReplyReader::Status ReplyReader::read_value(std::string_view input) {
   if (at_ == input.size()) return Status::kNeedMore;
   const char type = input[at_];
@@ -75,8 +75,8 @@ ReplyReader::Status ReplyReader::read_value(std::string_view input) {
   return is_bulk ? read_bulk(line, size, input) : open_list(line, size);
 }
 
-// A number of up to 18 digits, all there, as nearly all values are. Where the line ends behind it;
-// 0: it is none.
+// Reads a complete number of up to 18 digits, as nearly all are. Returns where its line ends; 0: it
+// is no such number.
 std::size_t ReplyReader::read_usual_number(std::string_view input, std::int64_t& number) const {
   constexpr std::size_t kDigitsMax = 18;
   const std::size_t begin = at_ + 1;
@@ -116,11 +116,11 @@ ReplyReader::Status ReplyReader::read_bulk(const Line& line, std::size_t size,
 
 ReplyReader::Status ReplyReader::open_list(const Line& line, std::size_t size) {
   if (size > kNodesMax) return Status::kBroken;
-  if (line.type == '>' && depth_ > 0) return Status::kBroken;  // never within another reply
+  if (line.type == '>' && depth_ > 0) return Status::kBroken;  // never within a reply
   const bool is_map = line.type == '%' || line.type == '|';
   const auto elements = static_cast<std::uint32_t>(is_map ? 2 * size : size);
   const auto node = ReplyNode{.type = list_type(line.type), .size = elements};
-  // An attribute is no element of what it stands in, and goes when it is complete.
+  // An attribute is no element of its list, and is dropped when it is complete.
   if (elements == 0 && line.type == '|') {
     at_ = line.next();
     return at_ > kReplyMax ? Status::kBroken : Status::kReply;
@@ -135,7 +135,7 @@ ReplyReader::Status ReplyReader::open_list(const Line& line, std::size_t size) {
   return at_ > kReplyMax ? Status::kBroken : Status::kReply;
 }
 
-// A value with nothing within it, which ends at `end`.
+// Adds a value that has none within it, and ends at `end`.
 ReplyReader::Status ReplyReader::add(const ReplyNode& node, std::size_t end) {
   at_ = end;
   if (nodes_.size() == kNodesMax || at_ > kReplyMax + kLineEnd) return Status::kBroken;
@@ -144,7 +144,7 @@ ReplyReader::Status ReplyReader::add(const ReplyNode& node, std::size_t end) {
   return Status::kReply;
 }
 
-// The list that is open has one element more; if that was its last, it is itself one.
+// The open list has one element more. If that was its last, the list is an element itself.
 void ReplyReader::count_element() {
   while (depth_ > 0) {
     OpenList& list = open_[depth_ - 1];

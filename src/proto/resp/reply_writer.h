@@ -1,11 +1,11 @@
-// ReplyWriter: values as bytes of RESP2 or RESP3, appended to what waits to be written.
+// ReplyWriter: appends values in RESP2 or RESP3 to the bytes that wait to be written.
 //
 //   ReplyWriter reply(out, Protocol::kResp3);
 //   reply.map(1);
 //   reply.bulk("proto");
 //   reply.integer(3);           ->  %1\r\n$5\r\nproto\r\n:3\r\n
 //
-// A value that RESP2 has no word for takes the form that Redis gives it there. A map is an array of
+// A value that RESP2 does not have takes the form that Redis gives it there. A map is an array of
 // keys and values, a verbatim text is a bulk string, null is the null bulk string.
 //
 // It does not count: the caller that opens an array or a map writes its elements.
@@ -30,7 +30,7 @@ class ReplyWriter {
   ReplyWriter(OutputBuffer& out, Protocol protocol) : out_(out), protocol_(protocol) {}
 
   void status(std::string_view text) { line('+', text); }
-  // `text` begins with its code: "ERR no such thing". May repeat what a peer has sent: what
+  // `text` begins with its code: "ERR no such thing". It may repeat a peer's text: a character that
   // would end the line becomes a space.
   void error(std::string_view text);
   void integer(std::int64_t number) { number_line(':', number); }
@@ -41,7 +41,7 @@ class ReplyWriter {
   void set(std::size_t elements);
   void map(std::size_t pairs);
 
-  // An array of integers, as one piece.
+  // An array of integers, written in one piece.
   void integers(std::span<const std::int64_t> numbers);
 
  private:

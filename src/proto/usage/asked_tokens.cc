@@ -13,7 +13,7 @@ constexpr std::string_view kMostTokens[] = {"max_tokens", "max_completion_tokens
                                             "max_output_tokens", "maxOutputTokens"};
 constexpr std::string_view kGroups[] = {"generationConfig.", "generation_config."};
 
-// The rest of `path` behind `name`. As Go's reader folds letters, U+017F is an s and U+212A a k.
+// The rest of `path` after `name`. As Go's reader folds letters, U+017F is an s and U+212A is a k.
 // JsonNumbers::kOther may be any letter.
 std::optional<std::string_view> behind(std::string_view path, std::string_view name) {
   constexpr std::string_view kLongS = "\u017f";
@@ -52,7 +52,7 @@ bool is_vendors(std::string_view path) {
 
 class Asked final : public JsonNumbers::Sink {
  public:
-  // Null: nobody wants to know of models.
+  // Null: models do not matter.
   Asked(const BodyStart& body, std::string_view path, const PriceTable* prices)
       : path_(path), prices_(prices) {
     if (prices != nullptr) read_path(body.path);
@@ -70,13 +70,13 @@ class Asked final : public JsonNumbers::Sink {
   }
   void text(std::string_view, std::string_view model) override { add_model(model); }
 
-  // What so much is, in units, if the body says more than nothing; else, or perhaps, `otherwise`.
+  // The units `asked`, if the body is clear about them; else `otherwise`, if that is more.
   std::int64_t units(std::int64_t asked, std::int64_t otherwise) const {
     if (asked > 0 && is_clear_ && is_whole_) return asked;
     return std::max(asked, otherwise);
   }
   std::int64_t most() const { return most_; }
-  // Of the models that are named, if all are known.
+  // The highest prices of the named models, if all are known.
   std::optional<TokenPrices> prices() const {
     return is_whole_ && knows_all_ ? named_ : std::nullopt;
   }

@@ -60,7 +60,7 @@ void JsonNumbers::read_escaped(char c) {
     return add_to_name({is_itself ? &c : &kOther, 1});
   }
   const auto digit = hex_digit(c);
-  // What is no digit breaks the text, and is no name.
+  // A character that is no digit breaks the text, and gives no name.
   character_ = digit ? character_ << 4 | static_cast<unsigned>(*digit) : 0xFFFF;
   if (--digits_left_ > 0) return;
   is_escaped_ = false;
@@ -126,7 +126,7 @@ void JsonNumbers::end_number() {
 }
 
 void JsonNumbers::begin_name() {
-  if (lost_at_ == depth_) lost_at_ = 0;  // by the name before
+  if (lost_at_ == depth_) lost_at_ = 0;  // lost by the name before
   if (lost_at_ != 0) return;
   if (depth_ > kNamesMax) {
     lost_at_ = depth_;

@@ -1,17 +1,17 @@
-// JsonNumbers: the whole numbers of a JSON text that comes in pieces, each with its path; and those
-// texts in it that somebody asks for.
+// JsonNumbers: the whole numbers of a JSON text that comes in pieces, each with its path; and the
+// texts in it that the sink asks for.
 //
 //   {"id":"a", "usage":{"total_tokens":30, "list":[1]}}  ->  number("usage.total_tokens", 30)
 //
-// Nothing is held but the names of the open objects, and the text that is asked for. So a JSON text
-// may be of any size, which no parser of whole ones allows. A number in an array has no path,
-// unless the array is all there is: a stream of objects, which a client may read one by one. The
-// same holds for a number below more than kNamesMax objects, or of a path beyond kPathMax. Numbers
-// that are negative or have an exponent say nothing; a fraction is rounded up, and beyond kCostMax
-// they are that.
+// It keeps only the names of the open objects, and a text that was asked for. So a JSON text may
+// have any size, unlike for parsers of whole texts. A number in an array has no path, unless the
+// array is the whole text: a stream of objects, which a client may read one by one. A number below
+// more than kNamesMax objects, or with a path beyond kPathMax, has no path, either. Negative
+// numbers and numbers with an exponent are no numbers here; a fraction is rounded up, and kCostMax
+// is the most.
 //
-// Brackets that do not match end the reading: what follows says nothing, up to end(). The rest of
-// the grammar is not checked. Escapes in names are undone as far as they mean ASCII.
+// After brackets that do not match, nothing is read up to end(). The rest of the grammar is not
+// checked. Escapes in names are undone if they mean ASCII.
 //
 // Thread rule: one thread. Tested by json_numbers_test.cc and fuzz/usage_fuzz.cc.
 
@@ -31,17 +31,17 @@ class JsonNumbers {
   class Sink {
    public:
     virtual void number(std::string_view path, std::int64_t value) = 0;
-    // Another value, which begins so, or a number that says nothing: a 0. Whether text() shall tell
-    // what it is, if it is a text.
+    // Another value, which begins with this character, or a number that is none here: a 0. Returns
+    // whether text() should be called with it, if it is a text.
     virtual bool no_number(std::string_view, char) { return false; }
-    // Its first kTextMax bytes.
+    // The text's first kTextMax bytes.
     virtual void text(std::string_view, std::string_view) {}
 
    protected:
     ~Sink() = default;
   };
 
-  // Stands in a path for an escaped character that is not ASCII, or a control character.
+  // Replaces, in a path, an escaped character that is not ASCII, or a control character.
   static constexpr char kOther = '\\';
   static constexpr std::size_t kDepthMax = 256;
   static constexpr std::size_t kNamesMax = 8;
@@ -53,7 +53,7 @@ class JsonNumbers {
 
   // Allocates nothing.
   void feed(std::string_view piece) noexcept;
-  // The text is over; another one may follow.
+  // The text is complete; another one may follow.
   void end();
   bool has_failed() const { return has_failed_; }
 
@@ -74,22 +74,22 @@ class JsonNumbers {
 
   Sink& sink_;
   std::string path_{};
-  std::array<std::size_t, kNamesMax> outer_sizes_{};  // of the path around each open bracket
+  std::array<std::size_t, kNamesMax> outer_sizes_{};  // the path's, around each open bracket
   std::bitset<kDepthMax> is_array_{};
   std::size_t depth_ = 0;
   std::size_t lost_at_ =
-      0;  // what is below this depth, or of the name there, has no path; 0: all has
+      0;  // nothing below this depth, or of the name there, has a path; 0: all has
   std::int64_t number_ = 0;
   bool in_number_ = false;
-  bool is_fraction_ = false;  // behind the point
+  bool is_fraction_ = false;  // after the point
   bool is_rounded_up_ = false;
   bool is_valid_ = false;
   bool in_string_ = false;
   bool is_escaped_ = false;
-  std::size_t digits_left_ = 0;  // of a character's number, such as \u0041
+  std::size_t digits_left_ = 0;  // of an escape such as \u0041
   unsigned character_ = 0;
-  bool in_name_ = false;  // which is part of the path
-  bool in_text_ = false;  // which the sink wants
+  bool in_name_ = false;  // a name in the path
+  bool in_text_ = false;  // a text for the sink
   std::array<char, kTextMax> text_{};
   std::size_t text_size_ = 0;
   bool expects_name_ = false;

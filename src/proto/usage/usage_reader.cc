@@ -16,7 +16,7 @@ struct Name {
   std::string_view text;
   std::size_t part;
 };
-// The parts from kInput to kToolInput make the total up; kOfInputCached is in kInput.
+// The parts from kInput to kToolInput add up to the total; kOfInputCached is in kInput.
 enum Part : std::size_t {
   kTotal,
   kInput,
@@ -52,12 +52,12 @@ bool take(std::string_view& text, std::string_view prefix) {
   return begins_so;
 }
 
-// Answers as a whole, and events that bring one.
+// Skips the names around an answer: whole answers have none, events may.
 void take_envelope(std::string_view& path) {
   if (!take(path, "message.")) take(path, "response.");
 }
 
-// Of a number that vendors report; none: of another.
+// The part that a vendor reports at this path; nothing for other numbers.
 std::optional<std::size_t> part_at(std::string_view path) {
   take_envelope(path);
   if (!take(path, "usage.") && !take(path, "usageMetadata.")) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<std::int64_t> UsageReader::units() const {
   return seen_[kTotal] >= 0 ? seen_[kTotal] : sum();
 }
 
-// Of the parts.
+// The sum of the parts.
 std::optional<std::int64_t> UsageReader::sum() const {
   std::optional<std::int64_t> sum;
   for (std::size_t part = kInput; part <= kToolInput; ++part) {
@@ -179,7 +179,7 @@ void UsageReader::end_line(char by) {
   was_return_ = by == '\r';
   if (is_of_line_before) return;
   if (is_blank_) {
-    numbers_.end();  // and the event
+    numbers_.end();  // ends the event, too
   } else if (is_of_data_) {
     numbers_.feed("\n");
   }

@@ -1,20 +1,19 @@
-// UsageReader: how many units the body of a response says that its work has cost, while the body
-// passes by.
+// UsageReader: reads from a response's body, while it passes by, how many units the work has cost.
 //
-// Language models report their tokens so, as JSON or in the events of a stream:
+// Language models report their tokens in JSON, or in the events of a stream:
 //
 //   OpenAI     "usage":{"total_tokens":..}; in a stream in the last chunk, or of "response"
 //   Anthropic  "usage":{"input_tokens":.., "output_tokens":..}, and tokens written to and read from
 //              its cache; in a stream of "message" first, then as it grows
 //   Gemini     "usageMetadata":{"totalTokenCount":..} in each chunk, of what was said up to it
 //
-// With a table of prices it is what these tokens cost, by the model that the body names: "model" or
-// "modelVersion". Of several the dearest counts. What a total has beyond its parts is output.
+// With a table of prices, these tokens cost what the named model costs: "model" or "modelVersion".
+// Of several the dearest counts. Tokens of a total beyond its parts are output.
 //
-// Many others speak one of these forms. Of each number the largest that was seen counts, as all of
-// them grow. Where there is no total, it is the sum of the parts.
+// Many other vendors use one of these forms. Of each number the largest counts, as all of them
+// grow. Without a total, the sum of the parts counts.
 //
-// Holds some hundred bytes, whatever the size of the body, its lines or its pieces.
+// Takes some hundred bytes, whatever the size of the body, its lines or its pieces.
 //
 // Thread rule: one thread. Tested by usage_reader_test.cc and fuzz/usage_fuzz.cc.
 
@@ -38,13 +37,13 @@ class UsageReader final : JsonNumbers::Sink {
  public:
   enum class Form : std::uint8_t {
     kJson,    // one text, or several one after the other
-    kLines,   // a text on each line: a broken one spoils no other
+    kLines,   // a text on each line: a broken text spoils no other
     kEvents,  // text/event-stream: a text in the data of each event
   };
-  // By the type of the content; none: nothing is read of others.
+  // By the type of the content; nothing: such content is not read.
   static std::optional<Form> form_of(std::string_view content_type);
 
-  // `path`: of the one number that counts, such as usage.total_tokens; empty: as above.
+  // `path`: of the only number that counts, such as usage.total_tokens; empty: as above.
   UsageReader(Form form, std::string_view path) : form_(form), path_(path) {}
   UsageReader(Form form, std::shared_ptr<const PriceTable> prices)
       : form_(form), prices_(std::move(prices)) {
@@ -55,14 +54,14 @@ class UsageReader final : JsonNumbers::Sink {
 
   // Allocates nothing.
   void feed(std::string_view piece) noexcept;
-  // So far; none: nothing was said.
+  // The units so far; nothing: the body has not said any.
   std::optional<std::int64_t> units() const;
-  // The same in millionths of a dollar, by the model that the body names; else `asked`, if the
-  // request names one; else as an unknown one. REQUIRES: has_prices()
+  // The same in millionths of a dollar, by the model that the body names, else at the prices
+  // `asked`, else as for an unknown model. REQUIRES: has_prices()
   std::optional<std::int64_t> cost(const std::optional<TokenPrices>& asked) const;
   bool has_prices() const { return prices_ != nullptr; }
   bool knows_model() const { return model_.has_value(); }
-  // What the body names last that has no price; empty: nothing.
+  // The last model named by the body that has no price; empty: none.
   std::string_view unknown_model() const { return unknown_model_; }
 
   static constexpr std::size_t kParts = 8;
@@ -83,14 +82,14 @@ class UsageReader final : JsonNumbers::Sink {
   std::optional<TokenPrices> model_{};
   std::string unknown_model_{};
   JsonNumbers numbers_{*this};
-  // By part; below 0: not yet.
+  // By part; below 0: not seen yet.
   std::array<std::int64_t, kParts> seen_{-1, -1, -1, -1, -1, -1, -1, -1};
-  std::size_t of_mark_ = 0;  // bytes of the byte order mark that may begin a stream of events
-  // Of a line of a stream.
-  std::size_t matched_ = 0;  // of "data:"
-  bool is_of_data_ = true;   // so far
+  std::size_t of_mark_ = 0;  // bytes of a byte order mark, with which a stream may begin
+  // In a line of a stream:
+  std::size_t matched_ = 0;  // bytes of "data:"
+  bool is_of_data_ = true;   // so far, it begins with "data:"
   bool is_blank_ = true;
-  bool was_return_ = false;  // what ended the line before, so that a line feed belongs to it
+  bool was_return_ = false;  // a CR ended the last line, so an LF belongs to it
 };
 
 }  // namespace weir

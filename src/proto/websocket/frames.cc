@@ -76,7 +76,7 @@ void Frames::write() {
   if (::wslay_event_get_close_sent(context_.get()) != 0) is_closed_ = true;
 }
 
-// A failure of wslay ends the conversation without a word.
+// If wslay fails, the conversation ends without a close frame.
 void Frames::end_unless(int result) {
   if (result != 0) is_closed_ = true;
 }

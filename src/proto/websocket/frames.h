@@ -1,11 +1,10 @@
-// The frames of a WebSocket, of the server's end, by wslay: what the peer sends is checked and
-// answered (pings, the closing handshake), and what it says is thrown away. Our peers are
-// browsers that listen.
+// The server's end of a WebSocket's frames, by wslay. It checks and answers what the peer sends
+// (pings, the closing handshake), and throws its messages away: the peers are browsers that listen.
 //
-// A peer that breaks the rules gets a close frame, and nothing more of it is read. That is for a
-// frame that is not masked, a reserved bit or opcode (1002), a text that is not UTF-8 (1007), a
+// A peer that breaks the rules gets a close frame, and nothing more of it is read. The rules forbid
+// a frame that is not masked, a reserved bit or opcode (1002), a text that is not UTF-8 (1007), a
 // message over kMessageMax bytes (1009). wslay's close frame does not say why it refuses a length
-// or a control frame that nobody may send.
+// or a forbidden control frame.
 //
 // Thread rule: one thread. Tested by frames_test.cc and fuzz/live_session_fuzz.cc.
 
@@ -27,33 +26,33 @@ enum class CloseCode : std::uint16_t {
   kPolicy = 1008,
 };
 
-// The text as one frame, as a server sends it.
+// The text as one frame, in a server's form.
 std::string text_frame(std::string_view text);
 
 class Frames {
  public:
   static constexpr std::size_t kMessageMax = std::size_t{4} << 10;
-  // About what wslay keeps for one.
+  // About what wslay keeps for a connection.
   static constexpr std::size_t kBytes = std::size_t{5} << 10;
 
   Frames();
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
 
-  // What came with some bytes.
+  // What some bytes brought.
   struct Heard {
-    int frames = 0;  // begun
+    int frames = 0;  // frames that began
     int pongs = 0;
   };
   Heard read(std::string_view bytes);
 
   void ping();
-  // From now on nothing is read, and nothing is sent behind the close frame.
+  // From now on nothing is read, and after the close frame nothing is sent.
   void close(CloseCode code);
-  // A close frame has been sent, ours or the answer to the peer's; or there was no memory.
+  // A close frame was sent, by either side; or there was no memory.
   bool is_closed() const { return is_closed_; }
 
-  // Whole frames of control that wait to be sent.
+  // Whole control frames that wait to be sent.
   std::string_view output() const { return output_; }
   void sent(std::size_t size) { output_.erase(0, size); }
 

@@ -19,14 +19,14 @@ constexpr http1::Refusal kBadKey{
 constexpr http1::Refusal kHasBody{400, "A request for a WebSocket has no body."};
 
 constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-constexpr std::size_t kKeySize = 24;  // of 16 bytes in base64
+constexpr std::size_t kKeySize = 24;  // 16 bytes in base64
 
 std::size_t count_of(std::span<const NameValue> fields, std::string_view name) {
   return static_cast<std::size_t>(std::ranges::count_if(
       fields, [&](const NameValue& field) { return equal_ignoring_case(field.name, name); }));
 }
 
-// Whether a list has the word, in any of the fields of that name.
+// Whether one of the fields with that name lists the word.
 bool lists(std::span<const NameValue> fields, std::string_view name, std::string_view word) {
   for (const NameValue& field : fields) {
     if (!equal_ignoring_case(field.name, name)) continue;
@@ -38,7 +38,7 @@ bool lists(std::span<const NameValue> fields, std::string_view name, std::string
   return false;
 }
 
-// 22 digits, of which the last says four bits only, and two signs that nothing follows.
+// 22 digits, of which the last has only four bits, and two '='.
 bool is_key(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,7 +1,7 @@
-// The handshake of WebSocket: whether an HTTP/1.1 request asks for it, and what is answered
-// (RFC 6455, 4.2).
+// The handshake of WebSocket: whether an HTTP/1.1 request asks for it, and the answer (RFC 6455,
+// 4.2).
 //
-// Extensions and subprotocols that a client offers are declined by saying nothing of them.
+// Extensions and subprotocols that a client offers are declined: the answer does not mention them.
 //
 // Thread rule: pure. Tested by handshake_test.cc.
 
@@ -17,11 +17,11 @@
 
 namespace weir::websocket {
 
-// The value of Sec-WebSocket-Accept, or a refusal, whose status is 400 or 426. A reply with 426
-// says `Upgrade: websocket` and `Sec-WebSocket-Version: 13`.
+// The value of Sec-WebSocket-Accept, or a refusal with status 400 or 426. A reply with 426 has
+// `Upgrade: websocket` and `Sec-WebSocket-Version: 13`.
 using Handshake = Result<std::string, http1::Refusal>;
 
-// `fields` are those of `head`.
+// `fields`: those of `head`.
 Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue> fields);
 
 }  // namespace weir::websocket
