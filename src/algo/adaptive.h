@@ -72,7 +72,7 @@ struct AdaptiveState {
   friend bool operator==(const AdaptiveState&, const AdaptiveState&) = default;
 };
 
-// From this time on the key is as if never seen. It has passed if the state holds nothing.
+// The time from which the key is as if never seen. It has passed if the state holds nothing.
 [[nodiscard]] Instant expiry(const Quota& quota, const AdaptiveState& state) noexcept;
 
 // The state in the form that the active algorithm reads at `now`. Unchanged if it has that form.

@@ -48,7 +48,7 @@ inline EndsNow ends_at(const Quota& quota, Instant now) noexcept {
   return {epoch_us(end), epoch_us(end + quota.window())};
 }
 
-// From this time on the key is as if never seen. Instant{} if it holds nothing.
+// The time from which the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota&, const CalendarWindowState& state) noexcept {
   return state.count == 0 ? Instant{} : instant_from_epoch_us(state.end_us);
 }

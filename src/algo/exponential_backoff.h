@@ -72,7 +72,7 @@ struct ExponentialBackoffState {
                                                           const ExponentialBackoffState& state,
                                                           Instant now) noexcept;
 
-// From this time on the key is as if never seen. It has passed if the state holds nothing.
+// The time from which the key is as if never seen. It has passed if the state holds nothing.
 [[nodiscard]] Instant expiry(const Quota& quota, const ExponentialBackoffState& state) noexcept;
 
 }  // namespace weir::algo

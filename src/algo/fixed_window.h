@@ -31,7 +31,7 @@ struct FixedWindowState {
   friend bool operator==(const FixedWindowState&, const FixedWindowState&) = default;
 };
 
-// From this time on the key is as if never seen. Instant{} if it holds nothing.
+// The time from which the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const FixedWindowState& state) noexcept {
   if (state.count == 0) return Instant{};
   return instant_from_epoch_us(state.start_us) + quota.window();

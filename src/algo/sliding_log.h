@@ -60,7 +60,7 @@ concept TimeLog = requires(Log& log, const Log& view, std::size_t index, LogEntr
   log.set(index, entry);  // replaces an entry, keeping the order
 };
 
-// From this time on the key is as if never seen. Instant{} if it holds nothing.
+// The time from which the key is as if never seen. Instant{} if it holds nothing.
 template <TimeLog Log>
 Instant expiry(const Quota& quota, const Log& log) noexcept {
   for (std::size_t i = log.size(); i > 0; --i) {

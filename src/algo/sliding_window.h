@@ -48,7 +48,7 @@ struct SlidingWindowState {
   friend bool operator==(const SlidingWindowState&, const SlidingWindowState&) = default;
 };
 
-// From this time on the key is as if never seen. Instant{} if it holds nothing.
+// The time from which the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const SlidingWindowState& state) noexcept {
   const Instant start = instant_from_epoch_us(state.start_us);
   if (state.current > 0) return start + 2 * quota.window();

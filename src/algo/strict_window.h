@@ -61,7 +61,7 @@ inline Instant leaves_at(const Quota& quota, const StrictWindowState& state,
   return instant_from_epoch_us(state.start_us + later * sub_window_us(quota));
 }
 
-// From this time on the key is as if never seen. Instant{} if it holds nothing.
+// The time from which the key is as if never seen. Instant{} if it holds nothing.
 inline Instant expiry(const Quota& quota, const StrictWindowState& state) noexcept {
   for (std::size_t at = state.counts.size(); at > 0; --at) {
     if (state.counts[at - 1] > 0) return leaves_at(quota, state, at - 1);

@@ -56,7 +56,7 @@ inline std::int64_t ticks_of(const Quota& quota, const TokenBucketState& state) 
   return std::min(state.tat_ticks, quota.ticks_per_us() - 1);
 }
 
-// From this time on, TAT rounded up, the key is as if never seen.
+// The time from which the key is as if never seen: TAT, rounded up.
 inline Instant expiry(const Quota& quota, const TokenBucketState& state) noexcept {
   return instant_from_epoch_us(state.tat_us + (ticks_of(quota, state) > 0 ? 1 : 0));
 }

@@ -41,7 +41,7 @@ using Http2Field = NameValue;
 // check:allow(methods): half of them read one member
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
-  // Of an answer; far more than any answer needs.
+  // The most fields of an answer; far more than any answer needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
 
   // Frees the request and its answer, and keeps some of the memory (base/pool.h).

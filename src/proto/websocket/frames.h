@@ -39,7 +39,7 @@ class Frames {
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
 
-  // What some bytes brought.
+  // The events in some received bytes.
   struct Heard {
     int frames = 0;  // frames that began
     int pongs = 0;
