@@ -19,7 +19,7 @@
 // hold(). That adds the hold before it gives the units back. A request that was charged while there
 // were holds, or while they changed, is judged again under the lock. By then its own units are in
 // the counters. So no held or spent unit is missed; some may count twice for a moment. Counters of
-// exponential_backoff and adaptive cannot give units back, so they cannot be reserved.
+// exponential_backoff and adaptive cannot give units back, so their units cannot be held.
 //
 // A slot is a hold that charges nothing: releasing it, or its end, gives it back. No counter is
 // asked, so nothing counts twice.
