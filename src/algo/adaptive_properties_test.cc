@@ -36,7 +36,7 @@ class Life {
     latest_ = std::max(latest_, now_);
   }
 
-  // No time passes; not further than a window behind the latest.
+  // Steps back without time passing, at most a window behind the latest time.
   void step_back(int permille) {
     if (clock_ == Clock::kSteady) return;
     const Instant earliest = latest_ - quota_.window();
@@ -53,7 +53,7 @@ class Life {
     return decision;
   }
 
-  // Denials that raise the level, if it is counted.
+  // Spends until denials raise the level, if backoff counts them.
   void hammer() {
     if (quota_.active() != Algorithm::kExponentialBackoff) return;
     for (int denials = *rc::gen::inRange(0, 61); denials > 0; --denials) {
@@ -61,7 +61,7 @@ class Life {
     }
   }
 
-  // One event of several.
+  // Lets one of several events happen.
   void happen(const Move& move) {
     move_on(move);
     switch (*rc::gen::inRange(0, 6)) {
@@ -79,7 +79,7 @@ class Life {
   AnyKey key_{Algorithm::kAdaptive};
   Instant now_ = kStart;
   Instant latest_ = kStart;
-  std::int64_t passed_us_ = 0;  // as long as a life takes, whatever its clock says
+  std::int64_t passed_us_ = 0;  // the time passed in this life, whatever its clock says
   std::vector<Admitted> admitted_;
 };
 
@@ -98,8 +98,8 @@ TEST(AdaptiveProperty, ASwitchLeavesWhatWasLeft) {
   }));
 }
 
-// The exact log of what was admitted, by the time that has passed: also for clocks that step
-// back, whose time passes twice.
+// Compares with an exact log of admitted units by the time passed. So it is also right for clocks
+// that step back, whose time passes twice.
 TEST(AdaptiveProperty, AnyWindowAdmitsTwiceTheLimitThroughAllSwitches) {
   EXPECT_TRUE(rc::check([] {
     Life life(any_quota(Algorithm::kAdaptive));
@@ -115,7 +115,7 @@ TEST(AdaptiveProperty, AnyWindowAdmitsTwiceTheLimitThroughAllSwitches) {
   }));
 }
 
-// A client takes all there is, sixteen times a window, through two switches: from any phase of
+// A client takes all that is left, sixteen times a window, through two switches: from any phase of
 // the window, after any time.
 TEST(AdaptiveProperty, NobodyWhoTakesAllThereIsGetsMoreThanTwiceTheLimit) {
   constexpr int kSteps = 16;
@@ -144,7 +144,7 @@ TEST(AdaptiveProperty, NobodyWhoTakesAllThereIsGetsMoreThanTwiceTheLimit) {
   }
 }
 
-// A key that has spent in the new algorithm, right now, what is not left waits as long or longer.
+// A key that spends the missing units under the new algorithm, right now, waits at least as long.
 TEST(AdaptiveProperty, NobodyIsDeniedLongerThanTheNewAlgorithmMust) {
   EXPECT_TRUE(rc::check([] {
     Life life(any_quota(Algorithm::kAdaptive), Clock::kSteady);
@@ -154,7 +154,7 @@ TEST(AdaptiveProperty, NobodyIsDeniedLongerThanTheNewAlgorithmMust) {
       const Algorithm before = life.quota_.active();
       life.switch_to(any_active());
       if (life.quota_.active() == before) continue;
-      // Back in backoff, and nobody has asked meanwhile: then it has not been away.
+      // Back in backoff, and nobody has asked meanwhile: the same as if it had never switched.
       const bool is_same = life.key_.state<AdaptiveState>().has_penalty() &&
                            life.quota_.active() == Algorithm::kExponentialBackoff;
       if (is_same) continue;
@@ -178,7 +178,7 @@ TEST(AdaptiveProperty, EveryDecisionIsTruthfulThroughAllSwitches) {
       life.happen(move);
       const int event = *rc::gen::inRange(0, 8);
       if (event == 0) life.spend(-cost_of(life.quota_, move));
-      if (event == 1) {  // a limit that changes, and a clock that steps back far
+      if (event == 1) {  // the limit changes, and the clock steps back far
         const std::int64_t limit =
             std::max<std::int64_t>(1, part(life.quota_.limit(), move.cost_permille));
         const ActiveAlgorithm active{life.quota_.active(), life.quota_.switch_number()};
@@ -212,7 +212,7 @@ TEST(AdaptiveProperty, AClockSteppingBackFreesNothing) {
   }));
 }
 
-// Switches to and fro, with no time between them, leave `remaining` as it is.
+// Switches there and back, with no time between them, leave `remaining` as it is.
 TEST(AdaptiveProperty, SwitchingToAndFroChangesNothing) {
   EXPECT_TRUE(rc::check([] {
     Life life(any_quota(Algorithm::kAdaptive));

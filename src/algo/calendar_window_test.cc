@@ -91,7 +91,7 @@ TEST(CalendarWindow, GivesBackWhatItsOwnWindowHolds) {
   EXPECT_EQ(key.decide(quota, -2, kMidnight + 23h).remaining, 2) << "it is the next one's";
 }
 
-// A calendar of days of equal length is a fixed window, whatever clocks and costs do.
+// A calendar whose days have equal lengths is a fixed window, whatever clocks and costs do.
 TEST(CalendarWindow, DecidesAsAFixedWindowWhereDaysAreEqual) {
   const Quota fixed = *Quota::make({Algorithm::kFixedWindow, 5, 24h});
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

@@ -1,4 +1,4 @@
-// charge(): what counts whether or not it fits, under each algorithm.
+// charge() under each algorithm: it counts costs whether or not they fit.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -21,9 +21,9 @@ using namespace std::chrono_literals;
 // Read by RapidCheck on first use.
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=500", 0);
 
-constexpr Instant kDay = instant_from_epoch_us(1'700'006'400'000'000);  // one begins
+constexpr Instant kDay = instant_from_epoch_us(1'700'006'400'000'000);  // a day begins
 
-// One of each algorithm, adaptive in each of its kinds.
+// A quota of each algorithm; adaptive in each of its kinds.
 std::vector<Quota> quotas_of(std::int64_t limit, Duration window) {
   std::vector<Quota> quotas;
   for (int i = 0; i < kDecidingAlgorithmCount; ++i) {
@@ -76,10 +76,10 @@ TEST(Charge, DebtsArePaidAsDocsAlgorithmsSays) {
     return key.charge(quota, 25, kDay).retry_after;
   };
   const std::vector<Quota> quotas = quotas_of(10, 1min);
-  EXPECT_EQ(waits(quotas[0]), 60s);  // fixed_window: the window's end
-  EXPECT_EQ(waits(quotas[1]), 60s);  // sliding_log: when it has gone
-  EXPECT_EQ(waits(quotas[2]), 90s);  // sliding_window: when 20 weigh 10
-  EXPECT_EQ(waits(quotas[3]), 60s);  // token_bucket: when 20 have become 10
+  EXPECT_EQ(waits(quotas[0]), 60s);  // fixed_window: until the window ends
+  EXPECT_EQ(waits(quotas[1]), 60s);  // sliding_log: until the charge has gone
+  EXPECT_EQ(waits(quotas[2]), 90s);  // sliding_window: until 20 weigh 10
+  EXPECT_EQ(waits(quotas[3]), 60s);  // token_bucket: until 20 have become 10
   EXPECT_EQ(waits(quotas[4]), 60s);
   EXPECT_EQ(waits(quotas[5]), 90s);
   EXPECT_EQ(waits(quotas[6]), 60s);
@@ -173,14 +173,14 @@ TEST(Charge, DebtIsBounded) {
         key.decide(quota, cost, now);
       }
       const Duration wait = key.look(quota, 0, now).retry_after;
-      if (quota.active() == Algorithm::kExponentialBackoff) continue;  // has waits of its own
+      if (quota.active() == Algorithm::kExponentialBackoff) continue;  // it has its own waits
       RC_ASSERT(wait <= quota.window() * 3 / 2 + 1us);
     }
   }));
 }
 
-// Charges only take: a key that is charged as well is admitted no more than an exact log of the
-// same checks would say.
+// Charges only take units: a key with charges is admitted no more than an exact log of its checks
+// alone would allow.
 TEST(Charge, ChecksKeepTheirBoundBesideCharges) {
   EXPECT_TRUE(rc::check([] {
     const Quota quota = any_quota_of_any();
@@ -204,7 +204,7 @@ TEST(Charge, ChecksKeepTheirBoundBesideCharges) {
   }));
 }
 
-// Once its debt is gone a key decides as one that was never charged.
+// A key whose debt is paid decides like a key that was never charged.
 TEST(Charge, ADebtThatIsPaidLeavesNothing) {
   EXPECT_TRUE(rc::check([] {
     const Quota quota = any_quota_of_any();

@@ -1,7 +1,7 @@
-// What must hold for every quota, cost and time, tried on random ones.
+// Properties of all quotas, costs and times, tried on random ones.
 //
-// The seed is fixed, so a run repeats. RC_PARAMS="seed=7 max_success=100000" tries others,
-// and more; a failure prints the value of RC_PARAMS that reproduces it.
+// The seed is fixed, so a run can be repeated. RC_PARAMS="seed=7 max_success=100000" tries others,
+// and more. A failure prints the RC_PARAMS that reproduce it.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -35,7 +35,7 @@ void for_each_algorithm(const char* what, Property property) {
   }
 }
 
-// A request in the life of a key.
+// A request to a key.
 struct Moment {
   const Quota& quota;
   AnyKey& key;
@@ -59,7 +59,7 @@ void for_each_moment(const char* what, Property property) {
 
 // ---- bounds ----------------------------------------------------------------------------
 
-// Over a life in which time only moves forward.
+// Over lives in which time only moves forward.
 TEST(Property, NoKeyIsAdmittedMoreThanItsBound) {
   for_each_algorithm("is within its bound", [](Algorithm algorithm) {
     const Quota quota = any_quota(algorithm);
@@ -162,8 +162,8 @@ TEST(Property, GivingBackNeverFreesMoreThanWasGivenBack) {
 
 // ---- clocks ----------------------------------------------------------------------------
 
-// However far: a clock that steps back never leaves more to spend than there was. But for
-// the previous count of a sliding window, which may fade more when it is moved.
+// A clock that steps back, however far, never leaves more to spend than before. Except for the
+// previous count of a sliding window, which may fade more when it is moved.
 TEST(Property, AClockSteppingBackFreesNothing) {
   for_each_moment("stepping back frees nothing", [](const Moment& moment) {
     const auto& [quota, key, move, cost, now] = moment;
@@ -186,8 +186,8 @@ std::int64_t start_us(AnyKey& key, Algorithm algorithm) {
   }
 }
 
-// Threads that read their clocks up to a window apart: whatever the order in which they
-// come, a window admits the limit, counting what is put down to it.
+// Threads read their clocks up to a window apart. In whatever order they come, a window admits at
+// most the limit of the units counted in it.
 TEST(Property, LaggingClocksAdmitNoMoreThanTheLimit) {
   for (const Algorithm algorithm :
        {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kExponentialBackoff}) {
@@ -235,8 +235,8 @@ TEST(Property, LaggingClocksRefillNoBucketTwice) {
 
 // ---- when there is more ----------------------------------------------------------------
 
-// A client that waits as long finds more than is left now. One that comes earlier does not. A
-// bucket's wait is a microsecond late at most.
+// A client that waits this long finds more than is left now; a client that comes earlier does not.
+// A bucket's wait may be a microsecond too long.
 void tells_when_there_is_more(const AnyKey& key, const Quota& quota, const Decision& decision,
                               Instant now) {
   const auto left_after = [&](Duration wait) { return key.look(quota, 0, now + wait).remaining; };

@@ -1,4 +1,4 @@
-// Quota::make accepts what can be enforced and names the field of what cannot.
+// Quota::make accepts quotas that can be enforced, and names the wrong field of others.
 
 #include "weir/quota.h"
 #include "algo/quota_share.h"
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The field that make() objects to; empty if it accepts.
+// The field that make() refuses; empty if it accepts.
 std::string_view objection(const QuotaSpec& spec) {
   const Result<Quota> quota = Quota::make(spec);
   if (quota) return {};

@@ -1,4 +1,4 @@
-// How sliding_log treats the log it is given; testdata/sliding_log.txt has the rest.
+// How sliding_log uses the log it is given. testdata/sliding_log.txt has the other cases.
 
 #include "algo/sliding_log.h"
 
@@ -28,7 +28,7 @@ TEST_F(SlidingLogEntries, ChargesOfOneMicrosecondShareAnEntry) {
   for (int i = 0; i < 3; ++i) decide_at(5, 2);
   ASSERT_EQ(log_.size(), 1u);
   EXPECT_EQ(log_[0], (LogEntry{5, 6}));
-  decide_at(3, 1);  // recorded at the newest time, not its own
+  decide_at(3, 1);  // recorded at the newest time, not at its own
   EXPECT_EQ(log_[0], (LogEntry{5, 7}));
 }
 
@@ -54,7 +54,7 @@ TEST_F(SlidingLogEntries, UndoneChargesDoNotPileUp) {
 
 TEST_F(SlidingLogEntries, UndoFindsEntriesThatShareATime) {
   log_.push_back({1, 1});
-  log_.push_back({5, 2});  // a correction can leave several of one time
+  log_.push_back({5, 2});  // after a correction, several entries may have the same time
   log_.push_back({5, 3});
   log_.push_back({9, 1});
   undo(log_, 4, 5);

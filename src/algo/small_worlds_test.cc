@@ -1,8 +1,8 @@
-// Every sequence of a few costs and a few steps in time, up to some length, for tiny
-// quotas: each decision is what the slow model says (testing/models.h).
+// Tries every sequence of a few costs and steps in time, up to some length, with tiny quotas. Each
+// decision must be the slow model's (testing/models.h).
 //
-// A world's steps sit on and next to its edges: a microsecond around a window's end or a token's
-// arrival. Clocks step back a little, a window, and more.
+// A world's steps lie on its edges and next to them: a microsecond around a window's end or a
+// token's arrival. Clocks step back a little, a window, and more.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Not a cost: the request was denied by something else, that many times.
+// No cost: the request was denied by something else, so many times.
 constexpr std::int64_t kDeniedElsewhere = 1'000'000;
 
 struct World {
@@ -42,7 +42,7 @@ class Explorer {
   }
 
  private:
-  static constexpr Instant kStart = Instant{} + 1000s;  // a window of any world begins
+  static constexpr Instant kStart = Instant{} + 1000s;  // a window begins in any world
 
   void explore(const AnyKey& key, const Model& model, Instant now, int length) {
     if (length == 0) return;
@@ -76,7 +76,7 @@ class Explorer {
     EXPECT_EQ(decision.verdict, expected);
     EXPECT_EQ(decision.limit, model.limit(epoch_us(now)));
     EXPECT_EQ(decision.remaining, left(model, now));
-    // A state that was looked at but not corrected will be judged by another `now` later.
+    // If a look did not correct the state, a later look judges it by another `now`.
     if (!model.is_mistaken(epoch_us(now))) compare_future(decision, model, cost, now);
     if (::testing::Test::HasFailure()) ADD_FAILURE() << "at the end of " << path_text();
   }
@@ -118,7 +118,7 @@ class Explorer {
     }
   }
 
-  // The retry_after that may be late: 2^level seconds.
+  // The least retry_after, which may be longer than needed: 2^level seconds.
   Duration backoff_least([[maybe_unused]] const Model& model, [[maybe_unused]] Instant now) const {
     if constexpr (std::is_same_v<Model, ExponentialBackoffModel>) {
       return std::chrono::seconds(1 << model.level(epoch_us(now)));
@@ -193,7 +193,7 @@ TEST(SmallWorlds, StrictWindow) {
   });
 }
 
-// In no span of a window's length more than the limit: every way to spend at these moments.
+// At most the limit in any span of a window's length: tries every way to spend at these moments.
 TEST(SmallWorlds, AStrictWindowAdmitsNoMoreThanAnExactLog) {
   for (const auto& [limit, window] : {std::pair(3, 1'000us), std::pair(2, 1'003us)}) {
     const Quota quota = *Quota::make({Algorithm::kStrictWindow, limit, window});

@@ -1,4 +1,4 @@
-// Only long runs of token_bucket show that it never drifts. testdata/token_bucket.txt has the rest.
+// Only long runs show that token_bucket never drifts. testdata/token_bucket.txt has other cases.
 
 #include "algo/token_bucket.h"
 

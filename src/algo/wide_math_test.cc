@@ -1,4 +1,4 @@
-// 64 and 128 bits give the same quotients, at the border between them too.
+// 64 and 128 bits give the same quotients, also at the border between them.
 
 #include "algo/wide_math.h"
 

@@ -7,7 +7,7 @@
 namespace {
 
 std::size_t g_allocations = 0;
-std::size_t g_fails_from = SIZE_MAX;  // the numbers of those that fail
+std::size_t g_fails_from = SIZE_MAX;  // numbers of the failing ones
 std::size_t g_fails_to = SIZE_MAX;
 
 void* counted_or_null(std::size_t size) noexcept {

@@ -1,8 +1,7 @@
-// For tests: how often this program has allocated memory with operator new, and what it does
-// when there is none.
+// For tests: counts this program's allocations with operator new, and makes them fail.
 //
 // A program that links weir_allocation_testing and calls allocations() has every operator new
-// counted. Not under sanitizers, which have one of their own.
+// counted. Not under sanitizers, which have their own operator new.
 //
 // Thread rule: one thread. Tested by allocation_testing_test.cc.
 
@@ -15,10 +14,10 @@
 
 namespace weir {
 
-// Since the start.
+// The number of allocations since the start.
 std::size_t allocations();
 
-// While it lives, some allocations fail: all, unless it is told which. At most one lives at a
+// While it lives, allocations fail: all, or those that the shortage names. At most one lives at a
 // time.
 class NoMemory {
  public:
@@ -35,11 +34,11 @@ class NoMemory {
   bool has_failed() const;
 
  private:
-  const std::size_t from_;  // the number of the first that fails
+  const std::size_t from_;  // the number of the first failing one
 };
 
-// Calls `attempt` again and again with a function that runs an action without memory. Each time one
-// allocation more is spared, and so many behind it fail, until none has to.
+// Calls `attempt` repeatedly with a function that runs an action without memory. Each time one more
+// allocation succeeds before `failing` ones fail, until none fails any more.
 template <typename Try>
 void try_each_shortage(std::size_t failing, Try attempt) {
   constexpr std::size_t kAllocationsMax = 1'000;

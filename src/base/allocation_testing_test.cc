@@ -8,11 +8,11 @@
 namespace weir {
 namespace {
 
-// Out of sight of the optimizer, which may leave out what nobody sees.
+// Hides the memory from the optimizer, which may leave out unused memory.
 void* g_memory = nullptr;
 std::string g_text;
 
-// How many of them `what` makes.
+// The number of allocations that `what` makes.
 template <typename What>
 std::size_t allocations_of(What what) {
   const std::size_t before = allocations();

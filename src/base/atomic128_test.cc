@@ -19,7 +19,7 @@ TEST(Atomic128, ExchangesOnlyWhatIsExpected) {
   EXPECT_EQ(word.load_high(), 2u);
 }
 
-// Both halves are always equal when written, so a torn load would show.
+// Both halves are always written equal, so a torn load would show.
 TEST(Atomic128, LoadsAreNeverTorn) {
   constexpr std::uint64_t kSteps = 200'000;
   Atomic128 word;

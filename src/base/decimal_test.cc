@@ -15,7 +15,7 @@ std::string decimal(std::integral auto number) {
   return {text.data(), write_decimal(text.data(), number)};
 }
 
-// The bits read as a number without a sign, with one, and with the opposite one.
+// Tries the bits as an unsigned number, as a signed one, and as its opposite.
 void expect_right(std::uint64_t bits) {
   ASSERT_EQ(decimal(bits), std::to_string(bits));
   for (const std::uint64_t with_sign : {bits, 0 - bits}) {

@@ -83,7 +83,7 @@ TEST(FormatDuration, IsShort) {
 TEST(FormatDuration, IsReadBackExactly) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100'000; ++i) {
-    // Every magnitude alike, not only the largest.
+    // Every magnitude is equally likely, not only the largest.
     const auto us = static_cast<std::int64_t>(random() >> (1 + random() % 63));
     const Duration duration{us};
     ASSERT_EQ(parse_duration(format_duration(duration)), duration) << us;

@@ -1,5 +1,5 @@
-// Files that say what a test expects, next to what it asks: NAME.yaml and NAME.expected. With
-// WEIR_UPDATE_EXPECTED=1 the test writes what it has got instead: read the diff.
+// Files with a test's expectations, next to its input: NAME.yaml and NAME.expected. With
+// WEIR_UPDATE_EXPECTED=1 the test writes its results instead: read the diff.
 //
 // Thread rule: one thread. Tested with those who use it, src/config/config_test.cc first.
 

@@ -43,7 +43,7 @@ std::string as_inet_ntop_writes(const IpAddress::Bytes& bytes) {
   return ::inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
 }
 
-// Each place of zeros, and groups of each length.
+// Zeros in each place, and groups of each length.
 TEST(IpAddress, WritesIpv6AsInetNtopDoes) {
   std::mt19937 random(1);
   for (int i = 0; i < 100'000; ++i) {

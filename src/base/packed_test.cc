@@ -44,7 +44,7 @@ TEST(Packed, AListHasAByteForEachItemAtLeast) {
   EXPECT_TRUE(in.has_more());
 }
 
-// Bytes behind the first thing that is wrong could read as anything.
+// After the first mistake, bytes could read as anything.
 void expect_nothing_more(PackedReader& in) {
   EXPECT_FALSE(in.has_more());
   EXPECT_FALSE(in.is_whole());

@@ -26,7 +26,7 @@ TEST(Pool, KeepsNoMoreThanItsBound) {
   Pool<std::string> pool;
   std::vector<Pool<std::string>::Ptr> taken;
   for (std::size_t i = 0; i < 2 * Pool<std::string>::kSpareMax; ++i) taken.push_back(pool.take());
-  taken.clear();  // what has no room is freed: a leak checker would tell
+  taken.clear();  // objects without room are freed: a leak checker would tell
   EXPECT_NE(pool.take(), nullptr);
 }
 

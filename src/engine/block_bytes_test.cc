@@ -48,7 +48,7 @@ TEST(BlockBytes, AreReadBackAsTheyWereWritten) {
   EXPECT_TRUE(blocks_in("", 0)->empty());
 }
 
-// A clock that is set to another century must not make what is written unreadable.
+// A clock that is set to another century must not make the bytes unreadable.
 TEST(BlockBytes, HaveTimesThatCanBeRead) {
   Block block = some_block();
   block.since = instant_from_epoch_us(-1);

@@ -1,4 +1,4 @@
-// A block for which memory ends half way is in the list, or nothing of it is.
+// If memory runs out while a block is added, the list has all of the block or nothing.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ Block block(std::string key, Duration length) {
   return {.rule = "login", .key = std::move(key), .since = kNow, .until = kNow + length};
 }
 
-// Runs the action, which may find that there is no memory.
+// Runs the action, during which memory may run out.
 template <typename Lacking, typename Act>
 void try_without(Lacking lacking, Act act) {
   lacking([&] {
@@ -40,7 +40,7 @@ TEST(BlockListMemory, ABlockIsInAllListsOrInNone) {
     try_without(lacking, [&] { is_added = list.add(std::move(other), kNow); });
     EXPECT_EQ(list.until("login", "2001:db8::1", kNow).has_value(), is_added);
     EXPECT_EQ(list.size(), is_added ? 2u : 1u);
-    // It expires, which reads all lists.
+    // Expiring it reads all lists.
     EXPECT_TRUE(list.add(block("192.0.2.2", 1h), kNow + 2min));
     EXPECT_EQ(list.size(), 2u);
     EXPECT_TRUE(list.until("login", "192.0.2.1", kNow + 2min));
@@ -62,7 +62,7 @@ TEST(BlockListMemory, NewsThatFindNoMemoryAreToldTheNextTime) {
   });
 }
 
-// The known block was gone before the new one had its memory.
+// Regression: the known block was removed before the new one had its memory.
 TEST(BlockListMemory, AKeyStaysBlockedWhileItsBlockIsMadeLonger) {
   try_each_shortage(SIZE_MAX, [](auto lacking) {
     const KeyHasher hasher{HashSecret{}};

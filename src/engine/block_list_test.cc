@@ -68,7 +68,7 @@ TEST_F(BlockListTest, FindsABlockByHashesOfItsNames) {
   EXPECT_EQ(until({.rule = "other", .bucket = {}, .key = "a"}), std::nullopt);
 }
 
-// A block by hand for a day ended after five minutes, when the rule of another node blocked too.
+// Regression: another node's rule ended a block by hand for a day after five minutes.
 TEST_F(BlockListTest, ARuleShortensNoBlock) {
   list_.add(by_hand("a", 24h), kNow);
   list_.learn(block("a", 5min), BlockList::Audience::kFleet, kNow);
@@ -92,7 +92,7 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
   list_.learn(block("b", 5min), kFleet, kNow);
   EXPECT_FALSE(list_.has_news(kFleet));
   EXPECT_EQ(list_.take_news(kProcesses, 9).size(), 1u);
-  list_.learn(block("b", 5min), kProcesses, kNow);  // known: they would tell it each other for ever
+  list_.learn(block("b", 5min), kProcesses, kNow);  // known, or they would tell each other for ever
   EXPECT_FALSE(list_.has_news(kFleet));
   Block lift = block("b", 1h);
   lift.reason = BlockReason::kLifted;
@@ -113,7 +113,7 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
   EXPECT_TRUE(list_.has_news(kProcesses));
 }
 
-// Another node had heard of the lift before, or brought the block back later.
+// Another node had heard of the lift before, or sent the block again later.
 TEST_F(BlockListTest, ALiftEndsOlderBlocksOfWhichItIsHeardLaterAndNoNewerOnes) {
   Block lift = by_hand("a", 0s);
   lift.reason = BlockReason::kLifted;
@@ -136,7 +136,7 @@ TEST_F(BlockListTest, ALiftEndsOlderBlocksOfWhichItIsHeardLaterAndNoNewerOnes) {
   EXPECT_TRUE(is_blocked("a"));
 }
 
-// The rule had blocked again before the hand's block was lifted, and the three came in this order.
+// The rule had blocked again before the block by hand was lifted, and the acts came in this order.
 TEST_F(BlockListTest, ABlockByTheRuleOutlivesTheHandsThatIsLiftedBehindIt) {
   list_.learn(block("a", 5min), BlockList::Audience::kFleet, kNow);
   Block hand = by_hand("a", 24h);
@@ -159,7 +159,7 @@ TEST_F(BlockListTest, AHandThatShortensABlockHasDoneSoWhenItsOwnHasEnded) {
   EXPECT_TRUE(list_.lifts(kNow + 48h).empty());
 }
 
-// A console said that a hand had lifted what ended while Redis was away.
+// Regression: a console said that a person had lifted a block that ended while Redis was away.
 TEST_F(BlockListTest, WhatEndsUnheardIsNoLiftByAHand) {
   constexpr auto kFleet = BlockList::Audience::kFleet;
   list_.learn(by_hand("a", 20s), kFleet, kNow + 21s);
@@ -188,7 +188,7 @@ TEST_F(BlockListTest, PeopleHearOfEachActByAHandInItsOrder) {
   }
 }
 
-// An attacker who has keys lifted must not drive out blocks.
+// An attacker whose keys are lifted must not drive out blocks.
 TEST_F(BlockListTest, LiftsTakeNoPlaceThatABlockNeeds) {
   for (int i = 0; i < 64; ++i) {
     list_.add(block("k" + std::to_string(i), 1h), kNow);
@@ -221,7 +221,7 @@ TEST_F(BlockListTest, WhenFullOfTheLaterHalfTheOneNearestToItsEndMakesRoom) {
   EXPECT_EQ(list_.dropped(), 1u);
 }
 
-// An attacker has as many keys blocked as he can, and each for longer than the victims.
+// An attacker has as many keys blocked as possible, each for longer than the victims.
 TEST_F(BlockListTest, AFloodLiftsNoBlockThatWasThereBefore) {
   for (int i = 0; i < 30; ++i) list_.add(block("victim" + std::to_string(i), 1h), kNow);
   for (int i = 0; i < 6'400; ++i) list_.add(block("flood" + std::to_string(i), 24h), kNow);
@@ -264,7 +264,7 @@ TEST_F(BlockListTest, KnowsTheNetworkOfAKeyOfSeveralParts) {
     list_.add(block("4:POST13:203.0.113." + std::to_string(i), 24h), kNow);
   }
   EXPECT_EQ(list_.size(), 4u);
-  // No lists of parts: their lengths are wrong.
+  // These are no lists of parts: their lengths are wrong.
   for (const std::string key : {"4:POST13:203.0.113.1", "4:POST", "4", "99:203.0.113.1", ":", ""}) {
     list_.add(block(key, 24h), kNow);
   }
@@ -286,7 +286,7 @@ TEST_F(BlockListTest, WhatIsBlockedByHandIsTheLastToGo) {
   EXPECT_FALSE(is_blocked("other"));
 }
 
-// It answered success, and blocked the key of that very text.
+// Regression: it answered success, and blocked only the key with exactly this text.
 TEST_F(BlockListTest, ANetworkIsBlockedForClientsAndKeysInIt) {
   EXPECT_TRUE(list_.add(by_hand("203.0.113.0/24", 1h), kNow));
   EXPECT_TRUE(list_.add(by_hand("2001:db8::/32", 2h), kNow));
@@ -443,7 +443,7 @@ TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {
   EXPECT_LT(listed.size(), 256u);
   EXPECT_TRUE(listed.starts_with("xxxx"));
 
-  // A file, or another node, brings it back by what is listed.
+  // A file, or another node, sends the listed block again.
   BlockList other(hasher_, 64);
   other.add(list_.list("", 1, kNow).front(), kNow);
   EXPECT_TRUE(other.until("login", key, kNow).has_value());
@@ -452,7 +452,7 @@ TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {
   EXPECT_TRUE(list_.empty());
 }
 
-// After any adding and lifting: a client in the model is blocked, and no other is.
+// After any adds and lifts, the blocked clients are those of the model, and no others.
 TEST_F(BlockListTest, AgreesWithAMap) {
   std::mt19937 random(7);
   std::map<std::string, Instant> model;
@@ -477,7 +477,7 @@ TEST_F(BlockListTest, AgreesWithAMap) {
   }
 }
 
-// Readers never see a key blocked that nobody blocked, nor one free that stays blocked.
+// Readers never see a key blocked that nobody blocked, nor a key free that stays blocked.
 TEST_F(BlockListTest, IsReadWhileItChanges) {
   list_.add(block("always", 1h), kNow);
   std::atomic<bool> stop{false};

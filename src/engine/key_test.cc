@@ -16,7 +16,7 @@ Quota quota_of(Algorithm algorithm, std::int64_t limit, Duration window) {
   return *Quota::make({.algorithm = algorithm, .limit = limit, .window = window});
 }
 
-// Different bytes throughout: XXH3 xors words of the secret with each other.
+// All bytes differ: XXH3 xors words of the secret with each other.
 HashSecret secret_of(std::uint32_t seed) {
   std::mt19937 random(seed);
   HashSecret secret;
@@ -38,7 +38,7 @@ TEST_F(KeyTest, TheSameNamesAreTheSameKey) {
   EXPECT_EQ(hash({"rule", "bucket", "key"}), hash({"rule", "bucket", "key"}));
 }
 
-// No way of cutting the same text into names gives the same key.
+// However the same text is cut into names, the keys differ.
 TEST_F(KeyTest, NamesAreNeverJoined) {
   const std::string text = "a_b_a_b";
   std::set<std::pair<std::uint64_t, std::uint64_t>> hashes;

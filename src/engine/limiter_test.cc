@@ -40,7 +40,7 @@ TEST_F(LimiterTest, BucketsIsolate) {
   EXPECT_TRUE(limiter_.hit("login", "bob")->allowed());
 }
 
-// The first bucket that may be kept is: those of its length that differ in one byte are others.
+// A limiter keeps its first bucket. Buckets of the same length with another byte are others.
 TEST_F(LimiterTest, AKeptBucketIsTakenForNoOther) {
   for (std::size_t size = 0; size <= 16; ++size) {
     const Limiter limiter(*store_, clock_, {.limit = 3, .window = 1min}, HashSecret{});
@@ -63,7 +63,7 @@ TEST_F(LimiterTest, AKeptBucketIsTakenForNoOther) {
 
 TEST_F(LimiterTest, EachCallMayOverrideTheDefaults) {
   EXPECT_EQ(limiter_.hit("b", "k", {.cost = 2})->remaining, 1);
-  EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);   // goes on counting
+  EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);   // the same counter
   EXPECT_EQ(limiter_.hit("b", "k", {.window = 1h})->remaining, 2);  // another counter
   EXPECT_EQ(limiter_.hit("b", "k", {.algorithm = Algorithm::kTokenBucket, .burst = 7})->limit, 7);
 }
@@ -109,7 +109,7 @@ TEST_F(LimiterTest, RefusesMoreHitsThanFitABatch) {
   EXPECT_EQ(limiter_.hit(hits, decisions).error().code, ErrorCode::kTooManyCharges);
 }
 
-// A store of somebody else's that answers from another thread, or not at all.
+// A store that answers on another thread, or not at all.
 class DistantStore final : public Store {
  public:
   ~DistantStore() override {
@@ -143,7 +143,7 @@ TEST_F(LimiterTest, AnOutageIsAnErrorAndNoDenial) {
   EXPECT_EQ(decision.error().code, ErrorCode::kStoreUnavailable);
 }
 
-// Answers in the order asked, from one thread of its own.
+// Answers in the order of the questions, on its own thread.
 class QueueStore final : public Store {
  public:
   ~QueueStore() override {
@@ -194,7 +194,7 @@ TEST_F(LimiterTest, ACallerMayBeGoneBeforeWhoAnsweredItIs) {
   }
 }
 
-// Asks another store through a limiter of its own before it passes the batch on.
+// Asks another store through its own limiter before it passes the batch on.
 class AskingStore final : public Store {
  public:
   AskingStore(Store& below, const Limiter& other) : below_(below), other_(other) {}

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kNow = instant_from_epoch_us(784'111'777'000'000);
 
-// An address of many, by its number.
+// One of many addresses, by its number.
 IpAddress address(unsigned number) {
   const std::array<std::uint8_t, 4> bytes = {10, static_cast<std::uint8_t>(number >> 16),
                                              static_cast<std::uint8_t>(number >> 8),
@@ -23,7 +23,7 @@ IpAddress address(unsigned number) {
 
 class LoginGuardTest : public ::testing::Test {
  protected:
-  // How many wrong guesses in a row are compared.
+  // How many of `times` wrong guesses are compared.
   int guess(const Caller& caller, int times, Instant now) {
     int compared = 0;
     for (int i = 0; i < times; ++i) {
@@ -54,7 +54,7 @@ TEST_F(LoginGuardTest, ANetworkHasABurstAndThenOneGuessAPause) {
   EXPECT_EQ(guess(owner_, 1000, kNow + 1h), LoginGuard::kBurst);  // and never more
 }
 
-// A guess that another one overtakes must not be free.
+// A guess that another guess overtakes must not be free.
 TEST_F(LoginGuardTest, AGuessCountsBeforeItIsCompared) {
   const auto breaks = [&] {
     return guard_.judge(
@@ -93,7 +93,7 @@ TEST_F(LoginGuardTest, AnyNumberOfAddressesHasBoundedGuesses) {
   EXPECT_EQ(guard_.figures().refused, 200'000u - static_cast<std::uint64_t>(compared));
 }
 
-// Wrong tokens behind a proxy locked out everybody behind it, and its machine.
+// Regression: wrong tokens behind a proxy locked out everybody behind it, and its machine.
 TEST_F(LoginGuardTest, CallersThatAProxyNamesCountEachForItself) {
   const Caller guesser = {.address = IpAddress::parse("198.51.100.1"), .is_named = true};
   const Caller other = {.address = IpAddress::parse("198.51.100.2"), .is_named = true};
@@ -124,13 +124,13 @@ TEST_F(LoginGuardTest, AGuesserThatInventsCallersIsBoundedAndLocksOutNobodyElse)
 
 class FloodedGuardTest : public LoginGuardTest {
  protected:
-  // From so many addresses that every counter is used up.
+  // Guesses from so many addresses that every counter is used up.
   void flood() {
     for (unsigned i = 0; i < 200'000; ++i) guess({.address = address(i)}, 1, kNow);
   }
 };
 
-// Thousands of addresses refused everybody's password.
+// Regression: guesses from thousands of addresses made the guard refuse everybody's password.
 TEST_F(FloodedGuardTest, WhoHasLoggedInBeforeStillDoes) {
   EXPECT_TRUE(gets_in(owner_, kNow - 1h));
   flood();
@@ -139,7 +139,7 @@ TEST_F(FloodedGuardTest, WhoHasLoggedInBeforeStillDoes) {
   EXPECT_EQ(guess(owner_, 1'000, kNow), LoginGuard::kBurst) << "and may not guess more";
 }
 
-// Nor does it bring any where its counter has some left.
+// Logging in brings no guesses, either, if the counter has some left.
 TEST_F(FloodedGuardTest, LoggingInBringsNoGuesses) {
   guess(owner_, LoginGuard::kBurst - 1, kNow);
   EXPECT_TRUE(gets_in(owner_, kNow));

@@ -15,17 +15,17 @@ using Version = SharedRules::Version;
 
 constexpr Instant kNow = instant_from_epoch_us(0);
 
-// One node, and a Redis that is a version.
+// One node, and a Redis that is only a version.
 class SharedRulesTest : public testing::Test {
  protected:
-  // As beat.lua does.
+  // Does what beat.lua does.
   void beat(std::vector<SharedRules::Word> others = {}) {
     const SharedRules::Said said = rules_.say();
     if (said.offer && there_.number < said.offer->number) there_ = *said.offer;
     others.push_back({.node = "me", .word = said.word});
     rules_.hear(there_, others, kNow);
   }
-  // Beats come once it has offered.
+  // Beats after it has offered.
   std::optional<Version> offer(const std::string& bytes) {
     auto offered =
         std::async(std::launch::async, [this, bytes] { return rules_.offer(bytes, 10s); });
@@ -89,7 +89,7 @@ TEST_F(SharedRulesTest, WithoutRedisAnOfferHoldsAloneAndIsToldLater) {
   rules_.judge(*rules_.offer("mine", 0ms), {});
   EXPECT_FALSE(rules_.hold().is_told);
   EXPECT_EQ(why_not(), "");
-  // A second one replaces it.
+  // A second offer replaces it.
   rules_.judge(*rules_.offer("mine too", 0ms), {});
   beat();
   EXPECT_EQ(there_.bytes, "mine too");
@@ -115,7 +115,7 @@ TEST_F(SharedRulesTest, AnOfferThatAReloadDropsIsNotTold) {
   EXPECT_EQ(rules_.current().number, 0u);
 }
 
-// Its answer comes late.
+// The answer to the offer comes late.
 TEST_F(SharedRulesTest, AnOfferThatWasDroppedWhileItWasToldCounts) {
   rules_.judge(*rules_.offer("mine", 0ms), {});
   there_ = *rules_.say().offer;

@@ -1,5 +1,5 @@
-// Admitted: what a key was admitted and when, and whether that was too much in its algorithm's
-// own sense (docs/internals/algorithms.md).
+// Admitted: what a key was admitted, and when. Checks whether that is too much for its algorithm
+// (docs/internals/algorithms.md).
 //
 // Thread rule: pure functions. Tested by ../properties_test.cc and
 // tests/redis/lease_effects_test.cc, which use it.
@@ -29,7 +29,7 @@ inline Int128 units_between(const std::vector<Admitted>& all, std::int64_t after
   return units;
 }
 
-// Units in the window since the epoch that `us` lies in.
+// The units in the window of `us`; windows are counted from the epoch.
 inline Int128 units_in_window_of(const std::vector<Admitted>& all, const Quota& quota,
                                  std::int64_t us) {
   const std::int64_t window_us = quota.window().count();
@@ -47,8 +47,8 @@ inline bool is_within_formula(const Quota& quota, const std::vector<Admitted>& a
   return previous * overlap_us + current * window_us <= Int128{quota.limit()} * window_us;
 }
 
-// What no key may have been admitted up to the last of `all`. An adaptive one, whatever it has
-// switched to, is a bucket, with a unit for what is rounded.
+// The bound up to the last of `all`. An adaptive key, whatever it has switched to, has a bucket's
+// bound, and a unit for rounding.
 inline bool is_within_bound(const Quota& quota, const std::vector<Admitted>& all) {
   const std::int64_t window_us = quota.window().count();
   const std::int64_t now_us = all.back().at_us;
@@ -60,7 +60,7 @@ inline bool is_within_bound(const Quota& quota, const std::vector<Admitted>& all
     case Algorithm::kFixedWindow:
     case Algorithm::kExponentialBackoff:
       return units_in_window_of(all, quota, now_us) <= quota.limit();
-    case Algorithm::kCalendarWindow:  // whose windows are not known here
+    case Algorithm::kCalendarWindow:  // its windows are not known here
     case Algorithm::kTokenBucket:
     case Algorithm::kAdaptive: break;
   }

@@ -9,7 +9,7 @@
 namespace weir::algo::testing {
 namespace {
 
-// What every decision owes its caller, whatever the algorithm.
+// Checks what every decision owes its caller, whatever the algorithm.
 void check_ranges(const Quota& quota, std::int64_t cost, const Decision& decision) {
   EXPECT_LE(decision.limit, quota.capacity());
   EXPECT_GE(decision.remaining, 0);

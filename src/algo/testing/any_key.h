@@ -1,7 +1,7 @@
-// AnyKey: one key's state under any algorithm, so that a test says once what must hold
-// for all of them.
+// AnyKey: one key's state under any algorithm, so that a test can state a property for all
+// algorithms.
 //
-// Every decision checks what callers of algo rely on. An unchanged state is reported as unchanged,
+// Every decision checks what callers of algo rely on: an unchanged state is reported as unchanged,
 // a decision's numbers are within their ranges, and expiry() and reset_after agree.
 //
 // Thread rule: one thread. Tested by decision_table_test.cc, which uses it.
@@ -28,30 +28,30 @@ class AnyKey {
  public:
   explicit AnyKey(Algorithm algorithm);
 
-  // Decides, and stores what is to be stored.
+  // Decides, and stores the new state.
   Decision decide(const Quota& quota, std::int64_t cost, Instant now);
 
-  // Counts whatever the limit says, and stores that.
+  // Charges though it may not fit, and stores the new state.
   Decision charge(const Quota& quota, std::int64_t cost, Instant now);
 
-  // What decide() would answer, storing nothing.
+  // Answers as decide() would, and stores nothing.
   Decision look(const Quota& quota, std::int64_t cost, Instant now) const;
 
-  // Takes back a charge as if it had not been: give back as of the same `now`, or for a
-  // sliding log, which had recorded it at recorded_us(), undo().
+  // Takes back a charge as if it had never been: gives back as of the same `now`. For a sliding
+  // log, which recorded it at recorded_us(), calls undo().
   void undo(const Quota& quota, std::int64_t units, Instant now, std::int64_t recorded_us);
-  // When the newest charge was recorded; only a sliding log knows.
+  // When the newest charge was recorded; only sliding logs know it.
   std::int64_t recorded_us() const;
 
-  // exponential_backoff only, or where it is active.
+  // For exponential_backoff only, or where that is active.
   Decision record_denial(const Quota& quota, Instant now);
 
-  // Whether the last decision was to be stored. Of a sliding log nobody knows.
+  // Whether the last decision changed the state. Unknown for a sliding log.
   bool has_changed() const { return has_changed_; }
 
   Instant expiry(const Quota& quota) const;
 
-  // The algorithm's own state, for tests of one of them.
+  // The algorithm's own state, for tests of one algorithm.
   template <typename State>
   State& state() {
     return std::get<State>(state_);

@@ -14,7 +14,7 @@
 namespace weir::algo::testing {
 namespace {
 
-// Thrown by a table that does not make sense; a mistake in the test.
+// Thrown for a table that makes no sense: a mistake in the test.
 struct BadTable {
   std::string what;
 };
@@ -49,7 +49,7 @@ Duration parse_length(const std::string& text) {
   return *length;
 }
 
-// One table while it is run.
+// Runs one table.
 class Runner {
  public:
   void run_line(const std::string& line) {
@@ -94,7 +94,7 @@ class Runner {
     if (fresh) key_ = AnyKey(spec.algorithm);
   }
 
-  // A switch leaves `remaining` as it was.
+  // A switch does not change `remaining`.
   void switch_to(std::istringstream& words) {
     std::string name;
     words >> name;

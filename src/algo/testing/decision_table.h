@@ -1,4 +1,4 @@
-// run_table: decisions as a table that can be read aloud.
+// run_table: decisions in a table that can be read aloud.
 //
 //   quota token_bucket 10/1s burst 10
 //   at 0ms     spend 10      -> allow left 0 reset 1s
@@ -6,8 +6,8 @@
 //   at +100ms  spend 1       -> allow left 0        # 100 ms after the line above
 //   at -50ms   look          -> allow left 0        # the clock stepped back
 //
-// One key lives from the first line to the last. `quota` sets what applies from there
-// on; naming another algorithm or `fresh` starts with a new key. `table NAME` begins a new table.
+// One key lives from the first line to the last. `quota` sets the quota from there on. A change of
+// algorithm, or `fresh`, starts with a new key. `table NAME` begins a new table.
 //
 // `active NAME` switches an adaptive quota, at the time of the last request.
 //
@@ -19,8 +19,8 @@
 //   expected   allow, deny or never, then any of
 //              left N · limit N · retry D · reset D · level N
 //
-// Each `spend` is checked to have told the truth (truth.h): about when a denied request is
-// admitted, what is left, and when the key is fresh.
+// Each `spend` is checked for truth (truth.h): when a denied request is admitted, what is left, and
+// when the key is fresh.
 //
 // Thread rule: one thread. Tested by decision_table_test.cc.
 
@@ -31,7 +31,7 @@
 
 namespace weir::algo::testing {
 
-// Reports every line that is not as expected as a failure of the running test, and names it.
+// Reports each line that is not as expected, by name, as a failure of the running test.
 void run_tables(std::string_view text, const std::string& file = "the table");
 
 }  // namespace weir::algo::testing

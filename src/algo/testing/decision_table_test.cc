@@ -1,4 +1,4 @@
-// The table can fail: every kind of wrong line is reported, and a right one is not.
+// The table can fail: it reports every kind of wrong line, and no right one.
 
 #include "algo/testing/decision_table.h"
 
@@ -67,7 +67,7 @@ TEST(DecisionTable, RejectsWhatMakesNoSense) {
                           "tip");
 }
 
-// What each algorithm answers, and what a switch of an adaptive one carries over.
+// The answers of each algorithm, and the state that a switch of an adaptive quota carries over.
 TEST(DecisionTable, AlgorithmsDecideAsTheirTablesSay) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("testdata")) {

@@ -1,10 +1,10 @@
-// The five algorithms once more, slow and obvious, to judge the real ones by.
+// The five algorithms again, slow and obvious, to check the real ones.
 //
-// Each keeps what was spent in the plainest form: units by window, a time for every unit, a level
-// of tokens. It answers whether a cost is admitted, and whether the key is fresh. All else that a
-// decision says can be found out by asking.
+// Each model keeps spent units in the plainest form: units by window, a time for every unit, a
+// level of tokens. It answers whether a cost is admitted, and whether the key is fresh. All else
+// that a decision says can be found by asking.
 //
-// A model shares no code with the algorithm but Quota.
+// A model shares only Quota with its algorithm.
 //
 // Thread rule: one thread. Tested by ../small_worlds_test.cc.
 
@@ -19,8 +19,8 @@
 
 namespace weir::algo::testing {
 
-// What the models of the three windowed algorithms share: units by window, and which
-// window counts as the current one.
+// The common part of the models of the three windowed algorithms: units by window, and which window
+// is the current one.
 class WindowedModel {
  public:
   // `span`: how many windows count, the current one included. A window may be cut into `parts`.
@@ -36,10 +36,10 @@ class WindowedModel {
   bool holds_units() const;
   bool is_mistaken(std::int64_t now_us) const { return current_ > window_of(now_us) + parts_; }
   void shift_to(std::int64_t window);
-  // Makes `window` the current one; what no longer counts is forgotten for good.
+  // Makes `window` the current one, and forgets what does not count any more.
   void move_on_to(std::int64_t window);
   void spend_in_current(std::int64_t units) { units_[current_] += units; }
-  // Returns whether there was anything to give back.
+  // Returns whether there were units to give back.
   bool give_back(std::int64_t units, std::int64_t window);
 
   std::int64_t limit_;
@@ -64,7 +64,7 @@ class FixedWindowModel : private WindowedModel {
   FixedWindowModel at(std::int64_t now_us) const;
 };
 
-// One that is never over counts five quarters of a window whole.
+// A window that is never over counts all of five quarters of a window.
 class SlidingWindowModel : private WindowedModel {
  public:
   explicit SlidingWindowModel(const Quota& quota)
@@ -80,7 +80,7 @@ class SlidingWindowModel : private WindowedModel {
   SlidingWindowModel at(std::int64_t now_us) const;
 };
 
-// Tokens in a bucket as of the last time anything was stored, as an exact fraction.
+// The tokens in a bucket at the last stored time, as an exact fraction.
 class TokenBucketModel {
  public:
   explicit TokenBucketModel(const Quota& quota);
@@ -92,7 +92,7 @@ class TokenBucketModel {
   void apply(std::int64_t cost, std::int64_t now_us);
 
  private:
-  // Everything is times window_us: a token is window_us, a microsecond refills limit.
+  // All numbers are times window_us: a token is window_us, a microsecond refills limit.
   Int128 full() const { return Int128{capacity_} * window_us_; }
   Int128 tokens_uncorrected(std::int64_t now_us) const;
   Int128 tokens_at(std::int64_t now_us) const;
@@ -104,7 +104,7 @@ class TokenBucketModel {
   std::int64_t last_us_ = 0;
 };
 
-// A time for every unit.
+// Keeps a time for every unit.
 class SlidingLogModel {
  public:
   explicit SlidingLogModel(const Quota& quota)
@@ -126,7 +126,7 @@ class SlidingLogModel {
   std::vector<std::int64_t> times_us_;  // sorted
 };
 
-// Lives through every window, one after the other.
+// Goes through every window, one after the other.
 class ExponentialBackoffModel : private WindowedModel {
  public:
   explicit ExponentialBackoffModel(const Quota& quota) : WindowedModel(quota, 1) {}

@@ -1,5 +1,5 @@
-// Random lives of a key for property tests: quotas, steps in time and costs, which make sense
-// for every quota and get simpler as RapidCheck makes their numbers smaller.
+// Random lives of a key for property tests: quotas, steps in time and costs. They make sense for
+// every quota, and get simpler as RapidCheck makes their numbers smaller.
 //
 // Thread rule: one thread. Tested by ../properties_test.cc, ../adaptive_properties_test.cc and
 // tests/redis/decide_script_test.cc, which use it.
@@ -20,7 +20,7 @@
 
 namespace weir::algo::testing {
 
-// Those that a lease may be had of, and those that an adaptive rule switches between.
+// The algorithms that can be leased; and those between which an adaptive rule switches.
 inline constexpr std::array kLeasable{Algorithm::kFixedWindow, Algorithm::kSlidingLog,
                                       Algorithm::kSlidingWindow, Algorithm::kTokenBucket};
 inline constexpr std::array kActive{Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
@@ -31,7 +31,7 @@ inline std::int64_t within(std::int64_t from, std::int64_t to) {
 }
 inline Algorithm any_active() { return *rc::gen::elementOf(kActive); }
 
-// One request, as fractions of a window and a limit.
+// One request; numbers are fractions of a window and a limit.
 struct Move {
   int step_kind = 0;
   int step_permille = 0;
@@ -44,8 +44,8 @@ inline std::ostream& operator<<(std::ostream& out, const Move& move) {
              << ", " << move.cost_permille << "}";
 }
 
-inline constexpr int kUsualKinds = 5;  // of steps and costs: forward, and what is spent
-inline constexpr int kAllKinds = 9;    // backward, looks, refunds and the greatest costs, too
+inline constexpr int kUsualKinds = 5;  // of steps and costs: forward, and spending
+inline constexpr int kAllKinds = 9;    // also backward, looks, refunds and the largest costs
 
 inline constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'123'457);
 
@@ -53,7 +53,7 @@ inline std::int64_t part(std::int64_t whole, int permille) {
   return static_cast<std::int64_t>(Int128{whole} * permille / 1000);
 }
 
-// Nothing, microseconds, parts of a window, several windows; then seconds, and the same back.
+// Nothing, microseconds, parts of a window, several windows; then seconds, and all of these back.
 inline Duration step_of(const Quota& quota, const Move& move) {
   const std::int64_t window_us = quota.window().count();
   switch (move.step_kind) {
@@ -69,7 +69,7 @@ inline Duration step_of(const Quota& quota, const Move& move) {
   }
 }
 
-// From 1 to a bit over the capacity; then nothing, less, and the most.
+// From 1 to a bit above the capacity; then 0, negative, and the largest.
 inline std::int64_t cost_of(const Quota& quota, const Move& move) {
   const std::int64_t capacity = quota.capacity();
   switch (move.cost_kind) {
@@ -94,7 +94,7 @@ inline rc::Gen<Move> any_move(int kinds = kUsualKinds) {
 
 inline std::vector<Move> any_life() { return *rc::gen::container<std::vector<Move>>(any_move()); }
 
-// Evenly spread over the orders of magnitude.
+// Each order of magnitude is equally likely.
 inline rc::Gen<std::int64_t> any_magnitude(std::int64_t least, std::int64_t most) {
   return rc::gen::mapcat(rc::gen::inRange(0, 46), [least, most](int bits) {
     const std::int64_t top = std::clamp(std::int64_t{1} << bits, least, most);
@@ -108,10 +108,10 @@ inline Quota any_quota(Algorithm algorithm) {
   spec.limit = *any_magnitude(0, kLimitMax);
   spec.window = Duration{*any_magnitude(kWindowMin.count(), kWindowMax.count())};
   const std::int64_t kind = within(0, 2);
-  if (kind == 1) {  // as people choose them
+  if (kind == 1) {  // numbers that people choose
     spec.limit = within(1, 20);
     spec.window = *rc::gen::element<Duration>(1ms, 100ms, 1s, 10s, 1min, 1h, 24h);
-  } else if (kind == 2) {  // so that products need far over 53 bits
+  } else if (kind == 2) {  // products need far more than 53 bits
     spec.limit = kLimitMax - within(0, 999);
     spec.window = kWindowMax - Duration{within(0, 999)};
   }

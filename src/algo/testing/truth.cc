@@ -38,7 +38,7 @@ std::string reset_untruth(const AnyKey& key, const Quota& quota, const Decision&
   const Instant reset = now + decision.reset_after;
   if (key.look(quota, 0, reset) != fresh.look(quota, 0, reset)) return "reset_after is too early";
   if (key.expiry(quota) > reset) return "reset_after is before expiry()";
-  // A row of denials is held, too, but does not show in a look.
+  // A row of denials is kept, too, but a look does not show it.
   if (decision.reset_after.count() == 0 || quota.limit() == 0 ||
       quota.active() == Algorithm::kExponentialBackoff) {
     return "";

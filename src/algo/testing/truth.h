@@ -1,4 +1,4 @@
-// What a decision promises about the future, checked by going there.
+// Checks what a decision promises about the future by going there.
 //
 // Thread rule: one thread. Tested by decision_table_test.cc, which uses it.
 
@@ -11,8 +11,8 @@
 
 namespace weir::algo::testing {
 
-// Says what is untrue about `decision`, on a request of `cost` as of `now` that left `key`
-// as it is; empty if nothing is:
+// Says what is untrue about `decision`, which answered a request of `cost` at `now` and left `key`
+// as it is. Empty if all is true:
 //   retry_after   the same request is admitted then, and not a microsecond earlier
 //                 (exponential_backoff: it may be later, but not before 2^level seconds)
 //   remaining     that many units are admitted now, and not one more

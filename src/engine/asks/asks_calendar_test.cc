@@ -63,7 +63,7 @@ TEST_F(AsksCalendar, SeveralLimitsHoldTogether) {
   EXPECT_EQ(decision().retry_after, 4 * 24h) << "until Monday";
 }
 
-// The time of limits never steps; dates are the wall clock's.
+// The time of limits never steps; dates are by the wall clock.
 TEST_F(AsksCalendar, FollowsTheWallClock) {
   const Rule rule{.id = "r", .quota = by(CalendarUnit::kDay, 2)};
   engine_.set_wall_lead(1h + 130ms);

@@ -1,4 +1,4 @@
-// Asks whose counters are shared: waiting, failing, several modes at once.
+// Asks whose counters are shared: stores that answer late or fail, several modes at once.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class AsksModesTest : public ::testing::Test {
     engine_.join(fleet_, [this] { has_answers_ = true; });
   }
 
-  // Asks for all of them together; the answers come in as many trips as it takes.
+  // Asks all of these together; answers may take several trips.
   bool decide(Operation operation, std::initializer_list<Ask> asks) {
     asks_.begin(operation);
     for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
@@ -57,7 +57,7 @@ class AsksModesTest : public ::testing::Test {
     }
     return asks_.progress() == Progress::kAnswered;
   }
-  // As the loop does when it is told that answers have come.
+  // Does what the loop does when answers have come.
   void go_on() {
     EXPECT_TRUE(std::exchange(has_answers_, false));
     engine_.go_on(kNow);
@@ -195,7 +195,7 @@ TEST_F(AsksModesTest, WhatIsGivenBackInOneModeWaitsForTheOthers) {
 
 TEST_F(AsksModesTest, WhatAFailingStoreLetPassIsNotGivenBack) {
   Rule lenient = rule_of("lenient", 10, Mode::kAsync);
-  const Rule local = rule_of("lenient", 10, Mode::kLocal);  // the same counter here
+  const Rule local = rule_of("lenient", 10, Mode::kLocal);  // uses the same counter on this node
   lenient.on_store_failure = OnStoreFailure::kAllow;
   Rule closed = rule_of("closed", 10, Mode::kStrict);
   closed.on_store_failure = OnStoreFailure::kDeny;
@@ -252,7 +252,7 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
   EXPECT_EQ(fleet_.alone, 0);
   shared_.break_down();
   EXPECT_TRUE(spend(several).allowed());
-  EXPECT_EQ(fleet_.alone, 2);  // of each limit one
+  EXPECT_EQ(fleet_.alone, 2);  // one of each limit
   EXPECT_TRUE(spend(several).allowed());
   EXPECT_FALSE(spend(several).allowed());
   EXPECT_EQ(fleet_.alone, 4);
@@ -264,7 +264,7 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
   EXPECT_EQ(fleet_.alone, 4);
 }
 
-// Units that a node admitted before it knew under which names others count were charged to nobody.
+// Regression: units admitted before the node knew the common names were charged to nobody.
 TEST_F(AsksModesTest, WhatIsAdmittedBeforeKeysHaveCommonNamesIsToldByItsTexts) {
   Rule several = rule_of("several", 10);
   several.limits = {per_minute(10), *Quota::make({.limit = 2, .window = 1h})};
@@ -278,7 +278,7 @@ TEST_F(AsksModesTest, WhatIsAdmittedBeforeKeysHaveCommonNamesIsToldByItsTexts) {
              .key = key,
              .cost = 7,
              .counting = Ask::Counting::kAlways});
-  key = "another";  // which the texts of asks may be once they are added
+  key = "another";  // texts of asks may change once they are added
   ASSERT_EQ(asks_.decide(kNow), Asks::Progress::kAnswered);
   EXPECT_FALSE(asks_.answer(0).allowed());
   EXPECT_EQ(fleet_.early, (std::vector<std::string>{"several//k 2x1", "/b/anybody 1x7"}));
@@ -399,7 +399,7 @@ TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   pool.use_rules(nullptr);
   const std::weak_ptr<const RuleSet> gone = rules;
   rules.reset();
-  asks.reset();  // and the client leaves
+  asks.reset();  // the client leaves
   EXPECT_FALSE(gone.expired());
   shared_.answer_all();
   go_on();

@@ -1,4 +1,4 @@
-// Asks whose costs count whether or not they fit.
+// Asks with costs that count whether or not they fit.
 
 #include "engine/asks/asks.h"
 
@@ -86,7 +86,7 @@ TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
   EXPECT_EQ(both(6), "+0 +2 ");
 }
 
-// The limit is lower than what was meant where a node decides alone by its share.
+// A node that decides alone by its share has a lower limit than the rule says.
 TEST_F(AsksOverdraft, WhatOthersReserveIsLeftToThem) {
   const Rule looked_at{.id = "looked at", .quota = quota(9)};
   const Rule lower{.id = "lower", .quota = quota(3)};

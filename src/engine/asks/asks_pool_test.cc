@@ -21,7 +21,7 @@ class AsksPoolTest : public AsksFixture {
     }
     return std::make_shared<const RuleSet>(std::move(rules));
   }
-  // Decides one by asks of the pool, and returns what is left.
+  // Decides an ask from the pool, and returns what is left.
   std::int64_t left(const Rule& rule, std::string_view key = "k") {
     pool_.take_again(taken_, Operation::kSpendAll);
     EXPECT_TRUE(taken_->add({.rule = &rule, .key = key}));

@@ -1,4 +1,4 @@
-// Asks by rules that are proportional, on this node. tests/redis/async_share_test.cc: on several.
+// Asks of proportional rules, on this node. tests/redis/async_share_test.cc: on several nodes.
 
 #include "engine/asks/asks.h"
 
@@ -34,7 +34,7 @@ class AsksProportion : public AsksFixture {
     EXPECT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
     return asks_.answer(0).allowed();
   }
-  // Requests that come evenly; how many pass.
+  // Offers requests evenly over time; returns how many pass.
   std::int64_t offer(const Rule& rule, std::int64_t count, Duration time) {
     const Instant begun = now_;
     std::int64_t passed = 0;
@@ -62,7 +62,7 @@ TEST_F(AsksProportion, TenSecondsAfterASixteenfoldStepAreWithinTwoPercent) {
   }
 }
 
-// By the plain algorithm a fixed window admits 625 in the first sixteenth of each window.
+// A plain fixed window would admit 625 in the first sixteenth of each window.
 TEST_F(AsksProportion, WhatPassesIsSpreadEvenly) {
   for (const Algorithm algorithm : kAlgorithms) {
     const Rule rule = proportional(algorithm, 625);
@@ -86,7 +86,7 @@ TEST_F(AsksProportion, TheShareIsWhatIsAboveTheLimit) {
   }
 }
 
-// The two counters of a sliding window admit 80 of 100 to who always asks at so low a limit.
+// At so low a limit, a sliding window's two counters admit 80 of 100 to a client that always asks.
 TEST_F(AsksProportion, ASmallLimitIsUsedUpAsFarAsTheAlgorithmLets) {
   for (const Algorithm algorithm : kAlgorithms) {
     Rule rule = proportional(algorithm, 5, 1min);
@@ -107,7 +107,7 @@ TEST_F(AsksProportion, BelowTheLimitNothingIsDropped) {
   EXPECT_EQ(offer(rule, 100, 1ms), 100) << "at once";
 }
 
-// The same by lists of what came, with no state of ours.
+// Counts again from lists of what came, without Weir's state.
 struct Recount {
   using Units = std::map<std::int64_t, std::int64_t>;  // by the number of the window
 
@@ -147,7 +147,7 @@ struct Recount {
   }
 };
 
-// Whatever comes, and when.
+// For any requests at any time.
 TEST_F(AsksProportion, EqualsARecountAndAdmitsNoMoreThanTheAlgorithm) {
   Prng random(31);
   const auto below = [&](std::int64_t bound) {
@@ -161,7 +161,7 @@ TEST_F(AsksProportion, EqualsARecountAndAdmitsNoMoreThanTheAlgorithm) {
     Recount recount{rule.quota};
     std::int64_t gap_us = 1;
     for (int i = 0; i < 500; ++i) {
-      if (i % 50 == 0) {  // another pace, from none to 30 times the limit
+      if (i % 50 == 0) {  // another rate, from none to 30 times the limit
         const std::int64_t each_us = rule.quota.window().count() / rule.quota.limit();
         gap_us =
             below(10) == 0 ? rule.quota.window().count() : below(2 * each_us + 2) / (1 + below(30));
@@ -217,7 +217,7 @@ TEST_F(AsksProportion, WhatAnotherRuleDeniesTakesNoCredit) {
   const Rule rule = proportional(Algorithm::kFixedWindow, 100);
   const Rule denies{.id = "none", .quota = *Quota::make({.limit = 0, .window = 1h})};
   offer(rule, 2000, 2s);
-  for (int i = 0; i < 1000; ++i) {  // more than would be let pass in a window
+  for (int i = 0; i < 1000; ++i) {  // more than may pass in a window
     decide(Operation::kSpendAll, {{.rule = &rule, .key = "a"}, {.rule = &denies, .key = "a"}});
   }
   EXPECT_TRUE(passes(rule)) << "its turn has come, and stays";

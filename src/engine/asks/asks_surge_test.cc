@@ -19,7 +19,7 @@ class AsksSurgeTest : public AsksFixture {
  protected:
   AsksSurgeTest() { engine_.use_unusual_rules(unusual_); }
 
-  // "+3 of 4": allowed, what remains and the limit.
+  // "+3 of 4": allowed, with the units left and the limit.
   std::string hit(const Rule& rule, std::string_view key = "a") {
     const std::string text = AsksFixture::hit(rule, key);
     return text + "of " + std::to_string(asks_.answer(0).decision.limit);

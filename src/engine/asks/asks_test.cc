@@ -1,4 +1,4 @@
-// Asks beyond what tests/scenarios says of rules: limits without a rule, adaptive ones, figures.
+// Asks that tests/scenarios does not try: limits without a rule, adaptive ones, figures.
 
 #include "engine/asks/asks.h"
 
@@ -175,7 +175,7 @@ TEST_F(AsksTest, EachForItselfALongListIsDecidedAtOnce) {
   EXPECT_EQ(asks_.answer(255).decision.remaining, 300 - 128);
 }
 
-// The store has room for 1,024 keys, and all of them have nothing left.
+// The store has room for 1,024 keys, and none of them has anything left.
 TEST_F(AsksTest, AStrangerForWhomThereIsNoRoomIsDeniedButNotBlocked) {
   Rule crowd{.id = "crowd", .quota = quota(1)};
   Rule login{.id = "login", .quota = quota(1), .on_full = OnFull::kDeny};
@@ -215,7 +215,7 @@ class RememberedAsksTest : public AsksTest {
  protected:
   RememberedAsksTest() { engine_.remember_in(recent_.core(0)); }
 
-  // The costs that are remembered of the rule since the last time.
+  // The costs that were remembered for the rule since the last call.
   std::vector<std::int64_t> remembered(const Rule& rule) {
     std::vector<std::int64_t> costs;
     const auto found = recent_.of(rule.number, kStart, 100, now_);
@@ -252,7 +252,7 @@ TEST_F(RememberedAsksTest, AreThoseThatALimitDecides) {
   EXPECT_EQ(remembered(rule), (Costs{7, -2}));
 }
 
-// Nodes may change how they hash keys, so that nobody finds these again.
+// Nodes may change how they hash keys; then nobody can find these keys again.
 TEST_F(RememberedAsksTest, AreNoneOfKeysWithLimitsOfTheirOwnInAFleet) {
   TestFleet fleet(*store_, Mode::kLocal);
   engine_.join(fleet, [] {});

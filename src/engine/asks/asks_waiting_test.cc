@@ -28,7 +28,7 @@ TEST(WaitingRoom, IsWhatIsRefilledWithinTheLongestWait) {
 
 class Waiting : public AsksFixture {
  protected:
-  // How long each of so many requests waits, in milliseconds; -1: denied.
+  // How long each of `requests` requests waits, in milliseconds; -1: denied.
   std::vector<std::int64_t> waits(int requests, Duration patience, std::int64_t cost = 1) {
     std::vector<std::int64_t> all;
     for (int i = 0; i < requests; ++i) {
@@ -69,7 +69,7 @@ TEST_F(Waiting, InAnySpanNoMoreGoOnThanTheBucketAdmits) {
   for (std::size_t from = 0; from < turns.size(); ++from) {
     for (std::size_t to = from; to < turns.size(); ++to) {
       ASSERT_LE(turns[from], turns[to]) << "who comes first goes first";
-      // A microsecond for each, as they are rounded.
+      // Each is rounded, by a microsecond.
       const auto admitted = 2 + (turns[to] - turns[from] + Duration{2}) / 100ms;
       ASSERT_LE(static_cast<std::int64_t>(to - from + 1), admitted);
     }
@@ -83,7 +83,7 @@ TEST_F(Waiting, WhoMayNotWaitIsDeniedBehindThoseWhoDo) {
   EXPECT_EQ(waits(1, 1s), (Waits{400})) << "the denied one has taken no turn";
 }
 
-// However few microseconds: a wait has a place among those that are counted.
+// Even a wait of a few microseconds takes one of the waiting places.
 TEST_F(Waiting, WhoEmptiesTheBucketDoesNotWait) {
   for (const std::int64_t limit : {3, 7, 11, 13, 999'983}) {
     for (const std::int64_t burst : {1, 2, 5}) {

@@ -1,5 +1,5 @@
-// Asks of rules that count over all places: by a fleet of their own, under names of their own, and
-// next to rules of the place.
+// Asks of rules that count over all places, with their own fleet and their own names of keys, next
+// to rules of the place.
 
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST_F(AsksWorldTest, ACallChoosesNoOtherModeForIt) {
   EXPECT_EQ(left_far(hasher_of_all_, world_), 9);
 }
 
-// In whatever order they come.
+// In any order.
 TEST_F(AsksWorldTest, WhatOneOfThemDeniesTheOthersDoNotCharge) {
   const auto ask = [](const Rule& rule) { return Ask{.rule = &rule, .key = "k", .cost = 4}; };
   for (const Rule* const denying : {&world_, &place_, &local_}) {
@@ -124,7 +124,7 @@ TEST_F(AsksWorldTest, WhatOneOfThemDeniesTheOthersDoNotCharge) {
   }
 }
 
-// Two requests look while the place's Redis has not answered yet.
+// Two requests look before the place's Redis has answered.
 TEST_F(AsksWorldTest, WhatComesBetweenItsLookAndItsChargeExceedsTheLimitAndDeniesNobody) {
   Asks other(engine_, blocks_);
   const auto begin = [&](Asks& asks) {
@@ -145,7 +145,7 @@ TEST_F(AsksWorldTest, WhatComesBetweenItsLookAndItsChargeExceedsTheLimitAndDenie
   EXPECT_EQ(left(place_), 8);
 }
 
-// Nodes of other places are gone from sight, or have not been seen yet.
+// Nodes of other places cannot be seen, or were not seen yet.
 TEST_F(AsksWorldTest, APlaceThatIsCutOffDecidesByItsShareAndTellsLater) {
   far_.break_down();
   here_.nodes = 2;
@@ -176,7 +176,7 @@ TEST_F(AsksWorldTest, LimitsOfTenantsAreSharedByAllPlaces) {
   EXPECT_FALSE(passes({{.rule = &rule, .key = "k"}}));
 }
 
-// kNow is a midnight of UTC.
+// kNow is midnight in UTC.
 TEST_F(AsksWorldTest, WindowsOfCalendarsAreSharedByAllPlaces) {
   Rule rule = world_;
   rule.quota = *Quota::make({Algorithm::kCalendarWindow, 10, 24h});

@@ -22,18 +22,18 @@ using namespace std::chrono_literals;
 
 constexpr Instant kBegin = instant_from_epoch_us(1'700'006'400'000'000);  // a day begins
 
-// A key that is watched, in a spell that begins then.
+// A watched key whose spell begins at `begin`.
 KeyHash watched_from(Instant begin) {
   return {.high = 0 - static_cast<std::uint64_t>(epoch_us(begin))};
 }
 
-// A request, and what two counters made of it.
+// A request, and the decision of two counters.
 struct Request {
   Instant at;
   bool was_admitted;
 };
 
-// The life of a key, decided by two counters; and recounted by the times of what was admitted.
+// The life of a key, decided by two counters, and counted again by the times of admitted requests.
 struct Life {
   std::vector<Request> requests;
   std::uint64_t misjudged = 0;
@@ -87,7 +87,7 @@ TEST(ErrorBar, CountsBothKinds) {
   EXPECT_EQ(early.admitted_over, 0u);
   const Instant late = kBegin + 1min - 1us;
   const ErrorBar::Tally over = judge(kBegin, {late, late, late, late + 50s});
-  EXPECT_EQ(over.requests, 1u);  // the others were before the spell was a window old
+  EXPECT_EQ(over.requests, 1u);  // the others came before the spell was a window old
   EXPECT_EQ(over.denied_early, 0u);
   EXPECT_EQ(over.admitted_over, 1u);
 }
@@ -137,7 +137,7 @@ TEST(ErrorBar, KeepsNoMoreThanItsLogs) {
   const Quota quota = quota_of(ErrorBar::kUnitsMax);
   Bar bar;
   Prng random(7);
-  // Of so many keys, in spells that are a window old.
+  // How many of `keys` keys are judged, in spells that are a window old.
   const auto judged = [&](Instant now, int keys) {
     const std::uint64_t before = bar.bar.of_all().requests / 20;
     const Life life(quota, std::vector<Instant>(20, now));
@@ -154,7 +154,7 @@ TEST(ErrorBar, KeepsNoMoreThanItsLogs) {
   EXPECT_EQ(judged(kBegin, 300), 300u);
   EXPECT_LT(judged(kBegin, 20'000), 2 * ErrorBar::kKeysMax);
   EXPECT_EQ(bar.logs->stats().evictions, 0u);
-  // When the crowd is gone, all are watched again.
+  // After the crowd has gone, all keys are watched again.
   for (int hour = 1; hour <= 10; ++hour) judged(kBegin + hour * 1h, 300);
   EXPECT_EQ(judged(kBegin + 24h, 300), 300u);
 }
@@ -163,7 +163,7 @@ class JudgedAsks : public AsksFixture {
  protected:
   JudgedAsks() { engine_.error_bar = &bar_.bar; }
 
-  // Of many keys, so that some are watched.
+  // Asks for many keys, so that some are watched.
   ErrorBar::Tally ask(const Rule& rule, std::int64_t cost = 1,
                       Operation operation = Operation::kSpendEach) {
     for (int key = 0; key < 1'000; ++key) {
@@ -183,7 +183,7 @@ TEST_F(JudgedAsks, AreThoseOfOneSlidingWindowOfThisNode) {
   EXPECT_EQ(before.denied_early, 0u);
   now_ += 1min;
   const ErrorBar::Tally early = ask(rule);
-  EXPECT_GT(early.denied_early, 0u);  // what was spent a minute ago weighs all
+  EXPECT_GT(early.denied_early, 0u);  // what was spent a minute ago still weighs fully
   EXPECT_EQ(early.denied_early, early.requests - before.requests);
   EXPECT_EQ(ask(rule, 1, Operation::kLook).requests, early.requests);
   ask(rule, 1, Operation::kReset);
@@ -206,9 +206,9 @@ TEST_F(JudgedAsks, AreNotThoseOfOthers) {
   EXPECT_GT(ask(of(Algorithm::kStrictWindow, 3)).requests, 0u);
 }
 
-constexpr Duration kTurn = 5h;  // in which each key is watched once, of windows of a minute
+constexpr Duration kTurn = 5h;  // each key is watched once in it; windows are a minute
 
-// Sources that come in bursts of 8 on average, limited to 20 a minute; and how many rightly pass.
+// Sources with bursts of 8 on average and a limit of 20 a minute; and how many pass rightly.
 struct Population {
   explicit Population(const Quota& limit) : quota(limit) {}
 
@@ -235,7 +235,7 @@ struct Population {
     return misjudged / requests;
   }
 
-  // Judges all requests. The seed draws the keys' hashes, and so who is watched when.
+  // Judges all requests. The seed draws the keys' hashes, and so which keys are watched when.
   ErrorBar::Estimate draw(std::uint64_t seed) const {
     Prng secret(seed);
     std::vector<std::pair<KeyHash, Request>> watched;
@@ -251,7 +251,7 @@ struct Population {
     return bar.bar.of_all().sums.estimate();
   }
 
-  // A hundred draws. One agrees if its bounds hold what a recount of all requests finds.
+  // A hundred draws. A draw agrees if its bounds contain the result of counting all requests.
   struct Draws {
     int agreed = 0;
     double width = 0;
@@ -283,7 +283,7 @@ TEST(ErrorBar, AgreesWithTheRecountInNinetyFiveOfAHundredDraws) {
   ASSERT_GT(truth, 0.002);
   const Population::Draws draws = population.draws();
   EXPECT_GE(draws.agreed, 95);
-  EXPECT_LT(draws.width, 2 * truth);  // it says something
+  EXPECT_LT(draws.width, 2 * truth);  // the bounds are narrow enough to be useful
   EXPECT_NEAR(draws.mean, truth, 0.05 * truth);
 }
 

@@ -21,7 +21,7 @@ class LimitNoticesTest : public AsksFixture {
  protected:
   LimitNoticesTest() { engine_.notices = &notices_; }
 
-  // "a 80% 8/10", and what was left out.
+  // "a 80% 8/10", and the notices that were left out.
   std::string told() {
     const auto told = notices_.take(now_);
     std::string text;
@@ -54,7 +54,7 @@ TEST_F(LimitNoticesTest, OnceAKeyPartAndWindow) {
   EXPECT_EQ(told(), "a 80% 9/10 ") << "the next window has begun";
 }
 
-// A place counts in milliseconds.
+// A place counts time in milliseconds.
 TEST_F(LimitNoticesTest, NotAgainInTheLastMomentOfAWindow) {
   hit(rule_, "a", 8);
   EXPECT_EQ(told(), "a 80% 8/10 ");
@@ -76,7 +76,7 @@ TEST_F(LimitNoticesTest, AWindowThatSlidesLastsFromTheNoticeOn) {
   EXPECT_EQ(told(), "a 80% 9/10 ");
 }
 
-// A cost may be too large for what is left. Waiting would not help one that never fits.
+// A cost may be too large for what is left. For a cost that never fits, waiting would not help.
 TEST_F(LimitNoticesTest, WhoHasToWaitHasUsedAll) {
   hit(rule_, "a", 7);
   EXPECT_EQ(hit(rule_, "a", 11), "-3 ");

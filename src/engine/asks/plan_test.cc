@@ -28,7 +28,7 @@ const char* name_of(Operation operation) {
   return "?";
 }
 
-// "| " where a step awaits the answers of those before; "?" behind one that may only look.
+// "| " before a step that awaits earlier answers; "?" after a step that may only look.
 std::string text_of(const Plan& plan) {
   std::string text;
   for (const Step& step : plan.steps()) {

@@ -34,7 +34,7 @@ class HoldingStoreTest : public ::testing::Test {
   }
   std::int64_t left(Instant now = kNow) { return ask(Operation::kLook, 0, now).remaining; }
 
-  // As a door does: it spends the estimate, and holds it if it passes.
+  // Does what a door does: spends the estimate, and holds it if it passes.
   std::optional<HoldToken> reserve(std::int64_t cost, Duration length, Instant now = kNow) {
     HoldTerms terms = terms_;
     terms.length = length;
@@ -86,7 +86,7 @@ TEST_F(HoldingStoreTest, DoesNothingForATokenThatIsOver) {
 
 TEST_F(HoldingStoreTest, CountsInTheWindowThatIsCurrent) {
   const auto token = reserve(60, 50s, kNow + 40s);
-  EXPECT_EQ(left(kNow + 61s), 40);  // the next window has spent nothing
+  EXPECT_EQ(left(kNow + 61s), 40);  // nothing was spent in the next window
   EXPECT_EQ(commit(token, 20, kNow + 70s), Commit::kCharged);
   EXPECT_EQ(left(kNow + 70s), 80);
 }
@@ -98,7 +98,7 @@ TEST_F(HoldingStoreTest, ChargesALapseAsOfItsOwnEnd) {
   EXPECT_EQ(left(kNow + 131s), 40);
 }
 
-// Rules without holds go by, and show the counters that time has passed.
+// Rules without holds pass, and show the counters that time has passed.
 TEST_F(HoldingStoreTest, ALapseThatIsNoticedInTheNextWindowCountsInItsOwn) {
   ASSERT_TRUE(reserve(60, 10s, kNow + 49500ms));
   memory_->decide_one(Operation::kSpendEach, {.key = kOther, .quota = &quota_, .cost = 1},
@@ -247,7 +247,7 @@ TEST_F(HoldingStoreTest, ChargesOfOneBatchAreJudgedInTheirOrder) {
   EXPECT_EQ(each[1].remaining, 2);
 }
 
-// Hits and holds by chance, again for each of its steps.
+// Random hits and holds; the same again after each of its steps.
 struct ByChance {
   ByChance(Algorithm algorithm, std::uint64_t seed, int steps)
       : quota(*Quota::make({algorithm, 20, 1min})), random(seed), all_free(seed % 2 == 0) {
@@ -272,7 +272,7 @@ struct ByChance {
                           .is_charged = false,
                           .is_free = is_free};
     const auto token = store.hold({&charge, 1}, terms, now);
-    const std::int64_t reported = below(30);  // also beyond what fits
+    const std::int64_t reported = below(30);  // also more than fits
     if (token && !is_free && below(3) == 0) store.commit(*token, reported, Work::kGoesOn, now);
   }
 
@@ -321,7 +321,7 @@ TEST(HoldToken, ReadsWhatItWrites) {
   }
 }
 
-// Hits, reservations, commits and lapses at random, against a count of each window and a list.
+// Random hits, reservations, commits and lapses, compared with a count of each window and a list.
 TEST_F(HoldingStoreTest, IsWhatAListOfHoldsSays) {
   struct Held {
     std::int64_t units;
@@ -343,7 +343,7 @@ TEST_F(HoldingStoreTest, IsWhatAListOfHoldsSays) {
       const Held& held = entry.second;
       if (held.end > now) return false;
       auto& units = spent[window_of(held.end)];
-      units = std::min<std::int64_t>(200, units + held.due);  // twice the limit is owed at most
+      units = std::min<std::int64_t>(200, units + held.due);  // at most twice the limit is owed
       return true;
     });
     std::int64_t taken = spent[window_of(now)];
@@ -379,8 +379,8 @@ TEST_F(HoldingStoreTest, IsWhatAListOfHoldsSays) {
   }
 }
 
-// Whatever runs at once, what was admitted fits: no actual cost is above its estimate. Another key
-// in each round, as most slips need the moment at which a limit is nearly spent.
+// Whatever runs at the same time, admitted units fit, as no cost is above its estimate. Each round
+// has another key, as most races need the moment at which a limit is nearly spent.
 TEST_F(HoldingStoreTest, AdmitsNoMoreThanTheLimitFromManyThreads) {
   const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 600, 1min});
   terms_ = {.length = 30s, .holds_max = 1000};

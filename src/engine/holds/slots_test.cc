@@ -1,4 +1,4 @@
-// Slots of a HoldingStore: work of which only so much may be under way at once.
+// Slots of a HoldingStore, which bound the work under way.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST_F(SlotsTest, HoldsAsManyAsTheLimitSays) {
   EXPECT_EQ(second.decision.remaining, 0);
   const auto third = acquire(kNow + 2s);
   EXPECT_FALSE(third.token || third.decision.allowed());
-  EXPECT_EQ(third.decision.retry_after, Duration(28s));  // the soonest end
+  EXPECT_EQ(third.decision.retry_after, Duration(28s));  // the earliest end
   EXPECT_EQ(third.decision.reset_after, Duration(49s));
   EXPECT_TRUE(store_.release(*first.token, kNow + 2s));
   EXPECT_TRUE(acquire(kNow + 2s).token);
@@ -111,7 +111,7 @@ TEST_F(SlotsTest, LentOnesEndWithTheirLease) {
   EXPECT_TRUE(lent(kNow + 7s, kNow + 8s).token);
 }
 
-// At any moment no more than the limit are held, and an attempt fails only where as many are.
+// At most the limit of slots is held at any time, and an attempt fails only if as many are held.
 TEST_F(SlotsTest, HoldsNoMoreThanTheLimitFromManyThreads) {
   const Quota quota = *slot_quota(3);
   std::atomic<int> held{0};

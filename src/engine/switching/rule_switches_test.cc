@@ -52,7 +52,7 @@ TEST(RuleSwitches, OneSecondIsDecidedAboutOnce) {
   Switching node;
   node.pass(10, {});
   node.burst(kLogin);
-  node.now += 6s;  // no second has ended, so the figures say nothing new
+  node.now += 6s;  // no second has ended, so the figures do not change
   node.decide();
   EXPECT_EQ(node.active(kLogin), kBursting);
 }
@@ -69,7 +69,7 @@ TEST(RuleSwitches, AReloadKeepsWhatRulesFollow) {
   EXPECT_EQ(node.active(kLogin), kBursting);
 }
 
-// A node that joined a fleet followed its switches, and its log did not say so.
+// Regression: a node that joined a fleet followed its switches, but did not log them.
 TEST(RuleSwitches, WhatWasLearnedBeforeTheRulesWereKnownIsFollowedAndSaid) {
   Switching node;
   node.switches.learn(rule_hash("login"), switched(1, node.now));
@@ -174,7 +174,7 @@ TEST_F(InFleet, WhileRedisIsAwayItDecidesAloneAndAfterwardsTheGreaterNumberWins)
   EXPECT_EQ(unsaid()[0].rule, rule_hash("search"));
 }
 
-// The fleet's window lacks the seconds of the outage, so a steady rate looked like a burst.
+// Regression: a steady rate looked like a burst, as the window lacks the seconds of the outage.
 TEST_F(InFleet, ASteadyRateAfterAnOutageIsNoBurst) {
   recent.scope = Scope::kNode;
   pass(1, {});

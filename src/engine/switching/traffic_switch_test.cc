@@ -16,12 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The traffic of one table; testdata/traffic_switch.txt says how it is written.
+// The traffic of one table; testdata/traffic_switch.txt explains its form.
 class Scene {
  public:
   explicit Scene(const SwitchThresholds& thresholds = {}) : thresholds_(thresholds) {}
 
-  // Returns how often it switched.
+  // Returns the number of switches.
   int run(std::string_view table) {
     int switches = 0;
     std::istringstream lines{std::string(table)};
@@ -47,7 +47,7 @@ class Scene {
     std::uint64_t denied = 0;
   };
 
-  // Up to the arrow.
+  // Reads words up to the arrow.
   static std::vector<Second> read_nodes(std::istream& words) {
     std::vector<Second> nodes;
     for (std::string word; words >> word && word != "->";) {

@@ -24,7 +24,7 @@ TEST_F(SharedTenantsTest, AChangeOfOneNodeHoldsOnTheOther) {
   EXPECT_GE(one_.told, 1);
 }
 
-// The pages that were read before it have rows that are gone since.
+// Pages that were read before have rows that are gone since.
 TEST_F(SharedTenantsTest, OfTwoChangesAtOnceOneCounts) {
   settle(both_);
   auto first = std::async(std::launch::async, [&] { return one_.put("a", 1, 1); });
@@ -65,7 +65,7 @@ TEST_F(SharedTenantsTest, WithoutRedisItHoldsHereAndIsToldLater) {
   EXPECT_FALSE(one_.shared.is_told());
   settle(both_);
   EXPECT_EQ(two_.limit("ann0"), 5);
-  // Both have changed it alone: the first that reaches Redis counts.
+  // Both have changed the table alone: the first change to reach Redis counts.
   EXPECT_EQ(one_.put("bob", 1, 6, 0s), Outcome::kAway);
   EXPECT_EQ(two_.put("bob", 1, 7, 0s), Outcome::kAway);
   settle(both_);
@@ -123,7 +123,7 @@ TEST_F(SharedTenantsTest, RowsThatWereEvictedArePutBack) {
   EXPECT_EQ(third.table().size(), 3001u);
 }
 
-// Every node that had it is gone.
+// Every node that had the table is gone.
 TEST_F(SharedTenantsTest, AWholeTableTakesThePlaceOfRowsThatNobodyHas) {
   ASSERT_EQ(one_.put({&one_}, "k", 3000, 2), Outcome::kTaken);
   redis_.rows.clear();
@@ -171,7 +171,7 @@ TEST_F(SharedTenantsTest, WhoIsBehindWaitsForTheNews) {
   EXPECT_EQ(two_.table().size(), 3000u);
 }
 
-// It was not woken while nobody changed the table.
+// Regression: it was not woken while nobody changed the table.
 TEST_F(SharedTenantsTest, ThatThereAreNoNewsIsAWord) {
   one_.shared.say();
   one_.shared.hear_no_news();
@@ -185,7 +185,7 @@ TEST_F(SharedTenantsTest, ThatThereAreNoNewsIsAWord) {
   EXPECT_TRUE(word.get());
 }
 
-// A step that was said needs an answer: nothing says whether it was done.
+// A step needs an answer: no news do not say whether it was done.
 TEST_F(SharedTenantsTest, NoNewsAreNoAnswerToAStep) {
   settle(both_);
   EXPECT_EQ(one_.put("ann", 1, 5, 0s), Outcome::kAway);

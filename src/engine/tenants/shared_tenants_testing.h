@@ -1,4 +1,4 @@
-// Nodes that share a table of tenants through a model of what beat.lua does.
+// Nodes that share a table of tenants through a model of beat.lua.
 
 #pragma once
 
@@ -37,7 +37,7 @@ struct ModelRedis {
   Rows aside;
   const void* who_puts_aside = nullptr;
   int refused = 0;
-  int refused_max = 20;  // then who puts it aside has been silent for long
+  int refused_max = 20;  // then the node that puts aside has long been silent
 
   bool do_step(const SharedTenants::Step& step, const void* who) {
     if (step.kind == Kind::kDrop) {
@@ -105,7 +105,7 @@ inline HashSecret secret_of(int number) {
   return secret;
 }
 
-// Keeps its table as cli/node/tenant_keeper.h does.
+// Keeps its table like cli/node/tenant_keeper.h.
 class Node {
  public:
   Node(ModelRedis& redis, int number)
@@ -128,7 +128,7 @@ class Node {
     ++followed;
   }
 
-  // Rows "PREFIX0" and so on, of that limit.
+  // Puts rows "PREFIX0" and so on, with that limit.
   Outcome put(const std::string& prefix, int rows, std::int64_t limit, Duration patience = 10s) {
     TenantTable::Edits edits;
     for (int i = 0; i < rows; ++i) {
@@ -143,7 +143,7 @@ class Node {
     if (shared.known() == head) table_ = edited.table;
     return outcome;
   }
-  // The same, while all of these beat.
+  // The same, while all of these nodes beat.
   Outcome put(const std::vector<Node*>& beating, const std::string& prefix, int rows,
               std::int64_t limit) {
     auto outcome = std::async(std::launch::async, [&] { return put(prefix, rows, limit); });
@@ -161,7 +161,7 @@ class Node {
   }
   const TenantTable& table() const { return *table_; }
 
-  bool replaces_all = false;  // what it puts
+  bool replaces_all = false;  // in put()
   std::atomic<int> told{0};
   SharedTenants shared{[this](Instant) { ++told; }};
   int followed = 0;
@@ -173,7 +173,7 @@ class Node {
 
 class SharedTenantsTest : public ::testing::Test {
  protected:
-  // Until Redis has some of a large table of the first node. Returns what its offer comes to.
+  // Beats until Redis has a part of the first node's large table. Returns the offer's outcome.
   std::future<Outcome> begin_to_put_aside() {
     auto outcome = std::async(std::launch::async, [&] { return one_.put("k", 3000, 2); });
     while (redis_.aside.empty()) {

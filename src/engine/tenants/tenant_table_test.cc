@@ -24,7 +24,7 @@ HashSecret secret() {
   return secret;
 }
 
-// A row, as a test writes it; without a plan and a limit it is removed.
+// A row as a test writes it. Without a plan and a limit, the row is removed.
 struct Said {
   std::string plan{};
   std::optional<std::int64_t> limit{};
@@ -52,7 +52,7 @@ TenantTablePtr with(const TenantTable& table, const std::map<std::string, Said>&
   return table.edited(edits_of(table, rows)).table;
 }
 
-// All buckets, read by a node that has `base`.
+// All buckets of `table`, read by a node that has `base`.
 TenantTablePtr told(const TenantTable& table, const TenantTable& base) {
   TenantTable::Edits edits;
   for (std::size_t i = 0; i < TenantTable::kBuckets; ++i) {
@@ -65,7 +65,7 @@ TenantTablePtr told(const TenantTable& table, const TenantTable& base) {
 TEST(TenantTable, ForgetsPlansThatNoRowHas) {
   auto table = with(TenantTable(secret()), {{"ann", {.plan = "gold"}}, {"bob", {.plan = "iron"}}});
   EXPECT_EQ(table->plans().size(), 2u);
-  // Each month another plan, as of a contract.
+  // Each month has another plan, as in a contract.
   for (std::size_t month = 0; month < 2 * TenantTable::kPlansMax; ++month) {
     table = with(*table, {{"ann", {.plan = "month" + std::to_string(month)}}});
     ASSERT_NE(table, nullptr) << month;

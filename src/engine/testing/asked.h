@@ -14,7 +14,7 @@
 
 namespace weir::testing {
 
-// The charges' quotas outlive it.
+// The charges' quotas must outlive it.
 struct Asked {
   explicit Asked(std::vector<Charge> of, Operation operation = Operation::kSpendEach)
       : charges(std::move(of)), decisions(charges.size()) {
@@ -45,7 +45,7 @@ struct Asked {
   std::function<void()> then;
 };
 
-// Of a store that answers at once.
+// Asks a store that answers at once.
 inline std::vector<Decision> ask(Store& store, Operation operation, std::vector<Charge> charges,
                                  Instant now) {
   Asked asked(std::move(charges), operation);

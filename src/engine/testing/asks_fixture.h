@@ -1,4 +1,4 @@
-// AsksFixture: asks over a memory store, for tests of what rules say.
+// AsksFixture: asks over a memory store, for tests of rules.
 
 #pragma once
 
@@ -20,7 +20,7 @@ class AsksFixture : public testing::Test {
  protected:
   static constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
 
-  // The answers as text: + allowed, - denied, with what remains.
+  // The answers as text: + allowed, - denied, with the units left.
   std::string decide(Operation operation, std::initializer_list<Ask> asks) {
     asks_.begin(operation);
     for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));

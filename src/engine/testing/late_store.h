@@ -18,11 +18,11 @@ namespace weir {
 
 class LateStore final : public Store {
  public:
-  // `store` decides, and must outlive this.
+  // `store` decides; it must outlive this.
   explicit LateStore(Store& store) : store_(store) {}
 
   void answer_at_once() { at_once_ = true; }
-  // From now on it fails at once.
+  // From now on the store fails at once.
   void break_down() { broken_ = true; }
   void recover() { broken_ = false; }
 
@@ -41,7 +41,7 @@ class LateStore final : public Store {
   }
 
   std::size_t waiting() const { return waiting_.size(); }
-  int asked() const { return asked_; }  // batches
+  int asked() const { return asked_; }  // number of batches
 
   void decide(Batch& batch, Instant now) noexcept override {
     ++asked_;
@@ -71,7 +71,7 @@ class LateStore final : public Store {
   bool broken_ = false;
 };
 
-// All shared modes are decided by one store.
+// One store decides all shared modes.
 class TestFleet final : public Fleet {
  public:
   explicit TestFleet(Store& store, Mode default_mode = Mode::kStrict)
@@ -111,8 +111,8 @@ class TestFleet final : public Fleet {
   bool is_nameless = false;
   std::int64_t nodes = 1;
   SharingFacts facts{};            // stores: of one node
-  std::int64_t alone = 0;          // units that were admitted while the store failed
-  std::vector<std::string> early;  // the same before keys have common names
+  std::int64_t alone = 0;          // units admitted while the store failed
+  std::vector<std::string> early;  // admitted before keys have common names
   NothingAtHand nothing;
   Store* at_hand = &nothing;
 

@@ -1,4 +1,4 @@
-// A node's switches, for tests: traffic as the test wants it, and what the log would say.
+// A node's switches, for tests, with the traffic that a test wants, and the log of switches.
 //
 // Thread rule: one thread. Tested by src/engine/switching/rule_switches_test.cc, which uses it.
 
@@ -29,7 +29,7 @@ inline Quota quota(Algorithm algorithm) {
 struct Switching {
   Switching() { switches.count_ruleless_as(kRuleless); }
 
-  // Lets so many seconds pass, each with such requests of each rule on this node.
+  // Lets `seconds` seconds pass. In each of them this node has these requests of each rule.
   void pass(int seconds, const std::vector<RuleTraffic>& traffic) {
     for (; seconds > 0; --seconds) {
       now += std::chrono::seconds(1);
