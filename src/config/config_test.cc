@@ -1,7 +1,7 @@
-// The files in testdata/ are the specification: each in good/ must load, and each in
-// broken/ must give exactly the lines of its .expected file. After a deliberate change of
-// messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files,
-// docs/weir.schema.json and the table in docs/reference/settings.md: read the diff.
+// The files in testdata/ are the specification: each file in good/ must load, and each in broken/
+// must give exactly the lines of its .expected file. After a deliberate change of messages or
+// fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites these files, docs/weir.schema.json and the
+// table in docs/reference/settings.md: read the diff.
 
 #include "config/config.h"
 #include "config/config_warnings.h"
@@ -77,7 +77,7 @@ TEST(GoodConfigs, Load) {
   }
 }
 
-// Whose rules these are: the gateway takes them, and others say what to do.
+// The gateway takes these rules; other hosts refuse them and say what to do.
 TEST(ConfigsForGateways, AreRefusedByOthers) {
   for (const fs::path& path : yaml_files("testdata/for_gateways")) {
     const auto name = path.filename().string();
@@ -138,7 +138,7 @@ TEST(Config, CountsOverAllPlacesInAModeOfItsOwn) {
               testing::HasSubstr("test:2:46: 'scope: world' is not for"));
 }
 
-// As an editor leaves it for a moment.
+// An editor may leave a file like this for a moment.
 TEST(Config, RefusesAFileOfNoBytes) {
   const auto loaded = load_config("/dev/null");
   ASSERT_FALSE(loaded.has_value());
@@ -146,7 +146,7 @@ TEST(Config, RefusesAFileOfNoBytes) {
             "/dev/null: the file is empty; if no rules are meant, write 'rules: []' or a comment");
 }
 
-// Else the third block, a day, would have outlived the memory of the first two.
+// Otherwise the third block, a day, would outlive the memory of the first two.
 TEST(Config, RemembersBlocksBeyondTheirOwnLength) {
   const auto parsed = parse_config(
       "rules: [{id: a, limit: 1, window: 1s, on_deny: {block: [5m, 1h, 1d]}},\n"
@@ -191,7 +191,7 @@ TEST(Config, HoldsHowEnvoyIsAnswered) {
   EXPECT_TRUE(settings->envoy.response_metadata);
 }
 
-// Only load_config() reads the key, so that a text alone can be checked anywhere.
+// Only load_config() reads the key, so that a text can be checked without its files.
 TEST(Config, SaysWhatIsWrongWithTheKeyOfTokens) {
   const fs::path folder = fs::path(testing::TempDir()) / "weir_config_test_jwt";
   fs::create_directories(folder);
@@ -271,7 +271,7 @@ TEST(Config, ReportsAFileThatCannotBeReadWithoutALine) {
   EXPECT_FALSE(load_config("testdata").has_value());
 }
 
-// fopen() waited for a writer, with the thread that starts or reloads.
+// Regression: fopen() waited for a writer, on the thread that starts or reloads.
 TEST(Config, AFifoThatNobodyWritesToIsEmpty) {
   const fs::path fifo = fs::path(testing::TempDir()) / "weir_config_test_fifo";
   fs::remove(fifo);
@@ -386,7 +386,7 @@ TEST(ConfigManual, HasARowForEveryFieldOfARule) {
   }
 }
 
-// docs/weir.schema.json is what editors download.
+// Editors download docs/weir.schema.json.
 TEST(ConfigSchema, IsTheOneInTheDocumentation) {
   expect_file("../../docs/weir.schema.json", config_schema());
 }

@@ -33,7 +33,7 @@ std::uint64_t sum(const CoreSlots<Count>& slots) {
   return sum;
 }
 
-// As a server maps it before it forks its workers.
+// Maps the memory as a server does before it forks its workers.
 template <typename Core>
 class SharedCores {
  public:
@@ -89,7 +89,7 @@ TEST(CoreSlots, MoreThanWereGivenAreABug) {
   EXPECT_DEATH(slots.add(), "next_own_");
 }
 
-// Two workers count, each in its process, and the first tells of both.
+// Two workers count, each in its process, and the first sums up both.
 TEST(CoreSlots, AreAddedUpOverProcesses) {
   SharedCores<CoreTraffic> cores(2);
   Traffic traffic(cores.all(), 0);

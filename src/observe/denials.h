@@ -64,7 +64,7 @@ struct DenialFacts {
   bool is_shadow = false;    // counted as a denial, but the request passed
   std::uint16_t status = 0;  // what a proxy should send; 0: the caller is no proxy
   std::uint32_t times = 1;
-  std::uint32_t forgotten = 0;  // of this second without a place; only one entry has it
+  std::uint32_t forgotten = 0;  // denials without a place in its second, in one entry only
   std::uint64_t key_hash = 0;
   std::int64_t cost = 0;
   std::int64_t limit = 0;

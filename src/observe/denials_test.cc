@@ -33,7 +33,7 @@ class DenialsTest : public testing::Test {
     return all;
   }
 
-  // Much memory, which begins as zeros.
+  // Takes much memory, which begins as zeros.
   const std::unique_ptr<CoreDenials> core_ = std::make_unique<CoreDenials>();
 };
 
@@ -96,7 +96,7 @@ TEST_F(DenialsTest, KeepNoPartOfACharacter) {
   EXPECT_EQ(CoreDenials::kept(std::string(100, '\x80')), "");
 }
 
-// A header of the client's own choice may name it.
+// A header that the client may choose can name the country.
 TEST_F(DenialsTest, ACountryIsTwoLettersOrUnknown) {
   for (const std::string_view text : {"", "n", "n1", "<b", "nld", "\xc3\xa9"}) {
     core_->add(denial(1, kNow), {.method = text, .country = text});
@@ -105,7 +105,7 @@ TEST_F(DenialsTest, ACountryIsTwoLettersOrUnknown) {
   }
 }
 
-// The record kept the first wait of a second, and a key in debt owed more with each request.
+// Regression: the record kept a second's first wait; a key in debt owes more with each request.
 TEST_F(DenialsTest, TheLongestWaitOfASecondStays) {
   for (const Duration wait : {7s, 9s, 8s}) {
     DenialFacts facts = denial(1);
@@ -124,7 +124,7 @@ TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
   DenialFacts blocked = denial(1);
   blocked.cause = DenialCause::kBlock;
   core_->add(blocked, {});
-  DenialFacts proxied = denial(1);  // was shown as one more check, which has no status
+  DenialFacts proxied = denial(1);  // Regression: was shown as a check, which has no status
   proxied.status = 429;
   core_->add(proxied, {});
   core_->add(denial(1, kNow + 1s), {});
@@ -134,7 +134,7 @@ TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
   EXPECT_EQ(times, (std::vector<std::uint32_t>{1, 1, 1, 1, 1'000}));
 }
 
-// Which core a connection comes to is chance, so one second had as many entries as cores.
+// Regression: chance chooses a connection's core, so one second had as many entries as cores.
 TEST_F(DenialsTest, OfSeveralCoresAreAddedUp) {
   const auto other = std::make_unique<CoreDenials>();
   core_->add(denial(1, kNow + 20ms), {});
@@ -158,7 +158,7 @@ TEST_F(DenialsTest, AreFoundByTheirSeconds) {
   EXPECT_EQ(read(kSecond + 10).size(), 0u);
 }
 
-// Else a flood would leave nothing of the minutes before it.
+// Otherwise a flood would leave nothing of the minutes before it.
 TEST_F(DenialsTest, AFloodTakesItsShareOfEachSecondAndNoMore) {
   core_->add(denial(1), {});
   constexpr int kFlood = 600;
@@ -184,7 +184,7 @@ TEST_F(DenialsTest, ChanceDecidesWhichOfASecondStay) {
   EXPECT_LT(late, all * 6 / 10);
 }
 
-// A flood of one rule could hide that another had denied somebody in the same second.
+// Otherwise one rule's flood could hide that another rule denied somebody in the same second.
 TEST_F(DenialsTest, TheFirstOfEachRuleHasAPlaceWhateverFloodsOthers) {
   for (int second = 0; second < 50; ++second) {
     const Instant at = kNow + second * 1s;

@@ -31,8 +31,8 @@ TEST(KeySketch, KnowsNoneAndOne) {
   EXPECT_EQ(keys_of(sketch, kStart), 1u);
 }
 
-// The error is 9 %; its mean over forty sketches must be a fraction of that, and no single
-// one may be four times as far off.
+// The error is 9 %. So its mean over forty sketches must be a fraction of that, and no sketch may
+// be off by four times that.
 TEST(KeySketch, EstimatesWithinItsError) {
   for (const std::uint64_t count : {10u, 100u, 300u, 1'000u, 10'000u, 200'000u}) {
     double sum = 0;

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Scope = TrafficSnapshot::Scope;
 
-// A whole second, and the moment behind it at which it counts as ended.
+// A whole second, and the moment after it when it counts as ended.
 constexpr std::int64_t kStartSecond = 1'000'000;
 constexpr Instant kStart = instant_from_epoch_us(kStartSecond * 1'000'000);
 constexpr Duration kBehind = 5ms;
@@ -29,7 +29,7 @@ class RecentTrafficTest : public ::testing::Test {
       core_.record_rule(traffic_.rules().number_of(rule), outcome, 1, now_);
     }
   }
-  // So much later, with a tick whenever one is due.
+  // Moves time on, with a tick whenever one is due.
   void advance(Duration by) {
     const Instant end = now_ + by;
     while (recent_.next_tick() <= end) {
@@ -120,10 +120,10 @@ TEST_F(RecentTrafficTest, SecondsFollowTheClockThatIsAhead) {
   advance(1s);
   recent_.set_lead(std::chrono::hours(1) + 300ms);
   advance(1s);
-  // There it is 300 ms later in the second than here.
+  // In that second it is 300 ms later there than here.
   EXPECT_EQ(recent_.next_tick(), kStart + 2s + 700ms + kBehind);
   EXPECT_EQ(recent_.snapshot()->newest, kStartSecond + 3600 + 1);
-  // A trip that took longer moves the end of a second, and makes none of its own.
+  // A longer trip moves the end of a second, but makes no second of its own.
   const std::int64_t before = recent_.seconds();
   recent_.set_lead(std::chrono::hours(1) + 299ms);
   advance(1s);
@@ -185,7 +185,7 @@ TEST_F(RecentTrafficTest, WithoutWordOfTheFleetTheNodeStandsForItself) {
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{4, 0}));
   hear(503, {node("b", {.all = {8, 0}})});
-  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);  // this node's word is not among them
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);  // this node's counts are not among them
   recent_.forget_fleet(now_);
   hear(504, {node("a", {.all = {13, 0}})});
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kFleet);

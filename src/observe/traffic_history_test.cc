@@ -15,7 +15,7 @@ constexpr std::int64_t kStart = 1'000'000;
 constexpr std::int64_t kHour = 3'600;
 constexpr std::int64_t kDay = 24 * kHour;
 
-// A node that is asked once a second, and the rules that a test gives it.
+// A node with a request a second, and the rules that a test gives it.
 struct World {
   void second(std::vector<RuleTraffic> rules = {}, std::uint64_t requests = 1) {
     auto ended = std::make_shared<TrafficSecond>();
@@ -81,7 +81,7 @@ TEST(TrafficHistory, KnowsNothingOfTheTimeBeforeItBegan) {
   EXPECT_LE(world.history.last(24h).steps.size(), 3u);
 }
 
-// Redis's clock is known to within some milliseconds, and somebody may set it.
+// Redis's clock is known to some milliseconds, and somebody may set it.
 TEST(TrafficHistory, HasEachSecondOnceWhateverRedissClockDoes) {
   World world{.jitter = 500ms};
   world.seconds(20);
@@ -100,7 +100,7 @@ TEST(TrafficHistory, HasEachSecondOnceWhateverRedissClockDoes) {
   EXPECT_EQ(world.requests(10min), 20u + 5 * 4 * 5);
 }
 
-// What nodes counted meanwhile comes late; this node's own counts are in that place.
+// The nodes' counts of this time come late: this node's own counts are there already.
 TEST(TrafficHistory, LeavesOutWhatIsHeardLate) {
   World world;
   world.seconds(30);
@@ -141,7 +141,7 @@ TEST(TrafficHistory, TellsTheFleetsStepsFromThoseOfANodeAlone) {
 TEST(TrafficHistory, FillsTheTimeThatWasNotHeardOf) {
   World world;
   world.seconds(10);
-  world.now += 4;  // in which nobody asked, but RecentTraffic counted
+  world.now += 4;  // nobody asked in them, but RecentTraffic counted
   for (int i = 0; i < 4; ++i) {
     world.traffic.sum.push(std::make_shared<const TrafficSecond>(TrafficSecond{.all = {5, 0}}));
   }

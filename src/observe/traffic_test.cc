@@ -51,7 +51,7 @@ TEST(Traffic, RatesAreOfTheLastTenWholeSeconds) {
   Traffic traffic;
   CoreTraffic& core = traffic.add_core();
   record(core, kAllow, 100, kStart);
-  EXPECT_DOUBLE_EQ(traffic.summary(kStart + 900ms).requests_per_second, 0.0);  // not whole yet
+  EXPECT_DOUBLE_EQ(traffic.summary(kStart + 900ms).requests_per_second, 0.0);  // not over yet
   EXPECT_DOUBLE_EQ(traffic.summary(kStart + 1s).requests_per_second, 10.0);
   EXPECT_DOUBLE_EQ(traffic.summary(kStart + 10s).requests_per_second, 10.0);
   EXPECT_DOUBLE_EQ(traffic.summary(kStart + 11s).requests_per_second, 0.0);
@@ -85,8 +85,8 @@ TEST(Traffic, TimesBeforeTheEpochAreTimes) {
   EXPECT_DOUBLE_EQ(traffic.summary(instant_from_epoch_us(0)).requests_per_second, 1.0);
 }
 
-// A core counts a thousand a second while its seconds pass in microseconds; a reader
-// must never see more than a core can have counted.
+// A core counts a thousand a second while its seconds pass in microseconds. A reader must never see
+// more than a core can have counted.
 TEST(Traffic, ReadersNeverSeeASecondTwice) {
   Traffic traffic;
   CoreTraffic& core = traffic.add_core();

@@ -18,7 +18,7 @@ std::string cell(std::string_view text) {
   return csv.begin_object().field("a", text).end_object().text().substr(3);
 }
 
-// By RFC 4180, written apart from the writer.
+// Reads RFC 4180, written independently of the writer.
 Rows read(std::string_view text) {
   Rows rows(1, {""});
   bool is_quoted = false;

@@ -10,7 +10,7 @@ namespace {
 
 using Status = ProxyHeader::Status;
 
-// "incomplete", "malformed", or the client and what follows the header.
+// "incomplete", "malformed", or the client and the bytes after the header.
 std::string parsed(std::string_view input) {
   const auto header = parse_proxy_header(input);
   if (header.status == Status::kIncomplete) return "incomplete";
@@ -103,7 +103,7 @@ TEST(ProxyHeader, Version2) {
 
       {version2(0x11, 0x11, kAddresses4), "malformed"},  // version 1 in binary
       {version2(0x22, 0x11, kAddresses4), "malformed"},  // no such command
-      {version2(0x21, 0x41, kAddresses4), "malformed"},  // nor such family
+      {version2(0x21, 0x41, kAddresses4), "malformed"},  // no such family, either
       {version2(0x21, 0x13, kAddresses4), "malformed"},
       {version2(0x21, 0x11, kAddresses4.substr(1)), "malformed"},  // too short for the family
       {version2(0x21, 0x21, kAddresses4), "malformed"},
@@ -117,7 +117,7 @@ TEST(ProxyHeader, Version2) {
 TEST(ProxyHeader, Version2HasABound) {
   const auto rest = kAddresses4 + std::string(kProxyHeaderMax - 16 - 12, '\0');
   EXPECT_EQ(parsed(version2(0x21, 0x11, rest)), "192.0.2.1 then ''");
-  // Refused as soon as it says how long it will be.
+  // Refused as soon as its length is known.
   EXPECT_EQ(parsed(version2(0x21, 0x11, rest + 'x').substr(0, 16)), "malformed");
   EXPECT_EQ(parsed(version2(0x20, 0x00, rest + 'x').substr(0, 16)), "malformed");
 }

@@ -1,4 +1,4 @@
-// ManualReactor: a reactor whose alarms ring when the test says that time has come.
+// ManualReactor: a reactor whose alarms ring when the test says so.
 //
 // Thread rule: one thread.
 

@@ -29,7 +29,7 @@ class FakeSession final : public Session {
   void woken(Instant) override { journal_.events.emplace_back("woken"); }
   std::span<char> input_space() override {
     if (finished_) return {};
-    buffer_.assign(space_, '?');  // what was there is gone, as after a reallocation
+    buffer_.assign(space_, '?');  // the old bytes are gone, as after a reallocation
     return {buffer_.data(), buffer_.size()};
   }
   void received(std::size_t size, Instant) override { bytes_.append(buffer_, 0, size); }
@@ -91,7 +91,7 @@ struct SnifferTest : testing::Test {
 TEST_F(SnifferTest, ARequestGoesToHttp1AtOnce) {
   send("GET / HTTP/1.1\r\n");
   EXPECT_EQ(journal.http1, "GET / HTTP/1.1\r\n");
-  send(kPreface);  // too late to be one
+  send(kPreface);  // too late for a preface
   EXPECT_EQ(journal.http1, "GET / HTTP/1.1\r\n" + std::string(kPreface));
   EXPECT_EQ(http2.peers.size(), 0);
 }
@@ -174,7 +174,7 @@ TEST_F(SnifferTest, ADrainEndsASilentConnection) {
   EXPECT_TRUE(session->finished());
 }
 
-// The loop gives one byte, tells of the drain, and then the rest.
+// The loop gives one byte, then drains, and then gives the rest.
 TEST_F(SnifferTest, ADrainWaitsForTheRequestThatHasBegun) {
   send("P");
   session->drain();

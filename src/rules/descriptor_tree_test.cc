@@ -73,7 +73,7 @@ TEST(DescriptorTree, DomainsAreApart) {
   EXPECT_FALSE(rules.has_domain(""));
 }
 
-// The reference service joins key and value with '_' and takes these two for one.
+// The reference service joins key and value with '_', so it confuses these two.
 TEST(DescriptorTree, KeyAndValueAreNotJoined) {
   const RuleSet rules({leaf("key a_b", {{"a_b"}}), leaf("key a", {{"a", "b"}})});
   EXPECT_EQ(find(rules, {{"a_b", ""}}), "key a_b");

@@ -1,4 +1,4 @@
-// Matching a request allocates nothing once the memory it uses is warm. This program counts.
+// Matching a request allocates nothing once its memory is warm. This program counts allocations.
 
 #include <array>
 #include <filesystem>
@@ -74,7 +74,7 @@ TEST(MatchAllocation, MatchingAllocatesNothing) {
   EXPECT_EQ(allocations_of_matching("/api/users", 5), 0u);
 }
 
-// RE2 needs three small arrays to say which expressions match, and only then.
+// RE2 needs three small arrays to say which expressions match, but only then.
 TEST(MatchAllocation, ExceptThreeArraysWhereAnExpressionMatches) {
   EXPECT_LE(allocations_of_matching("/users/42", 4), 300u);
 }

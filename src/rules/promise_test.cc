@@ -1,5 +1,5 @@
-// Tries to break each promise by random lives of a key on several nodes, held to the log of what
-// was admitted. Other lives come as near to each number as any can.
+// Tries to break each promise with random lives of a key on several nodes, checked with a log of
+// what was admitted. Other lives come as near to each number as possible.
 
 #include "rules/promise.h"
 
@@ -25,7 +25,7 @@ using algo::testing::AnyKey;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=500", 0);
 
-constexpr Instant kDay = instant_from_epoch_us(1'700'006'400'000'000);  // one begins
+constexpr Instant kDay = instant_from_epoch_us(1'700'006'400'000'000);  // a day begins
 constexpr int kAlgorithms = static_cast<int>(Algorithm::kStrictWindow) + 1;
 
 std::string name_of(const Quota& quota) {
@@ -33,7 +33,7 @@ std::string name_of(const Quota& quota) {
          (quota.is_never_over() ? ", never over" : "");
 }
 
-// A key on several nodes, each with a counter of its own, and the log of what all have admitted.
+// A key on several nodes, each with its own counter, and a log of what all have admitted.
 class Nodes {
  public:
   Nodes(const Quota& quota, Mode mode, std::int64_t nodes)
@@ -42,7 +42,7 @@ class Nodes {
         keys_(static_cast<std::size_t>(nodes), AnyKey(quota.algorithm())),
         pending_(keys_.size()) {}
 
-  // False if it broke the promise.
+  // Returns false if this broke the promise.
   bool ask(std::size_t node, std::int64_t cost, Instant now) {
     const Int128 before = held(now);
     const Decision decision = keys_[node].decide(quota_, cost, now);
@@ -57,7 +57,7 @@ class Nodes {
     return before + cost <= quota_.limit() + promise_.over;
   }
 
-  // Mode async: the shared counter is charged with what the node has admitted, and copied.
+  // Mode async: charges the shared counter with what the node has admitted, and copies it.
   void sync(std::size_t node, Instant now) {
     shared_.charge(quota_, std::exchange(pending_[node], 0), now);
     keys_[node] = shared_;
@@ -119,7 +119,7 @@ Quota quota_of(Algorithm algorithm, std::int64_t burst = 0) {
   return *Quota::make({algorithm, 60, 1min, burst});
 }
 
-// As much as fits at the end of a minute, and again at each moment until it is a window old.
+// As much as fits at the end of a minute, and again at each moment until that is a window old.
 TEST(Promise, IsReachedAbove) {
   for (int i = 0; i < kAlgorithms; ++i) {
     for (const std::int64_t count : {1, 3}) {
@@ -132,14 +132,14 @@ TEST(Promise, IsReachedAbove) {
           for (int unit = 0; unit < 60; ++unit) EXPECT_TRUE(nodes.ask(node, 1, kDay + at));
         }
       }
-      // Half of what a sliding window may is lost to the moments in between.
+      // A sliding window loses half of its bound to the moments in between.
       EXPECT_LE(nodes.over(), nodes.promise().over) << name_of(quota);
       EXPECT_GE(nodes.over(), nodes.promise().over - 2 * count) << name_of(quota) << count;
     }
   }
 }
 
-// All at once at the beginning of a minute, and one more when it no longer should count.
+// All at once at the beginning of a minute, and one more when that should not count any more.
 TEST(Promise, IsReachedBelow) {
   for (const auto& [quota, later] : {std::pair(quota_of(Algorithm::kFixedWindow), Duration{0}),
                                      std::pair(quota_of(Algorithm::kSlidingLog), 1min - 1us),

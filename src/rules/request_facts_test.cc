@@ -14,7 +14,7 @@ namespace {
 
 using enum KeyPart::Property;
 
-// Looks at the parameters a and "b c", at the cookies s and t, and at the country.
+// Reads the parameters a and "b c", the cookies s and t, and the country.
 RequestFacts facts() {
   std::vector<Rule> rules(1);
   rules[0].match.emplace();
@@ -161,7 +161,7 @@ TEST(RequestFacts, FindsCookiesThatSomeServersEndAtBlanksOrCommas) {
   EXPECT_EQ(cookies({{"Cookie", "x=1,\ts = \"k 1\" ; t=\"1 s=2\""}}), "s=k 1|t=1 s=2|");
 }
 
-// Each spelling was a key of its own, and to the origin they are one.
+// Regression: each spelling was a key of its own, but to the origin they are one.
 TEST(RequestFacts, ReadOneValueInAllSpellingsOfACookie) {
   for (const std::string spelling :
        {"k1", "%6b1", "%6B%31", "\"k1\"", "\"%6b1\"", "\"k1x", R"("\153\061")", R"("\k1")",

@@ -91,7 +91,7 @@ TEST(RequestMatch, OfAPropertyAnyValueCounts) {
   EXPECT_TRUE(holds_for({.unverified_claims = wants("id", "7")}, {.unverified_claims = values}));
 }
 
-// A proxy that joins the two lines hid the second from the rules.
+// Regression: a proxy that joined the two lines hid the second from the rules.
 TEST(RequestMatch, ALineThatJoinsSeveralIsAsGoodAsThey) {
   const auto holds_in = [](const char* name, const char* line, const char* value) {
     const std::vector<NameValue> headers = {{name, line}};
@@ -106,7 +106,7 @@ TEST(RequestMatch, ALineThatJoinsSeveralIsAsGoodAsThey) {
   EXPECT_FALSE(holds_in("user-agent", "curl, web", "curl"));
 }
 
-// Two lines "a" and "web" were no "a, web", nor was "a,web".
+// Regression: two lines "a" and "web" were not "a, web", and "a,web" was not, either.
 TEST(RequestMatch, AListIsTheSameInOneLineAndInSeveral) {
   const auto holds_in = [](std::vector<const char*> lines, const char* value) {
     std::vector<NameValue> headers;

@@ -14,12 +14,12 @@ Rollout rollout_at(std::int64_t percent) {
   return {.percent = percent, .steps = {0, 1, 10, 100}, .every = 10s, .denied_max = 0.1};
 }
 
-// A node that looks each second.
+// A node that looks once a second.
 class Node {
  public:
   explicit Node(std::int64_t percent) : rollout_(rollout_at(percent)) {}
 
-  // The first event within so many looks.
+  // The first event within `looks` looks.
   RolloutLook look_for(int looks, RolloutKeys keys = {.seen = 1'000, .denied = 1}) {
     RolloutLook last;
     for (int i = 0; i < looks && last.event == kNone; ++i) {

@@ -195,8 +195,8 @@ struct Rule {
   std::optional<KeyPart> tier{};            // the part of a request that names its tier
   KeyList allow{};                          // keys that pass uncounted
   KeyList deny{};                           // keys that are denied uncounted; wins over `allow`
-  std::int64_t cost = 1;                    // of a request; but if cost_from is there
-  std::optional<KeyPart> cost_from{};       // and has a whole number, that counts
+  std::int64_t cost = 1;                    // of a request, if there is no cost_from
+  std::optional<KeyPart> cost_from{};       // names the cost; without a whole number it is 1
   std::optional<ResponseCount> response{};  // what a response counts; empty: requests count
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits, while the rule's traffic is unusual

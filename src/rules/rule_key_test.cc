@@ -39,7 +39,7 @@ std::string key(const Rule& rule, const Headers& headers, const char* client = "
   return std::string(key_of(rule, request, scratch));
 }
 
-// All who left out a header had one counter together: eight forged tokens denied everybody.
+// Regression: clients without a header shared one counter, so eight forged tokens denied all.
 TEST(RuleKey, CountsWhoLacksItByTheClient) {
   const Rule rule = rule_by({kApiKey});
   EXPECT_EQ(key(rule, {{"X-Api-Key", "k1"}}), "k1");
@@ -148,7 +148,7 @@ TEST(RuleKey, OfACookieOrOfAuthorizationIsASecret) {
   EXPECT_FALSE(has_secret_key(Rule()));
 }
 
-// Users are counted by one rule, and who is none by the next.
+// One rule counts users; the next one counts all others.
 TEST(RuleKey, ThatIsSkippedLeavesTheRequestToTheNextRule) {
   std::vector<Rule> rules = {rule_by({kApiKey}, MissingPart::kSkip), rule_by({kAddress})};
   rules[1].id = "visitors";

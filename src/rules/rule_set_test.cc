@@ -12,7 +12,7 @@ Quota quota_of(std::int64_t limit) {
   return *Quota::make({.limit = limit, .window = std::chrono::minutes(1)});
 }
 
-// Some ids are short enough to live within a std::string, whose bytes move along with it.
+// Some ids are so short that they are inside of a std::string, whose bytes move with it.
 TEST(RuleSet, FindsEachOfManyByItsExactId) {
   std::vector<Rule> many;
   for (int i = 0; i < 10'000; ++i) {
@@ -28,12 +28,12 @@ TEST(RuleSet, FindsEachOfManyByItsExactId) {
   EXPECT_EQ(RuleSet().find("rule-1"), nullptr);
 }
 
-// All hosts and builds agree on these, so they are written down.
+// All hosts and builds must agree on these places, so they are written down.
 TEST(RuleSet, EnforcesAShareOfTheKeys) {
   Rule rule{.id = "r", .quota = quota_of(1), .enforced_percent = 10};
-  EXPECT_FALSE(rule.spares("frank"));  // of place 3
-  EXPECT_TRUE(rule.spares("carol"));   // of place 15
-  EXPECT_TRUE(rule.spares("bob"));     // of place 36
+  EXPECT_FALSE(rule.spares("frank"));  // place 3
+  EXPECT_TRUE(rule.spares("carol"));   // place 15
+  EXPECT_TRUE(rule.spares("bob"));     // place 36
   rule.enforced_percent = 16;
   EXPECT_FALSE(rule.spares("carol"));
   rule.id = "other";

@@ -69,8 +69,8 @@ TEST(TrafficRules, OfAGroupTheFirstInTheFileApplies) {
   EXPECT_EQ(matched(rules, {.path = "/c"}), "all each ");
 }
 
-// "/a*" lies between "/a/b" and "/b" in the order of texts, but is not what "/a/bc" begins
-// with alone: everything it begins with counts, however far away it stands.
+// "/a*" lies between "/a/b" and "/b" in the order of texts, but "/a/bc" begins with other texts,
+// too. All beginnings count, however far away they are.
 TEST(TrafficRules, FindsAllThatAPathBeginsWith) {
   std::vector<Rule> rules;
   for (const char* path :
@@ -91,7 +91,7 @@ RequestMatch loosely(std::initializer_list<const char*> paths, PathCase path_cas
   return {.paths = patterns(paths), .path_case = path_case, .trailing_slash = slash};
 }
 
-// Express answers /Login and /login/ as /login, so both evaded a rule for it.
+// Regression: Express answers /Login and /login/ as /login, so both evaded a rule for it.
 TEST(TrafficRules, FindsPathsInAnyCaseAndWithASlash) {
   using enum PathCase;
   using enum TrailingSlash;
@@ -174,7 +174,7 @@ std::string key(std::vector<KeyPart> parts, const Request& request) {
   return std::string(key_of({.id = "r", .key_parts = std::move(parts)}, request, scratch));
 }
 
-// "/static" stands for any generous rule of the group.
+// "/static" stands for a generous rule of the group.
 TEST(TrafficRules, EachReadingOfAPathIsMatchedByItself) {
   RequestMatch elsewhere;
   elsewhere.none_of = {{.paths = patterns({"/static*"})}};
@@ -252,7 +252,7 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kClient}}, {}), "");
 }
 
-// Each further value of X-Key was a fresh counter.
+// Regression: each further value of X-Key had a fresh counter.
 TEST(RequestKey, TakesNoneOfSeveralValues) {
   using enum KeyPart::Property;
   const std::vector<NameValue> headers = {{"X-Key", "fresh"}, {"X-App", "web"}, {"x-key", "mine"}};

@@ -139,7 +139,7 @@ TEST(EnvoyConfig, IdsOfNamesWithSeparatorsStayApart) {
       "  - {key: a%2Fb, rate_limit: {unit: day, requests_per_unit: 1}}\n"
       "  - {key: a, value: b, rate_limit: {unit: day, requests_per_unit: 1}}\n"
       "  - {key: a, descriptors: [{key: b, rate_limit: {unit: day, requests_per_unit: 1}}]}\n");
-  const RuleSet unique(rules);  // asserts it
+  const RuleSet unique(rules);  // asserts that they are unique
   EXPECT_EQ(unique.rules().size(), 6u);
 }
 
@@ -162,7 +162,7 @@ std::string mistakes(std::string_view text) {
   return lines;
 }
 
-// One row for each row of the reference service's checks.
+// A row for each row of the reference service's checks.
 TEST(EnvoyConfig, RefusesWhatTheReferenceServiceRefuses) {
   struct Case {
     std::string_view descriptor, mistake;

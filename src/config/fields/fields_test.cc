@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Those of the whole file, each once.
+// Adds the sections of the whole file, each once.
 void add_sections(const Section& section, std::vector<const Section*>& found) {
   if (std::ranges::count(found, &section) != 0) return;
   found.push_back(&section);

@@ -102,7 +102,7 @@ TEST(RuleEdit, RefusesWhatItCannotDoWithoutHarm) {
             "refused: the rules in the file are not a list with one rule below the other");
   EXPECT_EQ(edit("{\"rules\":[\n{\"id\":\"a\"}]}\n", wanted),
             "refused: the rules in the file are not a list with one rule below the other");
-  // The other rule is made of the one that is replaced.
+  // The other rule is an alias of the replaced rule.
   EXPECT_TRUE(
       edit("rules:\n  - &a\n    id: a\n    limit: 5\n  - *a\n", wanted).starts_with("refused: "));
   EXPECT_TRUE(edit("rules:\n  - {id: a, window: &w 5}\n  - {id: b, window: *w}\n", wanted)

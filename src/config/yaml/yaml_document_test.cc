@@ -65,7 +65,7 @@ TEST(YamlDocument, SharesAliasedNodes) {
   EXPECT_EQ(entries[0].value, entries[1].value);
 }
 
-// `levels` lists, each of ten times the one before it.
+// `levels` lists; each list has ten times the items of the list before it.
 std::string lists_of_aliases(int levels) {
   std::string text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < levels; ++i) {
@@ -93,7 +93,7 @@ TEST(YamlDocument, IsBoundedInDepth) {
   const std::string fits = std::string(kYamlDepthMax, '[') + std::string(kYamlDepthMax, ']');
   EXPECT_EQ(error_of(fits), "");
   EXPECT_NE(error_of("[" + fits + "]"), "");
-  // Each of these overflows the stack of a parser that recurses without a bound.
+  // Each of these would overflow the stack of a parser that recurses without a bound.
   constexpr std::size_t kLevels = 50'000;
   for (const std::string_view unit : {"[", "{", "- ", "? ", ": ", "[{", "{[", "[? "}) {
     std::string text;
@@ -123,7 +123,7 @@ TEST(YamlDocument, EndsAtAStrayComma) {
 }
 
 TEST(YamlDocument, FindsTheQuoteThatIsNotClosed) {
-  // yaml-cpp 0.7 reads all of these to the end of the file and is content.
+  // yaml-cpp 0.7 reads each of these to the end of the file without a complaint.
   EXPECT_EQ(error_of("a: \"b\nc: d\n"), "1:4 this quote is not closed on its line");
   EXPECT_EQ(error_of("a: 'b\n"), "1:4 this quote is not closed on its line");
   EXPECT_EQ(error_of("a: &x 'b\n"), "1:7 this quote is not closed on its line");

@@ -89,7 +89,7 @@ class Asks final : Engine::Asker {
   std::size_t size() const { return round_.size(); }
   bool empty() const { return size() == 0; }
 
-  // Copies what the asks refer to, because decide() is called later.
+  // Keeps what the asks refer to until decide(), which is called later.
   void keep() noexcept {
     keep_rules();
     round_.keep_texts();
@@ -196,7 +196,7 @@ class Asks final : Engine::Asker {
   Instant give_up_at_{};
   HoldOrder hold_order_;  // of the last reservation
   CommitOrder commit_order_;
-  bool is_reserving_ = false;                 // the next batch is to be held
+  bool is_reserving_ = false;                 // what is asked now is a reservation
   std::vector<std::unique_ptr<Part>> parts_;  // the parts of steps under way, and spare ones
   std::size_t parts_used_ = 0;
   std::size_t open_ = 0;    // parts that are asked and not answered

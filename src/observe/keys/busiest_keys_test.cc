@@ -20,10 +20,10 @@ using enum RuleOutcome;
 
 constexpr Instant kStart = instant_from_epoch_us(60'000'000'000);  // a minute begins
 
-// No key is 0, and no two are alike.
+// No key's hash is 0, and no two are equal.
 std::uint64_t hash_of(std::size_t key) { return (key + 1) * 0x9e3779b97f4a7c15U; }
 
-// Requests for keys of which the n-th is 1 / n^skew as busy as the first.
+// Requests for keys, where the n-th key is 1 / n^skew as busy as the first.
 std::vector<std::uint64_t> zipf(double skew, std::size_t keys, std::size_t requests) {
   std::vector<double> sums;
   double sum = 0;
@@ -47,7 +47,7 @@ Truth count(const std::vector<std::uint64_t>& load) {
   return truth;
 }
 
-// The paper's promise, of every key.
+// Checks the paper's promise for every key.
 void expect_within_bounds(const KeyReport& report, const Truth& truth, std::uint64_t requests) {
   const std::uint64_t error = requests / KeySummary::kKeys;
   EXPECT_EQ(report.total, requests);
@@ -93,8 +93,8 @@ TEST(KeySummary, KeepsItsBoundOnEachZipfLoadInEachOrder) {
   }
 }
 
-// Each new key takes the counter that is least; one after the other, that hits a key that comes
-// as often as it can without being sure of its place.
+// Each new key takes the least counter. In turns, that hits a key that comes as often as a key can
+// without a sure place.
 TEST(KeySummary, KeepsItsBoundAgainstKeysThatComeInTurns) {
   std::vector<std::uint64_t> turns;
   for (std::size_t i = 0; i < 60'000; ++i) turns.push_back(hash_of(i % (KeySummary::kKeys + 1)));
@@ -122,7 +122,7 @@ constexpr RuleNumber kRule = 7;
 
 class BusiestKeys : public ::testing::Test {
  protected:
-  // Returns whether it was taken.
+  // Returns whether the request was sampled.
   bool ask(CoreTraffic& core, std::uint64_t hash, Instant now, RuleOutcome outcome = kAllowed,
            RuleNumber rule = kRule, std::string_view key = {}) {
     const bool is_taken = core.record_rule(rule, outcome, hash, now);
@@ -185,7 +185,7 @@ TEST_F(BusiestKeys, HaveTextsOnlyWhereTheseAreKept) {
 
 // ---- sampling ----
 
-// least_of() and most_of() fail their promise of a key in one case of a hundred each.
+// least_of() and most_of() may be wrong about a key in one of a hundred cases each.
 TEST_F(BusiestKeys, AreWithinTheirBoundsAtEachRate) {
   int cases = 0;
   int outside = 0;
@@ -213,13 +213,13 @@ TEST_F(BusiestKeys, AreWithinTheirBoundsAtEachRate) {
   EXPECT_LT(outside, cases / 50);
 }
 
-// The sums are right on average: a request has the same chance whatever came before.
+// The sums are right on average: a request has the same chance, whatever came before it.
 TEST_F(BusiestKeys, AreNotBiasedByTheSampling) {
   CoreTraffic& core = traffic_->add_core();
   constexpr std::uint64_t kRate = 5'000;
   constexpr std::uint64_t kSeconds = 59;
   for (std::uint64_t i = 0; i < kRate * kSeconds; ++i) {
-    // Every other request, and the first hundred of each second, are one key's.
+    // Every other request, and the first hundred of each second, are for one key.
     const bool is_first = i % 2 == 0 || i % kRate < 100;
     ask(core, is_first ? 1 : 2, kStart + std::chrono::microseconds(i * 1'000'000 / kRate));
   }
@@ -259,7 +259,7 @@ TEST_F(BusiestKeys, AreExactForAQuietRuleBesideABusyOne) {
             (KeyReport{.total = 30, .keys = {{2, 30, 30}}}));
 }
 
-// A rule that was busy is sampled for each request again, soon after it is not.
+// Soon after a busy rule has calmed down, each of its requests is sampled again.
 TEST_F(BusiestKeys, ARuleThatCalmsDownIsExactAgain) {
   CoreTraffic& core = traffic_->add_core();
   for (int i = 0; i < 1'000'000; ++i) ask(core, 1, kStart + std::chrono::microseconds(i));
@@ -287,8 +287,8 @@ TEST_F(BusiestKeys, BusyRulesKeepTheirPlacesAmongManyThatComeOnce) {
   EXPECT_GE(kept, 18);
 }
 
-// If each newcomer took the place of the least, one that comes later would lose its own again
-// before it has shown how busy it is.
+// If each new rule took the place of the least busy one, a later rule would lose its place before
+// it has shown how busy it is.
 TEST_F(BusiestKeys, ABusyRuleFindsAPlaceAmongThoseThatAreThereAndManyThatComeOnce) {
   CoreTraffic& core = traffic_->add_core();
   const auto others = static_cast<RuleNumber>(CoreBusiestKeys::kRules);

@@ -20,10 +20,10 @@ void add(CoreRecentAsks& core, const RecentAsk& ask) {
   if (core.wants(ask.key)) core.add(ask);
 }
 
-// All that was asked, next to what two cores remember of it.
+// Keeps all that was asked, next to what two cores remember.
 class RecentAsksTest : public testing::Test {
  protected:
-  // Asks of random keys and two rules, `rate` a second for so long.
+  // Asks of random keys and two rules: `rate` a second over `span`.
   void ask(double rate, Duration span) {
     const Instant end = now_ + span;
     while (now_ < end) {
@@ -38,7 +38,7 @@ class RecentAsksTest : public testing::Test {
     }
   }
 
-  // A recount: all asks of one of 2^shift keys are there, and no others.
+  // Counts again: all asks of one of 2^shift keys must be there, and no others.
   RecentAsks::Found found(Duration span, std::size_t most = kMost) {
     auto found = asks_.of(1, now_ - span, most, now_);
     std::vector<RecentAsk> wanted;
@@ -124,7 +124,7 @@ TEST(RecentAsksThreads, AReaderSeesWholeAsksInTheirOrderWhileACoreWrites) {
   constexpr std::int64_t kCount = 2'000'000;
   std::jthread writer([&] {
     for (std::int64_t i = 1; i <= kCount; ++i) {
-      // No bit is set that decides whether a key is kept.
+      // The bits that decide whether a key is kept are all 0.
       const auto key = static_cast<std::uint64_t>(i) << 41;
       asks.core(0).add({.key = key, .rule = 1, .cost = i, .at = kStart + Duration{i}});
     }

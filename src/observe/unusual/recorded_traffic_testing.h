@@ -1,9 +1,9 @@
-// RecordedTraffic: the requests of one rule, second by second, in a shape that real rules have,
-// made from a seed.
+// RecordedTraffic: the requests of one rule, second by second, in a shape of real rules, generated
+// from a seed.
 //
-// Around a rate that follows the shape, each second's count is a Poisson count. Restless shapes
-// have more: the rate wanders by a tenth or two for minutes, clients send bursts of a second or
-// two, and scheduled jobs run at the full minute.
+// Each second's count is a Poisson count around a rate that follows the shape. Restless shapes have
+// more: the rate wanders by a tenth or two for minutes, clients send bursts of a second or two, and
+// scheduled jobs run at the full minute.
 //
 // Thread rule: one owner. Used by unusual_traffic_test.cc.
 
@@ -30,7 +30,7 @@ enum class Shape : std::uint8_t {
   kQuietNight,  // a thousandth of the day's rate at 02:00
   kWorkWeek,    // a daily peak, a third of it on Saturday and Sunday
   kSlowRises,   // ten times as much within an hour, four times a day
-  kStarts,      // nothing before the third hour, and then the rate at once
+  kStarts,      // nothing before the third hour, then at once the rate
   kOutages,     // ten minutes without a request, twice a day
   kRestless,    // a daily peak that wanders, with bursts and jobs
   kSessions,    // people who come one by one, each with 20 requests in half a minute
@@ -58,7 +58,7 @@ class RecordedTraffic {
   // The shape's rate in this second.
   double rate() const { return rate_; }
 
-  // The count of the next second, of a traffic that is `times` as much.
+  // The count of the next second, in traffic that is `times` as large.
   std::uint64_t next(double times = 1) {
     if (minute_ != second_ / kMinute) begin_minute();
     double rate = rate_ * times;
@@ -101,7 +101,7 @@ class RecordedTraffic {
     return hours < 2 ? 10 : std::pow(10, std::max(0.0, 1 - (hours - 2) / 2));
   }
 
-  // The wandering forgets itself in about two minutes.
+  // The wandering loses its memory in about two minutes.
   double restlessness() {
     if (second_ % 5 == 0) wander_ = 0.96 * wander_ + 0.15 * 0.28 * normal();
     if (second_ >= next_burst_ && random_.below(400) == 0) {
@@ -116,16 +116,16 @@ class RecordedTraffic {
     return second_ % kMinute == 0 ? times * 3 : times;
   }
 
-  // How many people are there, as a part of how many there are on average.
+  // The number of people there, as a part of the average.
   double session_part() {
     const auto come = static_cast<std::uint32_t>(count_around(base_ / kSessionRequests));
     std::uint32_t& place = coming_[static_cast<std::size_t>(second_) % coming_.size()];
-    there_ += come - place;  // who came a session ago goes
+    there_ += come - place;  // people who came a session ago leave
     place = come;
     return there_ * kSessionRequests / static_cast<double>(coming_.size()) / base_;
   }
 
-  // Two at a time (Box and Muller).
+  // Makes two at a time (Box and Muller).
   double normal() {
     if (has_normal_) {
       has_normal_ = false;
@@ -138,7 +138,7 @@ class RecordedTraffic {
     return radius * std::cos(angle);
   }
 
-  // Poisson's law: exactly for small rates, by its normal root for others.
+  // A Poisson count: exact for small rates, by a normal root for others.
   std::uint64_t count_around(double rate) {
     if (rate <= 0) return 0;
     if (rate < 8) {
@@ -165,7 +165,7 @@ class RecordedTraffic {
   double normal_ = 0;
   bool has_normal_ = false;
   std::uint32_t burst_left_ = 0;
-  std::int64_t next_burst_ = 0;             // no earlier
+  std::int64_t next_burst_ = 0;             // not before this
   std::array<std::uint32_t, 30> coming_{};  // in each second of a session
   std::uint32_t there_ = 0;
 };

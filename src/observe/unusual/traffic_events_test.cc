@@ -30,7 +30,7 @@ TEST(TrafficEvents, KeepsTheNewest) {
   EXPECT_EQ(reply.events.back()->number, reply.last);
 }
 
-// A reader that knows the node's numbers from before its restart.
+// A reader that knows numbers from before the node's restart.
 TEST(TrafficEvents, ShowsAllToWhoHasSeenMoreThanThereAre) {
   TrafficEvents events;
   events.add({.rule = "login"});

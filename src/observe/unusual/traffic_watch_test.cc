@@ -14,7 +14,7 @@ using Scope = TrafficSnapshot::Scope;
 using enum UnusualTraffic::Change;
 using Requests = std::map<RuleNumber, std::uint64_t>;
 
-// Snapshots of a traffic that goes on second by second.
+// Snapshots of traffic that goes on second by second.
 class Seconds {
  public:
   explicit Seconds(Scope scope) { snapshot_.scope = scope; }
@@ -35,7 +35,7 @@ class Seconds {
   TrafficSnapshot snapshot_;
 };
 
-// Lets `watch` see so many seconds alike. Returns the last that it found.
+// Lets `watch` see `count` equal seconds. Returns the last event that it found.
 std::optional<TrafficWatch::Found> see(TrafficWatch& watch, Seconds& seconds, int count,
                                        const Requests& requests) {
   std::optional<TrafficWatch::Found> last;
@@ -60,7 +60,7 @@ TEST(TrafficWatch, FindsTheRuleWhoseTrafficIsUnusual) {
   EXPECT_EQ(ended->change, kEnded);
 }
 
-// A look that comes late sees the seconds in between.
+// A late look sees the seconds in between.
 TEST(TrafficWatch, MissesNoSecond) {
   TrafficWatch watch({.learn_s = 60});
   Seconds seconds(Scope::kNode);
@@ -69,7 +69,7 @@ TEST(TrafficWatch, MissesNoSecond) {
   EXPECT_EQ(watch.look(seconds.next({{1, 500}})).size(), 1u);
 }
 
-// Those of before Redis came back are none without requests.
+// The seconds before Redis came back are unknown, not seconds without requests.
 TEST(TrafficWatch, DoesNotLearnSecondsThatNobodyKnows) {
   TrafficWatch watch({.scope = Scope::kFleet, .learn_s = 60});
   Seconds seconds(Scope::kFleet);
@@ -97,7 +97,7 @@ TEST(TrafficWatch, AMemberOfAFleetJudgesByTheFleetsSums) {
   TrafficWatch watch({.scope = Scope::kFleet, .learn_s = 60});
   Seconds seconds(Scope::kFleet);
   see(watch, seconds, 300, {{1, 50}});
-  seconds.snapshot().scope = Scope::kNode;  // Redis is away; the clock is another
+  seconds.snapshot().scope = Scope::kNode;  // Redis is away, so the clock is another one
   seconds.snapshot().newest += 10'000;
   EXPECT_FALSE(see(watch, seconds, 100, {{1, 500}}));
   seconds.snapshot().scope = Scope::kFleet;
@@ -117,7 +117,7 @@ TEST(TrafficWatch, AnEventEndsWhileRedisIsAway) {
   EXPECT_EQ(ended->change, kEnded);
 }
 
-// A second may have the counts of some nodes only of rules that are not among the busiest.
+// A second may lack some nodes' counts of rules that are not among the busiest.
 TEST(TrafficWatch, WatchesTheBusiestOfAFleetWithManyRules) {
   TrafficWatch watch({.scope = Scope::kFleet, .learn_s = 60});
   Seconds seconds(Scope::kFleet);

@@ -31,7 +31,7 @@ bool is_long() {
   return wanted != nullptr && std::string_view(wanted) == "long";
 }
 
-// The same count in each of `seconds`. Returns the last change that was not kNone.
+// Adds the same count in each of `seconds`. Returns the last change that was not kNone.
 UnusualTraffic::Change add(UnusualTraffic& traffic, std::int64_t& second, std::int64_t seconds,
                            std::uint64_t requests) {
   auto last = kNone;
@@ -49,7 +49,7 @@ std::string text_of(const RecordedTraffic::Start& start) {
   return text.str();
 }
 
-// How many events began in a week of a rule. Says which.
+// How many events began in a rule's week. Prints them.
 int events_in_week(const RecordedTraffic::Start& start) {
   RecordedTraffic recorded(start);
   UnusualTraffic traffic;
@@ -64,7 +64,7 @@ int events_in_week(const RecordedTraffic::Start& start) {
   return events;
 }
 
-// Lets `traffic` see an hour before the step.
+// Lets `traffic` see an hour of traffic.
 RecordedTraffic learned_hour(RecordedTraffic::Start start, UnusualTraffic& traffic) {
   start.second -= kHour;
   RecordedTraffic recorded(start);
@@ -75,7 +75,7 @@ RecordedTraffic learned_hour(RecordedTraffic::Start start, UnusualTraffic& traff
   return recorded;
 }
 
-// After how many seconds a step to `times` the rate is found; 99: not within the ten that count.
+// After how many seconds a step to `times` the rate is found; 99: not within the ten allowed.
 std::int64_t seconds_to_find(RecordedTraffic& recorded, UnusualTraffic& traffic, double times) {
   for (std::int64_t seconds = 1; seconds <= 10; ++seconds) {
     const auto second = recorded.second();
@@ -86,7 +86,7 @@ std::int64_t seconds_to_find(RecordedTraffic& recorded, UnusualTraffic& traffic,
 
 // ---- recorded weeks ----
 
-// At most one false alarm in 10,000 hours of rules. A short run has 7,560 of them: each shape at
+// At most one false alarm in 10,000 hours of rules. A short run has 7,560 such hours: each shape at
 // each rate once.
 TEST(UnusualTraffic, RaisesNothingOnOrdinaryWeeks) {
   const std::uint64_t seeds = is_long() ? 30 : 1;
@@ -105,7 +105,7 @@ TEST(UnusualTraffic, RaisesNothingOnOrdinaryWeeks) {
   EXPECT_LE(events, std::max<std::int64_t>(1, hours / 10'000));
 }
 
-// At every hour that has 10 requests/s.
+// Tries every hour that has 10 requests/s.
 TEST(UnusualTraffic, FindsThreeTimesTheRateWithinTenSeconds) {
   int steps = 0;
   for (const auto shape : {Shape::kSteady, Shape::kDailyPeak, Shape::kWorkWeek}) {
@@ -126,7 +126,7 @@ TEST(UnusualTraffic, FindsThreeTimesTheRateWithinTenSeconds) {
   std::cout << steps << " steps to three times the rate\n";
 }
 
-// Every shape and rate, the sparse and the restless ones, too.
+// Tries every shape and rate, sparse and restless ones, too.
 TEST(UnusualTraffic, FindsThreeTimesTheBandWithinTenSeconds) {
   int steps = 0;
   for (std::size_t shape = 0; shape < kShapeNames.size(); ++shape) {
@@ -151,7 +151,7 @@ TEST(UnusualTraffic, FindsThreeTimesTheBandWithinTenSeconds) {
   std::cout << steps << " steps to three times the band\n";
 }
 
-// Much faster than the rises of the recorded weeks.
+// Much faster than rises in the recorded weeks.
 TEST(UnusualTraffic, FortyTimesAsMuchAnHourLaterIsASlowRise) {
   for (const double rate : {1.0, 10.0, 100.0, 1'000.0}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
@@ -176,8 +176,8 @@ TEST(UnusualTraffic, LearnsBeforeItJudges) {
   EXPECT_FALSE(traffic.is_unusual());
 }
 
-// A step was learned when a level was due before the three quietest seconds had risen, too. The
-// level of its first seconds was the upper one of two, and so the median.
+// Regression: a step was learned if a level was due before the three quietest seconds had risen,
+// too. The level of the step's first seconds was the upper one of two, so it was the median.
 TEST(UnusualTraffic, AStepIsNotLearnedBeforeItIsFound) {
   for (std::int64_t before = 8; before < 40; ++before) {
     for (const std::uint64_t first : {20, 85, 300}) {
@@ -190,7 +190,7 @@ TEST(UnusualTraffic, AStepIsNotLearnedBeforeItIsFound) {
   }
 }
 
-// Else a node that has started later would find other events than the fleet's.
+// Otherwise a node that started later would find other events than the fleet.
 TEST(UnusualTraffic, HasTheSameBandWheneverItHasBegun) {
   const RecordedTraffic::Start start{
       .shape = Shape::kDailyPeak, .rate = 100, .second = 0, .seed = 1};
@@ -253,7 +253,7 @@ TEST(UnusualTraffic, BurstsOfTwoSecondsAreNone) {
   }
 }
 
-// Nor is it an event when it has lasted so long that the rule learns from the beginning.
+// No event, either, if it has lasted so long that the rule learns from the beginning.
 TEST(UnusualTraffic, KnowsTheTrafficThatReturnsAfterAnOutage) {
   UnusualTraffic traffic(60);
   std::int64_t second = 1'000;
@@ -265,7 +265,7 @@ TEST(UnusualTraffic, KnowsTheTrafficThatReturnsAfterAnOutage) {
   EXPECT_EQ(add(traffic, second, 10, 1'000), kBegan);
 }
 
-// Seconds of which nobody knows are not seconds without requests.
+// Seconds with unknown requests are not seconds without requests.
 TEST(UnusualTraffic, UnknownSecondsAreNotLearned) {
   UnusualTraffic traffic(60);
   std::int64_t second = 1'000;
@@ -277,7 +277,7 @@ TEST(UnusualTraffic, UnknownSecondsAreNotLearned) {
   EXPECT_EQ(add(traffic, second, 30, 1'000), kNone);  // it learns again
 }
 
-// Else limits that an event has lowered would stay low.
+// Otherwise limits that an event has lowered would stay low.
 TEST(UnusualTraffic, AnEventEndsThoughNobodyKnowsTheRequests) {
   UnusualTraffic traffic(60);
   std::int64_t second = 1'000;
@@ -298,7 +298,7 @@ TEST(UnusualTraffic, IgnoresSecondsThatItKnows) {
   EXPECT_EQ(traffic.level(), 100);
 }
 
-// It is one for each rule.
+// There is one for each rule.
 TEST(UnusualTraffic, IsSmall) { EXPECT_LE(sizeof(UnusualTraffic), 1'024u); }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace beast = boost::beast;
 using BeastError = beast::http::error;
 using BeastText = beast::string_view;
 
-// A longer head is parsed when it is all there.
+// A longer head is parsed only when it is complete.
 constexpr std::size_t kEagerMax = 8 << 10;
 
 constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
@@ -23,7 +23,7 @@ constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 3
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
 
-// Takes from Beast's parser what we want to know, and refuses what it would let pass.
+// Takes what matters from Beast's parser, and refuses what Beast would let pass.
 class HeadParser final : public beast::http::basic_parser<true> {
  public:
   HeadParser(std::string_view arrived, RequestHead& head) : arrived_(arrived), head_(head) {
@@ -34,7 +34,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
 
   const Refusal& refusal() const { return refusal_; }
 
-  // The rules that can be judged only when all fields are known.
+  // Checks the rules that need all fields.
   bool accept_framing() {
     const bool is_1_0 = head_.http_1_0;
     if (hosts_ > 1) return refuse({400, "There is more than one Host field."});
@@ -95,8 +95,8 @@ class HeadParser final : public beast::http::basic_parser<true> {
     head_.chunked = true;
   }
 
-  // Beast joins folded lines in memory of its own, which is about to go away. But if only one
-  // of them has a text, the value is where it arrived, behind a line's end or before one.
+  // Beast joins folded lines in its own memory, which is about to be freed. But if only one line
+  // has a text, the value is where it arrived, after a line's end or before one.
   bool is_folded(BeastText name, BeastText value) const {
     if (value.empty()) return goes_on_behind(end_of(name));
     if (!is_part_of_input(value)) return true;
@@ -109,7 +109,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
     return goes_on_behind(end_of(value));
   }
 
-  // Whether the line behind the one with this place begins with a blank.
+  // Whether the line after the line with this place begins with a blank.
   bool goes_on_behind(std::size_t place) const {
     const bool is_end = arrived_[place] == '\r';
     const std::size_t line_end = is_end ? place + 1 : arrived_.find('\n', place);
@@ -122,7 +122,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
   }
 
   bool is_part_of_input(BeastText value) const {
-    // Unrelated pointers: only std::less orders them by right.
+    // Only std::less orders unrelated pointers rightly.
     const std::less<> before;
     return !before(value.data(), arrived_.data()) &&
            !before(arrived_.data() + arrived_.size(), value.data() + value.size());
@@ -137,7 +137,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
     error = BeastError::bad_value;
   }
 
-  // Never reached: we stop where the body begins.
+  // Never called: parsing stops where the body begins.
   void on_response_impl(int, BeastText, int, Error&) override {}
   void on_header_impl(Error&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>&, Error&) override {}
@@ -153,7 +153,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
   int authorizations_ = 0;
 };
 
-// Beast calls both an unknown version and a malformed one bad; clients deserve to know.
+// Beast calls both an unknown version and a malformed one bad; clients should know which.
 Refusal version_refusal(std::string_view request_line) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   request_line = request_line.substr(request_line.find(' ') + 1);
@@ -174,7 +174,7 @@ Refusal refusal_of(const beast::error_code& error, std::string_view arrived) {
   return kMalformed;
 }
 
-// More than we read, and still no end.
+// More than is read, and still no end.
 Refusal too_long(std::string_view arrived) {
   return arrived.find('\n') == std::string_view::npos ? kTargetTooLong : kHeadTooLong;
 }
@@ -183,7 +183,7 @@ Refusal too_long(std::string_view arrived) {
 
 HeadStatus judge_by_beast(std::string_view arrived, RequestHead& head, Refusal& refusal) {
   head = {};
-  // Each piece of it would be parsed from the beginning.
+  // Otherwise each piece of a long head would be parsed from the beginning.
   const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
   if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
   HeadParser parser(arrived, head);

@@ -1,6 +1,6 @@
-// judge_by_beast: what Boost.Beast says of the head of a request, and what is refused beyond it.
+// judge_by_beast: what Boost.Beast says about a request's head, with the refusals beyond Beast's.
 //
-// It read the heads before parse_head() did, and is what parse_head() has to agree with.
+// It read the heads before parse_head() did; parse_head() must agree with it.
 //
 // Thread rule: pure. Tested by http1_head_test.cc and fuzz/http1_head_fuzz.cc, both ways.
 
@@ -12,7 +12,7 @@
 
 namespace weir::http1 {
 
-// As parse_head() does, except that a folded field is refused only when its last line is there.
+// Does what parse_head() does, except that it refuses a folded field only at its last line.
 // REQUIRES: arrived.size() <= kHeadMax
 HeadStatus judge_by_beast(std::string_view arrived, RequestHead& head, Refusal& refusal);
 

@@ -1,5 +1,5 @@
-// The header fields of every algorithm obey draft 10, whatever a key lives through: a client that
-// waits `t` has more than `r` then, and not a second earlier.
+// The header fields of every algorithm follow draft 10, whatever happens to a key: a client that
+// waits `t` then has more than `r`, and not a second earlier.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -25,7 +25,7 @@ using algo::testing::AnyKey;
 // Read by RapidCheck on first use.
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=500", 0);
 
-// What a client reads.
+// The fields that a client reads.
 struct Told {
   std::int64_t r = 0;
   std::int64_t q = 0;
@@ -67,7 +67,7 @@ void obeys_draft_10(const AnyKey& key, const Quota& quota, const Decision& decis
   }
   const std::chrono::seconds t{*fields.t};
   RC_ASSERT(left_after(t) > fields.r);
-  // A bucket whose units take no whole number of microseconds may say it one too late.
+  // A bucket whose units take no whole number of microseconds may say a wait one too long.
   const Duration grain{quota.active() == Algorithm::kTokenBucket ? 1 : 0};
   RC_ASSERT(t == 1s || left_after(t - 1s - grain) == fields.r);
   RC_ASSERT(fields.retry_after.value_or(*fields.t) >= *fields.t);

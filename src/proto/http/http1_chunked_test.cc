@@ -23,7 +23,7 @@ struct Outcome {
 
 constexpr std::uint64_t kContentMax = 1'000'000;
 
-// Hands `coded` over in pieces of what next_size() says.
+// Decodes `coded` in pieces of the sizes that next_size() returns.
 template <typename NextSize>
 Outcome decode(std::string coded, NextSize next_size) {
   ChunkDecoder decoder(kContentMax);
@@ -45,7 +45,7 @@ Outcome decode(const std::string& coded) {
   return whole;
 }
 
-// What Beast's parser makes of the same body.
+// Decodes the same body with Beast's parser.
 class BeastBody final : public boost::beast::http::basic_parser<true> {
  public:
   using Error = boost::beast::error_code;
@@ -131,8 +131,8 @@ TEST(ChunkDecoder, HasItsLimits) {
   EXPECT_EQ(decode(endless).status, Status::kTooLong);
 }
 
-// Random bodies, right and slightly wrong, in random pieces. We take what Beast takes, as the same.
-// We refuse what Beast refuses, but for extensions, whose inside we skip.
+// Random bodies, right and slightly wrong, in random pieces. What Beast accepts is accepted with
+// the same content. What Beast refuses is refused, except inside of extensions, which are skipped.
 TEST(ChunkDecoder, AgreesWithBeast) {
   std::mt19937 random(1);
   const auto below = [&](std::size_t bound) { return random() % bound; };

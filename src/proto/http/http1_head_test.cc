@@ -22,7 +22,7 @@ struct Parsed {
   std::vector<NameValue> fields;
 };
 
-// A reader that comes to keep the head says the same.
+// A reader that keeps the head must say the same.
 void expect_the_same_when_kept(std::string_view arrived, const Parsed& parsed) {
   static HeadReader reader;
   for (int times = 0; times < 9; ++times) {
@@ -33,7 +33,7 @@ void expect_the_same_when_kept(std::string_view arrived, const Parsed& parsed) {
   }
 }
 
-// This file asks Beast about each head as well, and Beast judges the same.
+// Asks Beast about each head as well; it must say the same.
 Parsed parse(std::string_view arrived) {
   Parsed parsed;
   Parsed judged;
@@ -106,7 +106,7 @@ TEST(Http1Head, KeepsTheConnectionAsTheVersionSays) {
   EXPECT_TRUE(keep_alive("GET / HTTP/1.0", "Connection: Keep-Alive\r\n"));
 }
 
-// Hosts that are none were answered like others.
+// Regression: requests with an invalid host were answered like others.
 TEST(Http1Head, AHostIsAHost) {
   const auto status = [](std::string_view host) {
     return parse("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n").refusal.status;
@@ -122,7 +122,7 @@ TEST(Http1Head, AHostIsAHost) {
 
 TEST(Http1Head, JudgesEachFieldAndLine) {
   struct Case {
-    std::string_view lines;  // after them the empty one
+    std::string_view lines;  // before the empty line
     int status;
   };
   for (const Case& c : {
@@ -185,7 +185,6 @@ TEST(Http1Head, JudgesEachFieldAndLine) {
   }
 }
 
-// Judged at once, before the rest of it comes.
 // Servers differ in what a folded line says.
 TEST(Http1Head, RefusesFoldedLinesWhereverTheTextIs) {
   for (const std::string_view folded :
@@ -197,6 +196,7 @@ TEST(Http1Head, RefusesFoldedLinesWhereverTheTextIs) {
   EXPECT_EQ(verdict("POST / HTTP/1.1\r\nHost: a\r\nX:\r\nY: c\r\n\r\n"), 200);
 }
 
+// Refused at once, before the rest of it comes.
 TEST(Http1Head, KnowsNonsenseWhenItSeesIt) {
   EXPECT_EQ(verdict("\x16\x03\x01\x02"), 400);  // TLS
   EXPECT_EQ(verdict("{\"key\""), 400);
@@ -231,7 +231,7 @@ TEST(Http1Head, HasItsLimits) {
   EXPECT_EQ(verdict(with_target(kTargetMax)), 200);
   EXPECT_EQ(verdict(with_target(kTargetMax + 1)), 414);
   EXPECT_EQ(verdict(with_target(10 * kTargetMax)), 414);
-  EXPECT_EQ(verdict(std::string(kHeadMax, 'G')), 414);  // no telling what it is
+  EXPECT_EQ(verdict(std::string(kHeadMax, 'G')), 414);  // it could be anything
 }
 
 std::string text_of(std::span<const NameValue> fields) {
@@ -242,7 +242,7 @@ std::string text_of(std::span<const NameValue> fields) {
   return text;
 }
 
-// The same, by the plainest reading of a well-formed head.
+// The same fields, by the plainest reading of a well-formed head.
 std::string plain_fields_of(std::string_view head) {
   std::string text;
   for (take_until(head, '\n'); head != "\r\n";) {
@@ -254,7 +254,7 @@ std::string plain_fields_of(std::string_view head) {
   return text;
 }
 
-// Heads from the fuzzer's seeds, and from clients.
+// Heads from the fuzzer's seeds, and from real clients.
 std::vector<std::string> usual_heads() {
   std::vector<std::string> heads{
       "POST /check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n"

@@ -37,7 +37,7 @@ std::string as_http2(const RateLimit& limit) {
   return lines;
 }
 
-// As lines; HTTP/2 says the same.
+// The fields as lines; HTTP/2 has the same.
 std::string headers(RateLimit limit) {
   PolicyTexts texts;
   limit.texts = &texts;
@@ -207,7 +207,7 @@ TEST(RateLimitHeaders, InOlderForms) {
   EXPECT_EQ(headers(limit, RateLimitStyle::Fields::kNone), "Retry-After: 7200\r\n");
 }
 
-// npm/test asks the package's part.
+// npm/test checks the package's part.
 TEST(RateLimitHeaders, ResetAsATimeIsNeverEarlyAndLessThanASecondLate) {
   std::ifstream file("../../npm/test/reset_epoch.json");
   const boost::json::value table = boost::json::parse(file);

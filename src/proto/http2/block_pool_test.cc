@@ -13,7 +13,7 @@ TEST(BlockPool, GivesTheSameBlockAgain) {
   BlockPool pool;
   void* const first = pool.allocate(100);
   pool.release(first);
-  EXPECT_EQ(pool.allocate(128), first);  // of one size class
+  EXPECT_EQ(pool.allocate(128), first);  // the same size class
   pool.release(first);
   void* const larger = pool.allocate(129);
   EXPECT_NE(larger, first);

@@ -1,4 +1,4 @@
-// What a peer may try on an HTTP/2 connection. Each costs it the connection, or nothing.
+// What a peer may try on an HTTP/2 connection. Each attempt costs it the connection, or nothing.
 
 #include <algorithm>
 #include <string>
@@ -126,10 +126,10 @@ TEST_F(Http2AbuseTest, SomeResetsAreNormal) {
   EXPECT_FALSE(after(frames).has_value());
 }
 
-// A field that is sent once and then named by one byte, again and again.
+// Sends a field once, and then names it by one byte, again and again.
 class HpackBomb {
  public:
-  // A field of `size` bytes, in the first head.
+  // Sends a field of `size` bytes in the first head.
   explicit HpackBomb(std::size_t size) {
     first_ = std::string(kGetHead) + "\x40\x01" + "b" + "\x7f";
     std::size_t rest = size - 127;  // HPACK's integers: seven bits, then seven a byte
@@ -267,7 +267,7 @@ TEST_F(Http2AbuseTest, StreamsBeyondTheLimitAreRefused) {
   }
   many.talk(now);
   EXPECT_EQ(many.reply(streams[0]).status, "200");
-  // nghttp2's client holds the last one back: it has been told the limit.
+  // nghttp2's client holds the last one back: it knows the limit.
   EXPECT_EQ(many.reply(streams.back()).status, "");
 
   std::string frames;

@@ -1,4 +1,4 @@
-// What a connection does when there is no memory: it ends, and nothing else does.
+// A connection without memory ends, and nothing else does.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ struct Outcome {
   bool has_failed = false;
 };
 
-// Requests of all kinds, and a drain in the middle of one, with an allocation that fails.
+// Requests of all kinds, with a drain in the middle of one, while one allocation fails.
 Outcome converse(Http2Door& door, std::optional<std::size_t> spared) {
   const std::string questions = http2_preface() + question(1, "/echo") + question(3, "/trailers") +
                                 question(5, "/nothing") +

@@ -162,7 +162,7 @@ void Http2Peer::talk(Instant now) {
 
 void Http2Peer::say(std::string_view raw, Instant now) {
   feed(*session_, raw, now);
-  // The client would not understand answers to what it has not asked; their heads are
+  // The client would not understand answers to questions that it has not asked. Their heads are
   // enough.
   std::string output;
   while (reads && !session_->output().empty()) {

@@ -1,5 +1,4 @@
-// For tests: an HTTP/2 client in memory, which is nghttp2's, and raw frames for what it
-// would never send.
+// For tests: an HTTP/2 client in memory, nghttp2's, and raw frames that this would never send.
 //
 //   Http2Peer peer(door, now);
 //   const int stream = peer.ask({.path = "/check", .body = "{}"});
@@ -43,7 +42,7 @@ struct Http2Reply {
   std::string body{};
   bool ended = false;                            // END_STREAM
   std::optional<std::uint32_t> closed{};         // with this error code
-  std::optional<std::uint32_t> reset_by_them{};  // RST_STREAM
+  std::optional<std::uint32_t> reset_by_them{};  // RST_STREAM from the server
 };
 
 class Http2Peer {
@@ -53,7 +52,7 @@ class Http2Peer {
   Http2Peer(const Http2Peer&) = delete;
   Http2Peer& operator=(const Http2Peer&) = delete;
 
-  // The stream's number. Nothing is sent before talk().
+  // Returns the stream's number. Nothing is sent before talk().
   std::int32_t ask(const Http2Question& question);
   void send(std::int32_t stream, std::string_view bytes);
   void end(std::int32_t stream);
@@ -61,7 +60,7 @@ class Http2Peer {
 
   // Moves bytes both ways until both are silent.
   void talk(Instant now);
-  // The same, after bytes of our own making. The client must not talk in between.
+  // The same, after the raw bytes. The client must not talk in between.
   void say(std::string_view raw, Instant now);
 
   Http2Reply& reply(std::int32_t stream) { return replies_[stream]; }
@@ -72,7 +71,7 @@ class Http2Peer {
   Session& session() { return *session_; }
   std::size_t writes = 0;   // pieces of output
   bool reads = true;        // takes output
-  std::int32_t window = 0;  // unless 0: what each stream may be sent at first
+  std::int32_t window = 0;  // unless 0: the window of each stream at first
 
  private:
   friend struct Http2PeerCallbacks;
@@ -95,7 +94,7 @@ class Http2Peer {
 // A frame of any kind.
 std::string http2_frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
                         std::string_view payload);
-// What a connection begins with: the preface, and empty SETTINGS.
+// The beginning of a connection: the preface, and empty SETTINGS.
 std::string http2_preface();
 
 }  // namespace weir

@@ -33,7 +33,7 @@ TEST_F(Http2SessionTest, AnswersARequest) {
   EXPECT_EQ(reply.closed, NGHTTP2_NO_ERROR);
 }
 
-// A `host` other than the authority was what rules saw, and the proxy's origin the authority.
+// Regression: rules saw a `host` other than the authority, which the proxy's origin saw.
 TEST_F(Http2SessionTest, RefusesRequestsForNoHostOrTwo) {
   const auto status = [&](std::string authority, TestFields fields) {
     const auto stream =
@@ -50,7 +50,7 @@ TEST_F(Http2SessionTest, RefusesRequestsForNoHostOrTwo) {
   EXPECT_FALSE(peer.session().finished());
 }
 
-// nghttp2 left such fields out, so that rules did not see what an origin may see.
+// Regression: nghttp2 left such fields out, so rules did not see what an origin may see.
 TEST_F(Http2SessionTest, ReadsFieldsWithBlanksAndRefusesThoseWithControlCharacters) {
   const auto ask = [&](std::string name, std::string value) {
     const auto stream =
@@ -112,7 +112,7 @@ TEST_F(Http2SessionTest, LargeBodiesPassThroughBothWindows) {
   EXPECT_EQ(peer.reply(stream).body, body);
 }
 
-// Connections whose bodies grew took no turns, since nothing seemed to wait on them.
+// Regression: connections with growing bodies took no turns, as nothing seemed to wait on them.
 TEST_F(Http2SessionTest, BodiesThatAreNotCompleteAreInputThatWaits) {
   const auto ask = [&](const char* path, std::size_t size) {
     return peer.ask({.path = path, .body = std::string(size, 'x'), .ends = false});
@@ -138,7 +138,7 @@ TEST_F(Http2SessionTest, ABodyTooLongIsAnsweredBeforeItsEnd) {
       {.path = "/echo", .body = std::string(EchoService::kBodyMax + 1, 'x'), .ends = false});
   peer.talk(now);
   EXPECT_EQ(peer.reply(stream).status, "413");
-  EXPECT_EQ(peer.reply(stream).reset_by_them, NGHTTP2_NO_ERROR);  // the rest may be kept
+  EXPECT_EQ(peer.reply(stream).reset_by_them, NGHTTP2_NO_ERROR);  // the client may keep the rest
   const auto next = peer.ask({.path = "/echo", .body = "hi"});
   peer.talk(now);
   EXPECT_EQ(peer.reply(next).body, "hi");
@@ -273,7 +273,7 @@ TEST_F(Http2SessionTest, NothingIsReadWhileOutputPilesUp) {
   peer.window = 1 << 30;
   peer.reads = false;
   for (int i = 0; i < 3; ++i) peer.ask({.path = "/echo", .body = std::string(900'000, 'x')});
-  // The connection's window is the peer's own: it opens a large one.
+  // The connection's window is the peer's own, and it opens a large one.
   peer.talk(now);
   const auto after = peer.ask({.path = "/echo", .body = "hi"});
   peer.reads = true;

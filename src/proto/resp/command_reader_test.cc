@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What a connection hears: commands, and perhaps why it was refused.
+// What the reader finds on a connection: commands, and perhaps a refusal.
 struct Heard {
   std::vector<Words> commands;
   std::string refusal;
@@ -21,8 +21,8 @@ struct Heard {
   friend bool operator==(const Heard&, const Heard&) = default;
 };
 
-// Hands the bytes over in pieces of `piece`. Each read sees memory of exactly the size
-// that has arrived, elsewhere each time: a view that is kept too long is found out.
+// Reads the bytes in pieces of `piece`. Each read sees memory of exactly the size that has arrived,
+// each time elsewhere, so that a view kept too long is found.
 Heard hear(const std::string& bytes, std::size_t piece,
            const CommandLimits& limits = kClientLimits) {
   Heard heard;

@@ -12,7 +12,7 @@ namespace {
 
 using Status = ReplyReader::Status;
 
-// As a person would write it: [1 "a" null] OK !ERR {..} for a map, > for a push.
+// The reply as a person would write it: [1 "a" null] OK !ERR {..} for a map, > for a push.
 std::string describe(const Reply& reply) {
   const auto text = std::string(reply.text());
   switch (reply.type()) {
@@ -30,8 +30,7 @@ std::string describe(const Reply& reply) {
          (is_map ? "{" + inside + "}" : "[" + inside + "]");
 }
 
-// Everything that `input` says, one reply a part, as it would be received: `step` more bytes
-// at a time.
+// All replies in `input`, one a part, received in steps of `step` more bytes.
 std::string read_all(std::string_view input, std::size_t step) {
   ReplyReader reader;
   std::string said;
@@ -39,7 +38,7 @@ std::string read_all(std::string_view input, std::size_t step) {
   for (std::size_t end = 0; end < input.size();) {
     end = std::min(input.size(), end + step);
     while (true) {
-      // A copy of its own, so that a read beyond what has arrived is found out.
+      // A copy, so that a read beyond the arrived bytes is found.
       const auto arrived = std::vector<char>(input.begin() + static_cast<std::ptrdiff_t>(begin),
                                              input.begin() + static_cast<std::ptrdiff_t>(end));
       const Status status = reader.read({arrived.data(), arrived.size()});
@@ -123,7 +122,7 @@ TEST(ReplyReader, AllocatesNothingOnceItKnowsTheSize) {
   ASSERT_EQ(reader.read(input), Status::kReply);
   const Reply first = reader.reply();
   ASSERT_EQ(reader.read(input), Status::kReply);
-  // The same nodes in the same place: what the first view shows is the second reply.
+  // The same nodes in the same place: the first view shows the second reply.
   EXPECT_EQ(describe(first), "[[1 9] [0 5]]");
 }
 

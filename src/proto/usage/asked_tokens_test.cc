@@ -31,7 +31,7 @@ TEST(AskedTokens, AreWhatTheBodySays) {
       {R"({"generation_config":{"max_output_tokens":54}})", 54},
       {R"({"max_tokens":3000})", 3000},
       {R"({"max_tokens":50.0})", 50},
-      // it says nothing
+      // the body says nothing
       {"", kOtherwise},
       {R"({"messages":[]})", kOtherwise},
       {R"({"max_tokens":0})", kOtherwise},
@@ -44,7 +44,7 @@ TEST(AskedTokens, AreWhatTheBodySays) {
       {R"({"messages":"{\"max_tokens\":5000}"})", kOtherwise},
       {"max_tokens=50", kOtherwise},
       {"\x1f\x8b\x08", kOtherwise},
-      // it says several things
+      // the body says several numbers
       {R"({"max_tokens":1,"max_tokens":700})", 700},
       {R"({"max_tokens":700,"max_tokens":1})", 700},
       {R"({"max_tokens":1,"max_completion_tokens":700})", 700},
@@ -92,7 +92,7 @@ TEST(AskedTokens, StandWithinTheBytesThatAreLookedAt) {
   EXPECT_EQ(with_prompt(BodyStart::kBytesMax, kEnd), kOtherwise);
 }
 
-// The rest of a long body may name a larger number.
+// The rest of a long body may have a larger number.
 TEST(AskedTokens, OfALongBodyAreNoLessThanOfOneThatSaysNothing) {
   const auto of_long = [](std::string_view text) {
     return asked_tokens({.bytes = text, .is_whole = false}, {}, kOtherwise);

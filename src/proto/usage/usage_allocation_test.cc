@@ -1,4 +1,4 @@
-// A worker of nginx reads bodies where nothing catches what is thrown. This program has no memory.
+// nginx's workers read bodies where nothing catches exceptions. So this program has no memory.
 
 #include <gtest/gtest.h>
 

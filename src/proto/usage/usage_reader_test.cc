@@ -31,7 +31,7 @@ struct Case {
   std::string_view path{};
 };
 
-// As the vendors' references show them.
+// As in the vendors' references.
 constexpr Case kCases[] = {
     {"OpenAI, chat completions", kJson, R"({
        "id": "chatcmpl-B9MB", "object": "chat.completion", "created": 1741569952,
@@ -141,7 +141,7 @@ TEST(UsageReader, AnyPlaceOfAStreamLeavesWhatWasReportedBeforeIt) {
     std::optional<std::int64_t> before;
     for (std::size_t size = 0; size <= each.body.size(); ++size) {
       const auto units = units_in(each.body.substr(0, size), each.form, each.path, size + 1);
-      // A total may be below the parts before it where they are of a vendor's cache, never here.
+      // A total may be below the parts before it, if these are of a vendor's cache; never here.
       EXPECT_GE(units.value_or(-1), before.value_or(-1)) << each.what << ", " << size;
       before = units;
     }
@@ -176,7 +176,7 @@ TEST(UsageReader, TheTypeOfTheContentSaysTheForm) {
   }
 }
 
-// Prices that show in the digits of a cost how many tokens of each kind were charged.
+// Prices for which the digits of a cost show how many tokens of each kind were charged.
 std::shared_ptr<const PriceTable> prices() {
   const auto row = [](std::string model, std::int64_t factor) {
     constexpr std::int64_t kMillion = 1'000'000;

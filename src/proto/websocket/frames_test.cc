@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// A frame as a client sends it; the mask is zeros, so that the payload is readable.
+// A frame as a client sends it. Its mask is zeros, so that the payload is readable.
 std::string client_frame(int first_byte, std::string_view payload) {
   std::string frame(1, static_cast<char>(first_byte));
   if (payload.size() < 126) {
@@ -24,7 +24,7 @@ std::string client_frame(int first_byte, std::string_view payload) {
 
 constexpr int kNoCode = 1005;
 
-// The code of the only close frame in `output`; 0 if it is something else.
+// The code of the only close frame in `output`; 0 if there is something else.
 int close_code(std::string_view output) {
   if (output == "\x88\x00"s) return kNoCode;
   if (output.size() < 4 || output[0] != '\x88') return 0;

@@ -160,7 +160,7 @@ TEST(PackedRules, AreRefusedUnlessTheyAreWhole) {
   EXPECT_TRUE(unpacked_rules(bytes));
   EXPECT_FALSE(unpacked_rules(bytes + '\0'));
   EXPECT_FALSE(unpacked_rules('2' + bytes.substr(1)));
-  // More rules than there are bytes.
+  // It claims more rules than there are bytes.
   EXPECT_FALSE(unpacked_rules("1\xff\xff\xff\xff\xff\xff\xff\xff\x3f"));
 }
 

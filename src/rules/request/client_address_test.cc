@@ -66,7 +66,7 @@ TEST(ClientAddress, ReadsForwardedElements) {
   EXPECT_EQ(forwarded(""), "10.0.0.1");
 }
 
-// Whichever header a proxy sets, the others are what the client sent.
+// Whichever header a proxy sets, the client sent all others.
 TEST(ClientAddress, BelievesTheNamedHeaderOnly) {
   const std::vector<NameValue> both = {{"X-Real-IP", "192.0.2.1"}, {"X-Forwarded-For", "6.6.6.6"}};
   EXPECT_EQ(client("10.0.0.1", both, ClientHeader::kXRealIp), "192.0.2.1");

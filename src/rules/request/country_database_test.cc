@@ -23,7 +23,7 @@ class CountryDatabaseTest : public testing::Test {
   CountryDatabaseTest() { std::filesystem::create_directories(folder_); }
   ~CountryDatabaseTest() override { std::filesystem::remove_all(folder_); }
 
-  // As updaters do it: a file that is open stays what it was.
+  // Replaces the file as updaters do: an open file stays unchanged.
   Result<CountryDatabase::Ptr, Fault> open(const std::string& bytes) const {
     const auto path = folder_ / "countries.mmdb";
     std::filesystem::remove(path);
@@ -78,7 +78,7 @@ TEST_F(CountryDatabaseTest, SaysWhatIsWrongWithAFile) {
   EXPECT_FALSE(directory.has_value());
 }
 
-// The metadata is at the end, so that no part of a file passes for the whole.
+// The metadata is at the end, so no part of a file is taken for the whole.
 TEST_F(CountryDatabaseTest, RefusesAFileThatIsCutOff) {
   const std::string whole = country_file(kNetworks);
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -86,7 +86,7 @@ TEST_F(CountryDatabaseTest, RefusesAFileThatIsCutOff) {
   }
 }
 
-// Bytes are changed, or cut out of the middle: a mistake, or an answer.
+// Bytes are changed, or cut out of the middle: this gives an error, or some answer.
 TEST_F(CountryDatabaseTest, SurvivesBrokenFiles) {
   const std::string whole = country_file(kNetworks);
   std::mt19937 random(1);

@@ -1,9 +1,9 @@
 // country_file(): small databases in MaxMind's format, for tests.
 //
-// Such a file is a binary tree over the bits of addresses, 16 zero bytes, the data that the
-// tree refers to, and metadata behind a marker. IPv4 addresses are those of ::/96.
+// Such a file is a binary tree over the bits of addresses, 16 zero bytes, the data to which the
+// tree refers, and metadata after a marker. IPv4 addresses are in ::/96.
 //
-// Thread rule: any thread. Tested by country_database_test.cc, which reads what it writes.
+// Thread rule: any thread. Tested by country_database_test.cc, which reads the files.
 
 #pragma once
 
@@ -20,8 +20,8 @@
 namespace weir {
 
 struct CountryNetwork {
-  std::string_view address;  // of its first host
-  unsigned bits;             // in the family of the address
+  std::string_view address;  // the first host's
+  unsigned bits;             // in the address's family
   std::string_view country;
 };
 
@@ -69,8 +69,8 @@ class Tree {
 
   std::size_t size() const { return nodes_.size(); }
 
-  // Two records of 24 bits for each node: another node; the number of nodes for nothing;
-  // above that, 16 more than the place of the data.
+  // Two records of 24 bits for each node: another node; the number of nodes for nothing; above
+  // that, the place of the data plus 16.
   std::string bytes() const {
     std::string bytes;
     const auto count = static_cast<std::int64_t>(nodes_.size());
@@ -84,13 +84,13 @@ class Tree {
   }
 
  private:
-  // Another node's index; 0 for nothing, as the root is nobody's child; -1 - offset of data.
+  // Another node's index; 0 for nothing, as the root is no child; -1 - offset of data.
   std::vector<std::array<std::int64_t, 2>> nodes_{1};
 };
 
 }  // namespace country_file_detail
 
-// REQUIRES: no network is in another.
+// REQUIRES: no network contains another
 inline std::string country_file(std::span<const CountryNetwork> networks,
                                 std::string_view property = "country") {
   using namespace country_file_detail;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Empty if there are too many.
+// Empty if there are too many readings.
 std::vector<std::string> readings(std::string_view path) {
   PathReadings readings;
   readings.read("/left/over;x");

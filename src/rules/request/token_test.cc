@@ -141,7 +141,7 @@ TEST(Token, ThatIsNoneHasNoClaims) {
   }
 }
 
-// One text, one spelling: else a blocked token could be spelled in another way.
+// Each text has one spelling: else a blocked token could be spelled in another way.
 TEST(Token, HasOneSpelling) {
   const std::string encoded = base64url(R"({"plan":"a"})");  // 12 bytes: no bits are left over
   EXPECT_EQ(claims("." + encoded + ".", nullptr), "plan=a|");
@@ -188,7 +188,7 @@ TEST(Token, MayBeSignedWithRsa) {
   EXPECT_EQ(claims(token(R"({"plan":"a"})"), &key), "");
 }
 
-// Everybody knows the public key, so it must not be the secret of another algorithm.
+// Everybody knows the public key, so no other algorithm may use it as a secret.
 TEST(Token, MayNotTakeThePublicKeyForASecret) {
   const RsaPair pair(2048);
   const TokenKey key = *TokenKey::rs256(pair.pem);

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Expressions with their numbers.
+// Expressions with numbers.
 struct Numbered {
   explicit Numbered(const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) all.push_back({.pattern = pattern});
@@ -63,7 +63,7 @@ TEST(PathRegexes, AreTriedOneByOneIfTogetherTheyAreTooLarge) {
   EXPECT_THAT(matches(regexes, path + "400"), ElementsAre());
 }
 
-// A thousand of these would take RE2 130 MB.
+// RE2 would take 130 MB for a thousand of these.
 TEST(RegexBudget, IsForAllExpressionsTogether) {
   RegexBudget budget;
   const std::string large = "/(a{999}|b{999}|c{999}|d{999}|e{999}|f{999}|g{999}|h{999})";

@@ -73,7 +73,7 @@ TEST(TextTemplate, EscapesByContentType) {
   EXPECT_EQ(escape_for("text/plain"), Escape::kNone);
 }
 
-// Outside of quotes the escape of a string let clients add members.
+// Regression: outside of quotes, the escape of a string let clients add members.
 TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
   const auto danger = [](std::string_view text) {
     return TextTemplate::parse(text)->danger_in_json();
@@ -94,7 +94,7 @@ TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
   }
 }
 
-// The client's text was escaped as HTML there, and run all the same.
+// Regression: the client's text was escaped as HTML in these places, but run all the same.
 TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
   const auto danger = [](std::string_view text) {
     return TextTemplate::parse(text)->danger_in_html();

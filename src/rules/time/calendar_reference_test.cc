@@ -1,4 +1,4 @@
-// Windows of calendars, from 1970 to 2100, as Python's calendar and zoneinfo have them.
+// Compares windows of calendars, from 1970 to 2100, with Python's calendar and zoneinfo.
 
 #include <cstdio>
 #include <memory>

@@ -38,7 +38,7 @@ CalendarClock clock_of(const std::string& zone, std::chrono::minutes resets_at =
   return {find_zone(zone), resets_at};
 }
 
-// "the previous one's end, the current one's, the next one's", in UTC.
+// "the end of the previous window, of the current one, of the next one", in UTC.
 std::string ends(const CalendarClock& clock, const Quota& quota, const std::string& now) {
   const WindowEnds found = window_ends(clock, quota, utc(now));
   return text_of(found.previous) + ", " + text_of(found.current) + ", " + text_of(found.next);
