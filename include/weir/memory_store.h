@@ -42,7 +42,7 @@ struct MemoryStoreOptions {
 
 struct MemoryStoreStats {
   std::uint64_t capacity = 0;   // keys that fit
-  std::uint64_t evictions = 0;  // live keys that had to make room
+  std::uint64_t evictions = 0;  // live keys that were replaced by others
   std::uint64_t freed = 0;      // evicted keys that had nothing left of their limit
   std::uint64_t refused = 0;    // denials because the table had no room
   std::uint64_t bytes = 0;      // reserved at construction

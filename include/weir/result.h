@@ -36,13 +36,13 @@ struct Error {
 template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: a value is one
-  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: so is an error
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   // Constructs the value in place.
   template <std::convertible_to<T> From>
     requires(!std::same_as<From, T> && !std::same_as<From, E>)
-  Result(const From& from) : state_(std::in_place_index<0>, from) {}  // NOLINT: as good as one
+  Result(const From& from) : state_(std::in_place_index<0>, from) {}  // NOLINT: implicit
 
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }

@@ -1,4 +1,4 @@
-// Sliding window: two counters, the previous one weighted by what still overlaps.
+// Sliding window: two counters, the previous one weighted by the part that still overlaps.
 //
 // The last `window` of time covers the current window, e of it so far. The rest of it, W - e, lies
 // in the previous window, whose units are taken to be spread evenly:

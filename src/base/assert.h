@@ -1,4 +1,4 @@
-// WEIR_ASSERT: states what only a bug can make false.
+// WEIR_ASSERT: a condition that only a bug can make false.
 //
 // It is on in every build, release too: a limiter whose own state is nonsense would deny or admit
 // the wrong people. A denial is a value, and a failing store or bad bytes are errors: WEIR_ASSERT

@@ -58,7 +58,7 @@ class Round {
     HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
-    Mode mode = Mode::kLocal;                      // in which it is to be decided
+    Mode mode = Mode::kLocal;                      // the mode that decides it
     bool is_spread = false;                        // a cluster keeps its counters by slot
     int anchor = 0;                                // a tenant's; only if the rule knows tenants
     Operation own = Operation::kSpendEach;         // not kSpendEach: charged apart from the others
