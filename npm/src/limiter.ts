@@ -86,10 +86,13 @@ function termsOf({ hold, rule }: AcquireOptions, most: string): SlotTerms {
   return { holdUs: holdUs(hold, most), rule };
 }
 
+// A type that names only what hit() answers has `any`: its store may hold, as reserve() finds out.
+type HeldBy<Holds> = unknown extends Holds ? unknown : Holds;
+
 export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm,
-                     Holds = unknown> {
+                     Holds = A extends Promise<Decision> ? any : unknown> {
   readonly quota: Quota;
-  readonly store: Store<A> & Holds;
+  readonly store: Store<A> & HeldBy<Holds>;
   private readonly options: QuotaOptions;
   private readonly clock: () => number;
   private readonly overrides = new Map<string, Quota>();
@@ -106,7 +109,7 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
                   "a Store, such as new RedisStore({ client })");
     if (store !== undefined) checkKept(this.quota, store);
     this.clock = clock === undefined ? Date.now : checkedClock(clock);
-    this.store = (store ?? new MemoryStore({ maxKeys })) as unknown as Store<A> & Holds;
+    this.store = (store ?? new MemoryStore({ maxKeys })) as unknown as Store<A> & HeldBy<Holds>;
   }
 
   /** The same key in two buckets has two counters. */

@@ -114,6 +114,14 @@ export async function work(): Promise<boolean> {
   await new weir.Limiter(quota, new weir.RedisStore({ client })).acquire("b", "k", { hold: 1 });
   return held.allowed ? held.commit(5) : end === undefined;
 }
+export const named: weir.Limiter<Promise<weir.Decision>> = remote;
+export const slots = named.acquire("b", "k", { hold: 1 });
+export const redis: typeof named = new weir.Limiter(quota, new weir.RedisStore({ client }));
+export const memory: weir.Limiter = limiter;
+// @ts-expect-error: its type says that it answers at once, as no store does that holds
+export const none = memory.acquire("b", "k", { hold: 1 });
+// @ts-expect-error: the store keeps its type
+export const nonsense = named.store.nonsense;
 declare const client: weir.RedisStoreOptions["client"];
 export const said = weir.headers(limiter.hit("b", "k"), limiter.quota)["Retry-After"];
 `;
