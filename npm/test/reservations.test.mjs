@@ -277,17 +277,19 @@ async function runPage(page, words, url, result) {
   return { code, said, answer };
 }
 
-test("README and the page of reservations show what runs", async (t) => {
+test("README and the pages of reservations and slots show what runs", async (t) => {
   const url = await nodeOf(t);
   const read = await runPage("npm/README.md", "tokens.reserve(", url, "[tokens, reserved, slot]");
   const [tokens, reserved, slot] = read.answer;
   assert.deepEqual([reserved.remaining, slot.remaining], [700, 1]);
   assert.equal((await tokens.reserve("tokens", "alice", { cost: 880, hold: 1 })).allowed, true);
-  const page = "docs/reference/reservations.md";
-  const [, rules] = /```yaml\n([^]*?)```/.exec(
-    readFileSync(join(process.env.WEIR_ROOT, page), "utf8"));
-  const { code, said } = await runPage(page, "reserve(", await nodeBy(t, rules), "0");
-  assert.deepEqual(said, [/\/\/ (true .*)/.exec(code)[1]]);
+  for (const [page, call] of [["reservations", "reserve("], ["slots", "acquire("]]) {
+    const file = `docs/reference/${page}.md`;
+    const [, rules] = /```yaml\n([^]*?)```/.exec(
+      readFileSync(join(process.env.WEIR_ROOT, file), "utf8"));
+    const { code, said } = await runPage(file, call, await nodeBy(t, rules), "0");
+    assert.deepEqual(said, [/\/\/ (true .*)/.exec(code)[1]]);
+  }
 });
 
 // What a program asks for wrongly, and what it is told.
