@@ -47,15 +47,6 @@ function abortLater(controller: AbortController, ms: number): ReturnType<typeof 
   return timer;
 }
 
-// Whatever fetch throws is no mistake of the call.
-async function answered(send: NonNullable<NodeOptions["fetch"]>, url: string, init: PostInit) {
-  try {
-    return await send(url, init);
-  } catch (error) {
-    throw storeErrorOf(error);
-  }
-}
-
 // What is longer than an answer is cut, so that it is no JSON.
 async function textOf(response: PlatformResponse): Promise<string> {
   const reader = response.body?.getReader();
@@ -96,6 +87,8 @@ export class NodeClient {
       return await Promise.race([answer, aborted]).finally(() =>
         // Not at once: what has waited as long is out of time, too, and must not go.
         signal.aborted ? setTimeout(() => this.next(), this.deadline / 10) : this.next());
+    } catch (error) {
+      throw storeErrorOf(error);  // whatever fetch throws is no mistake of the call
     } finally {
       clearTimeout(timer);
     }
@@ -124,7 +117,7 @@ export class NodeClient {
 
   private async exchange(path: string, body: unknown, signal: AbortSignal): Promise<object> {
     const { url, headers, fetch: send = fetch } = this.options;
-    const response = await answered(send, url + path, {
+    const response = await send(url + path, {
       method: "POST",
       headers: { ...headers, "Content-Type": "application/json" },
       body: JSON.stringify(body),

@@ -43,7 +43,6 @@ const isProblem = (error: unknown, ...kinds: string[]): error is Refusal =>
 const CHECKS_MAX = 256;  // of one request
 const LATE_DEADLINES = 10;  // for what a late answer holds
 const TEXT_MAX = 1024;   // UTF-16 units, at most three bytes each; a node takes 4,096 bytes
-
 const KEY_BYTES_MAX = 4096;
 
 // Whether a node takes the text as it is. One that it refused would fail all calls of the turn.
@@ -61,26 +60,21 @@ async function digestOf(text: string): Promise<string> {
   return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-// Those that fetch would refuse at each call are refused here.
-function isFields(headers: unknown): boolean {
-  const isObject = typeof headers === "object" && headers !== null;
-  const isPlain = isObject && !isFunction((headers as { get?: unknown }).get);
-  if (!isPlain || !Object.values(headers as object).every(isText)) return false;
+function succeeds(make: () => unknown): boolean {
   try {
-    return new Headers(headers as Record<string, string>) !== undefined;
+    return make() !== undefined;
   } catch {
     return false;
   }
 }
 
-function isNodesUrl(url: unknown): boolean {
-  if (!/^https?:\/\/[^\\/?#@]+(\/[^?#]*)?$/i.test(url as string)) return false;
-  try {
-    return new URL(url as string) !== undefined;
-  } catch {
-    return false;
-  }
+// What fetch would refuse at each call is refused here.
+function isFields(headers: any): boolean {
+  const isPlain = typeof headers === "object" && headers !== null && !isFunction(headers.get);
+  return isPlain && Object.values(headers).every(isText) && succeeds(() => new Headers(headers));
 }
+const isNodesUrl = (url: string): boolean =>
+  /^https?:\/\/[^\\/?#@]+(\/[^?#]*)?$/i.test(url) && succeeds(() => new URL(url));
 
 function checkOf(quota: Quota, bucket: string, key: string, cost: number): Check {
   const { limit, window, name, burst } = quota;
