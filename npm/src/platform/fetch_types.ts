@@ -21,7 +21,6 @@ interface ResponseParts {
 
 export type PlatformRequest = Declared<"Request", RequestParts>;
 export type PlatformResponse = Declared<"Response", ResponseParts>;
-type PlatformSignal = Declared<"AbortSignal", object>;
 
 /** The one shape of request that we send: it fits every platform's RequestInit. */
 export interface PostInit {
@@ -29,5 +28,5 @@ export interface PostInit {
   headers?: Record<string, string>;
   body: string;
   redirect?: "manual";
-  signal?: PlatformSignal;
+  signal?: Declared<"AbortSignal", object>;
 }
