@@ -1,7 +1,7 @@
 // Clock: the source of time of a program that links libweir.
 //
-// Only Limiter reads the clock, once a call. Everything below it takes `now` as an argument. Tests
-// pass a clock of their own and move it by hand.
+// Only Limiter, Reservation and Slot read the clock, once a call. Everything below them takes `now`
+// as an argument. Tests pass a clock of their own and move it by hand.
 //
 // Tested by src/net/clock_test.cc.
 

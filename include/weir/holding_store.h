@@ -205,7 +205,7 @@ class Slot {
   const Decision& decision() const { return decision_; }
   bool allowed() const { return decision_.allowed(); }
 
-  // Returns false if the slot was not held any more: then other work may have taken it.
+  // Returns false if no slot is held, or no longer: then other work may have taken it.
   bool release() {
     const auto token = std::exchange(token_, std::nullopt);
     return token && store_->release(*token, clock_->now());

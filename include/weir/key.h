@@ -29,7 +29,7 @@ struct KeyHash {
   friend constexpr bool operator==(const KeyHash&, const KeyHash&) = default;
 };
 
-// The names of a counter. They may hold any bytes, NUL and invalid UTF-8 included.
+// The names of a counter: any bytes of any length, NUL and invalid UTF-8 included.
 struct KeyName {
   std::string_view rule;    // empty when no rule is involved
   std::string_view bucket;  // may be empty

@@ -1,9 +1,9 @@
 // The embedded store: one table in this process's memory, shared by all threads.
 //
 // fixed_window, sliding_window, token_bucket and adaptive keys are 16 bytes each in a lock-free
-// table. sliding_log and exponential_backoff keys live in a second, locked store. A quota whose
-// state does not fit 16 bytes lives there, too (docs/internals/memory_store.md): its limit is over
-// about 32,000 per millisecond, a million a second or 8 million a minute. Both have fixed sizes.
+// table. sliding_log and exponential_backoff keys live in a second, locked store. So do keys of a
+// quota whose state does not fit 16 bytes (docs/internals/memory_store.md). Its limit is over about
+// 32,000 per millisecond, a million a second or 8 million a minute. Both stores have fixed sizes.
 // Only the times of sliding logs grow after construction, up to `log_entries_max`.
 //
 // A full table is not an error: a new key replaces an expired one, or else the one nearest to
@@ -36,7 +36,7 @@ struct MemoryStoreOptions {
   std::size_t log_entries_max = 0;
   // How many keys of sliding_window may be precise at once, 624 bytes each. Precise keys misjudge a
   // tenth as many requests, or fewer (docs/internals/accuracy.md). A key asks to be precise while
-  // it holds over a quarter of its limit. Two counters decide all other keys; 0 means all keys.
+  // it holds over a quarter of its limit. Two counters decide all other keys. 0: no precise keys.
   std::size_t precise_keys = 0;
 };
 

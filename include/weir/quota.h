@@ -8,7 +8,7 @@
 //   sliding_log          limit in any window, exactly              the times spent
 //   sliding_window       limit by two counters, the previous       two counts
 //                        window weighted by how much of it still overlaps
-//   kStrictWindow        limit in any window, less by counts  five counts
+//   kStrictWindow        limit in any window, less by counts       five counts
 //                        of a quarter of it each (bound: never_over)
 //   kCalendarWindow      fixed_window whose windows are days,      a count
 //                        weeks, months or years of a calendar (src/algo/calendar_window.h)
@@ -41,12 +41,12 @@ enum class Algorithm : std::uint8_t {
   kTokenBucket,
   kExponentialBackoff,
   kAdaptive,
-  // A sliding_window that never admits too much (src/algo/strict_window.h). It has no name.
+  // A sliding_window that never admits too much (src/algo/strict_window.h). No name of its own.
   kStrictWindow,
-  // A fixed_window by the calendar (src/algo/calendar_window.h). It has no name.
+  // A fixed_window by the calendar (src/algo/calendar_window.h). No name of its own.
   kCalendarWindow,
 };
-// The algorithms that have a name.
+// The algorithms that have a name of their own.
 inline constexpr int kAlgorithmCount = 6;
 // The algorithms that can decide: the first ones. `adaptive` always uses one of these.
 inline constexpr int kDecidingAlgorithmCount = 5;
@@ -136,8 +136,8 @@ class Quota {
   // The first day of a week, from 0 for Monday, or of a month, from 1.
   int first_day() const noexcept { return first_day_; }
   void set_first_day(int day) noexcept { first_day_ = static_cast<std::uint8_t>(day); }
-  // Sets when windows end. Until then, each window lasts window(), counted from 1970. `previous` is
-  // kept in whole seconds.
+  // Sets when windows end. Before the first call, each window lasts window(), counted from 1970.
+  // `previous` is kept in whole seconds.
   void set_window_ends(const WindowEnds& ends) noexcept;
   WindowEnds window_ends() const noexcept {
     return {Instant(std::chrono::seconds(switch_number_)), Instant(Duration(ticks_per_unit_)),

@@ -77,7 +77,7 @@ struct Batch {
   std::span<const Charge> charges;       // in; at most kChargesMax
   std::span<Decision> decisions;         // out; parallel to charges
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
-  // In. A store that answers later fails the batch at this time at the latest.
+  // In. A store that answers later fails the batch if it has not answered by this time.
   Instant give_up_at = Instant::max();
   // The store calls this exactly once, when the answer is there, and does not touch the batch
   // afterwards. `context` is the caller's own.

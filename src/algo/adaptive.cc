@@ -17,7 +17,7 @@ int windows_of_counts(const State& state) noexcept {
   return state.current > 0 ? 2 : state.previous > 0 ? 1 : 0;
 }
 
-// The windows, with the current one, until only a cooldown may be left of the state.
+// How many windows, the current one included, until the state has at most a cooldown.
 int windows_until_fresh(const State& state) noexcept {
   return std::max(windows_of_counts(state), windows_of_penalty(state));
 }

@@ -24,7 +24,7 @@ State enter_window(const State& state, std::int64_t window_us, std::int64_t star
   return entered;
 }
 
-// The windows, with the counted one, until only a cooldown may be left of the state.
+// How many windows, the counted one included, until the state has at most a cooldown.
 int windows_until_fresh(const State& state) noexcept {
   return std::max(windows_of_penalty(state), state.count > 0 ? 1 : 0);
 }

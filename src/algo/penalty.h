@@ -1,6 +1,6 @@
-// Penalty: what exponential backoff remembers of a key's denials, in each kind of state. It has the
-// row of denials, the level, whether the current window had a denial, and the end of the cooldown.
-// exponential_backoff.h says what they mean. This file also decides, for all kinds of counts.
+// Penalty: what exponential backoff remembers of a key's denials (exponential_backoff.h): the row,
+// the level, whether the window had a denial, the cooldown's end. Also decides, for all counts.
+//
 // Thread rule: pure functions. Tested by testdata/*.txt of the algorithms that have one.
 
 #pragma once
@@ -22,7 +22,7 @@ void pass_windows(State& state, std::int64_t windows) noexcept {
   state.denied_in_window = false;
 }
 
-// Adds a denial to the row, outside of a cooldown. If it starts a cooldown, that ends then.
+// Adds a denial to the row, outside of a cooldown. If one starts, it ends at cooldown_end_us.
 template <typename State>
 void count_denial(State& state, std::int64_t cooldown_end_us) noexcept {
   state.denied_in_window = true;
@@ -32,7 +32,7 @@ void count_denial(State& state, std::int64_t cooldown_end_us) noexcept {
   if (state.level == kBackoffLevelMax) state.cooldown_until_us = cooldown_end_us;
 }
 
-// The windows, with the counted one, until row and level are 0.
+// How many windows, the counted one included, until row and level are 0.
 template <typename State>
 int windows_of_penalty(const State& state) noexcept {
   // Quiet windows that must pass: one for each level, and at least one for the row.

@@ -50,7 +50,7 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;
   if (spec.algorithm >= Algorithm::kAdaptive) quota.active_ = Algorithm::kSlidingWindow;
-#ifndef __wasm__  // the modules of wasm take no such limits
+#ifndef __wasm__  // the wasm modules take no limits by a calendar
   if (spec.algorithm >= Algorithm::kAdaptive && quota.is_by_calendar()) {
     if (std::ranges::find(kCalendarUnitLengths, spec.window) == kCalendarUnitLengths.end()) {
       return invalid("window", "a day, a week, a month or a year of a calendar");

@@ -3,7 +3,6 @@
 //
 // It counts in sub-windows of a quarter of the window, rounded up. Five count in full: the newest
 // and the four before it. They cover a whole window wherever `now` is in the newest one.
-// newest one `now` is.
 //
 //      oldest                                  newest
 //   ├────────┼────────┼────────┼────────┼────────┤

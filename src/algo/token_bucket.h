@@ -81,7 +81,7 @@ template <typename Int>
 [[gnu::always_inline]] inline Step<TokenBucketState> settle(const Quota& quota, Int debt,
                                                             Verdict verdict, Instant now) noexcept {
   const Int full = Int{quota.capacity()} * quota.ticks_per_unit();
-  // T is whole: one tick a microsecond, so one division less, some 5 ns.
+  // If T is whole, a tick is a microsecond: one division less, some 5 ns.
   const bool ticks_are_us = quota.ticks_per_us() == 1;
   const auto whole_us =
       static_cast<std::int64_t>(ticks_are_us ? debt : debt / quota.ticks_per_us());

@@ -75,7 +75,7 @@ inline std::string to_ascii_lower(std::string_view text) {
 // The text without the spaces and tabs around it.
 constexpr std::string_view trim_blanks(std::string_view text) noexcept {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  if (text.empty() || (text.front() > ' ' && text.back() > ' ')) return text;  // most do
+  if (text.empty() || (text.front() > ' ' && text.back() > ' ')) return text;  // most texts
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;

@@ -59,7 +59,7 @@ class alignas(16) Atomic128 {
     return Uint128{load_high()} << 64 | load_half(1 - kHighHalf);
   }
 
-  // Looks for values whose upper four bytes are `upper` among eight neighbours. Two bits for each.
+  // Two bits for each of eight neighbours, set if its upper four bytes are `upper`.
   static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
 #ifdef WEIR_ATOMIC128_SSE
     // Forces the compiler to read the values now, in any order.

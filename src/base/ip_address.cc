@@ -213,8 +213,8 @@ std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
   return prefix;
 }
 
-// Compares the bits of a v4 network, too: they tell v6 addresses apart. A v6 network of few bits
-// may match a v4 address, which it does not hold.
+// For a v4 network, compares the 96 bits in front, too: no v6 address has them. A v6 network of few
+// bits may match a v4 address, which it does not hold.
 bool IpPrefix::contains(const IpAddress& address) const {
   const Difference differs = difference(network_.bytes(), address.bytes());
   const bool is_v4 = network_.is_v4();

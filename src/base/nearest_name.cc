@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Too many names share two letters; three are a hint.
+// Too many names begin with the same two letters; three are a hint.
 constexpr std::size_t kPrefixMin = 3;
 
 constexpr bool same(char a, char b) { return ascii_lower(a) == ascii_lower(b); }

@@ -71,7 +71,7 @@ class PackedReader {
     for (unsigned shift = 0; shift < 64; shift += 8) hash |= std::uint64_t{byte()} << shift;
     return is_right_ ? hash : 0;
   }
-  // The number of items that follow, a byte each at least. Refuses more than bytes are left.
+  // The number of items that follow, a byte each at least. Refuses more items than bytes.
   std::size_t items() {
     const std::uint64_t items = number(SIZE_MAX >> 1);
     require(items <= rest_.size());

@@ -1,6 +1,6 @@
-// For each file on its command line, says whether the loader takes it: "accepted PATH" or "refused
-// PATH". Files named in it need not exist. config_schema_test.py compares this with the schema,
-// which describes fields of gateways, too.
+// For each file on its command line, says whether the loader takes it: "accepted PATH" or
+// "refused PATH". Files named in it need not exist. config_schema_test.py compares this with the
+// schema, which describes fields of gateways, too.
 
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-// Ask: one limit that a door asks for a request, in the words of rules; and its Answer.
+// Ask: a door's question about one rule, or about a quota of the door's own; and its Answer.
 //
 // Thread rule: values. Tested by src/engine/asks/asks_test.cc.
 

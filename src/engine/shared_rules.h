@@ -54,7 +54,7 @@ class SharedRules {
   // ---- for the thread that changes this node's rules
 
   // Offers the next version; waits until Redis has taken it, or has a newer one (returns nothing).
-  // If Redis is away for `patience`, it holds here alone. REQUIRES: at most kBytesMax
+  // If Redis is away for `patience`, the version holds here alone. REQUIRES: at most kBytesMax
   std::optional<Version> offer(std::string bytes, Duration patience);
 
   // A version that is to be in force here, and is not judged yet.

@@ -1,4 +1,4 @@
-// The gate in front of an origin: asks what rules want to know of a request, and tells its client.
+// The gate in front of an origin: collects a request's asks, and tells the client their answers.
 //
 //   described request ──> ask_rules() ──> Asks ──decided──> GateVoice::say() ──> the host's reply
 //

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// A hash of what entries that are counted together have in common.
+// A hash that is equal for denials that are counted in one entry.
 std::uint64_t name_of(const DenialFacts& facts) noexcept {
   const std::uint64_t which =
       (std::uint64_t{static_cast<std::uint8_t>(facts.door)} << 57) |

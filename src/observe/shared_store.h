@@ -67,7 +67,7 @@ struct FleetTraffic {
 // The shared store, and the traffic with it.
 struct SharedStoreFigures {
   bool is_healthy = false;
-  std::string reason{};  // why it is not connected, or what else is wrong
+  std::string reason{};  // why it is not healthy, or what else is wrong
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;

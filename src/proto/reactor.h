@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// Calls somebody at a time. After it is destroyed, it never rings.
+// Calls a function when its time comes. After it is destroyed, it never rings.
 class Alarm {
  public:
   virtual ~Alarm() = default;

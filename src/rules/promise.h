@@ -63,7 +63,7 @@ struct SharingFacts {
   Duration silence{0};         // since the oldest of the nodes' last words; max(): none yet
   Duration silence_before{0};  // the longest in the last second
   Duration late{0};            // since the oldest sync under way left; 0: no sync is
-  // How much longer the nodes' decisions alone count. 0: not at all, or they still decide alone.
+  // How much longer the units count that nodes admitted alone. 0: not at all, or they still do so.
   Duration apart{0};
   // The most units that a key got lately within a period. Nothing or 0: none came, so nobody knows
   // how fast the next key will be asked for.

@@ -122,7 +122,7 @@ struct DescriptorMatch {
 // The part of a rule that only Envoy's rate limit service uses (the reference service's YAML).
 struct DescriptorPolicy {
   std::string name{};                   // rate_limit.name; answers carry it in current_limit
-  std::vector<std::string> replaces{};  // ids of rules that do not count if this one matches
+  std::vector<std::string> replaces{};  // names of rules that do not count if this one matches
   bool quota_mode = false;
   bool detailed_metric = false;
   bool value_to_metric = false;
@@ -197,7 +197,7 @@ struct Rule {
   KeyList deny{};                           // keys that are denied uncounted; wins over `allow`
   std::int64_t cost = 1;                    // of a request, if there is no cost_from
   std::optional<KeyPart> cost_from{};       // names the cost; without a whole number it is 1
-  std::optional<ResponseCount> response{};  // what a response counts; empty: requests count
+  std::optional<ResponseCount> response{};  // counts once the response is known; empty: at once
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits, while the rule's traffic is unusual
   Effect effect = Effect::kLimit;

@@ -3,11 +3,11 @@
 // A client may leave out a header, parameter, cookie or claim. An empty value, or several values,
 // count as missing, too. Then the client's address stands in for the part, as "client 192.0.2.7",
 // unless the rule's `missing` says otherwise. So a client that leaves the part out is not free, and
-// spends no units of strangers. A value that begins like that is marked, "client =client
-// 192.0.2.7", so no value reads like an address. If the client is unknown, the text is empty.
+// spends no units of strangers. A value that begins like that is marked, as
+// "client =client 192.0.2.7", so no value reads like an address. Without a client it is empty.
 //
-// A key of the first part that is there names that part: "header:X-Api-Key k1", or "client
-// 192.0.2.7". So nobody can spend a user's units with an API key that reads like the user's name.
+// A key of the first part that is there names that part: "header:X-Api-Key k1", or
+// "client 192.0.2.7". So no API key that reads like a user's name can spend that user's units.
 //
 // Thread rule: pure. Tested by rule_key_test.cc.
 

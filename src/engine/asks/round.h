@@ -51,7 +51,7 @@ class Round {
     Ask ask;  // with a rule, holds only the texts of key and tier
     std::string key;
     std::string tier;
-    std::string bucket;  // while a hasher is awaited, and so is a key without a rule
+    std::string bucket;  // kept, as `key` is, while a hasher is awaited
     std::span<const Quota> limits;
     std::vector<Quota> changed;  // of a surge, or with room to wait; the memory is reused
     std::array<Quota, Rule::kLimitsMax> followed;  // as of now, if any switches or is by a calendar

@@ -251,7 +251,7 @@ void HoldingStore::State::lower(Operation operation, const Charge& charge, Decis
       std::max(decision.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
   const std::int64_t more = decision.remaining + 1;
   if (decision.more_after > Duration{0} || more > charge.quota->capacity()) return;
-  Charge one_more = charge;  // an empty counter gets more when a hold lapses
+  Charge one_more = charge;  // the counter is empty: more comes when a hold lapses
   one_more.cost = more;
   if (decision.allowed()) decision.more_after = wait_of(one_more, *of_key, now);
 }

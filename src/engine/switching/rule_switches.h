@@ -75,14 +75,14 @@ class RuleSwitches {
   struct Said {
     std::uint64_t rule = 0;  // rule_hash() of its id
     RuleSwitch to{};
-    // Replaces a switch with this number or a lower one.
+    // It replaces a switch whose number is this or lower.
     std::uint32_t replaces = 0;
   };
   // What Redis does not know: proposals, and switches that it lost.
   std::vector<Said> unsaid(std::size_t most);
   // Redis has answered. If it took a proposal, this comes back as one of its switches.
   void answered() { proposed_.clear(); }
-  // Redis has this switch. Ignored if its number is lower than this node's.
+  // Redis has this switch. If its number is lower than this node's, the rule does not follow it.
   void learn(std::uint64_t rule, const RuleSwitch& there);
   // Redis has lost its switches: all must be said again.
   void say_all_again();

@@ -193,7 +193,7 @@ class SharedTenants {
   Head unreadable_;           // this node could not make its table
 };
 
-// The table in force with the news applied. Null if it has another digest than the head.
+// The table in force with the news applied. Null if they cannot be read, or give another digest.
 TenantTablePtr table_of(const SharedTenants::News& news, const TenantTablePtr& in_force);
 
 }  // namespace weir

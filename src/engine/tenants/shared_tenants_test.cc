@@ -185,7 +185,7 @@ TEST_F(SharedTenantsTest, ThatThereAreNoNewsIsAWord) {
   EXPECT_TRUE(word.get());
 }
 
-// A step needs an answer: no news do not say whether it was done.
+// A step needs an answer of its own: "no news" does not say whether Redis did it.
 TEST_F(SharedTenantsTest, NoNewsAreNoAnswerToAStep) {
   settle(both_);
   EXPECT_EQ(one_.put("ann", 1, 5, 0s), Outcome::kAway);

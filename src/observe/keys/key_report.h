@@ -48,7 +48,7 @@ struct KeyEstimate {
 
 struct KeyReport {
   std::uint64_t total = 0;        // of all keys
-  std::uint64_t rest = 0;         // the most that a key came which is not in `keys`
+  std::uint64_t rest = 0;         // the most that any key outside of `keys` came
   std::uint64_t weight = 1;       // the most requests that a sample stands for
   std::vector<KeyEstimate> keys;  // sorted by hash, each key once
 
@@ -61,8 +61,8 @@ struct KeyReport {
   bool operator==(const KeyReport&) const = default;
 };
 
-// How often a key came, wrong in one of a hundred cases each. The samples, which stand for at most
-// `weight` requests, say at least `low`, or at most `high`. Exact if every request is sampled.
+// The least and the most that a key came, if its samples say at least `low` or at most `high`. A
+// sample stands for at most `weight` requests. Each is wrong in one case of 100; exact at weight 1.
 std::uint64_t least_of(std::uint64_t low, std::uint64_t weight);
 std::uint64_t most_of(std::uint64_t high, std::uint64_t weight);
 

@@ -31,7 +31,7 @@ struct TrafficEvent {
   Kind kind = Kind::kBegan;
   std::string rule{};
   std::int64_t at = 0;     // when it was found, or over
-  std::string text{};      // except kBegan, kEnded; only limits have more
+  std::string text{};      // not for kBegan, kEnded; of the others only kLimit has fields below
   std::int64_t since = 0;  // the first second of the event
   double rate = 0;         // requests/s: at that time; of an end, the highest
   TrafficBand band{};      // the band when the event began

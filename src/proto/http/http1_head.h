@@ -70,8 +70,8 @@ enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, std::vector<NameValue>& fields,
                       Refusal& refusal);
 
-// Reads heads as parse_head() does; one head that it keeps, by comparing bytes. Clients that ask
-// for checks send the same head each time, up to a body's length. Only such heads are kept.
+// Reads heads as parse_head() does. It keeps one head of a check, and reads an equal one by bytes:
+// clients that ask for checks send the same head each time, except for a body's length.
 class HeadReader {
  public:
   HeadStatus read(std::string_view arrived, Refusal& refusal);

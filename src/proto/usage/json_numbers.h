@@ -31,8 +31,8 @@ class JsonNumbers {
   class Sink {
    public:
     virtual void number(std::string_view path, std::int64_t value) = 0;
-    // Another value, which begins with this character, or a number that is none here: a 0. Returns
-    // whether text() should be called with it, if it is a text.
+    // Another value, which begins with this character; or, with a 0, a number that is none here.
+    // Returns whether text() should be called with it, if it is a text.
     virtual bool no_number(std::string_view, char) { return false; }
     // The text's first kTextMax bytes.
     virtual void text(std::string_view, std::string_view) {}

@@ -49,7 +49,7 @@ class Frames {
   void ping();
   // From now on nothing is read, and after the close frame nothing is sent.
   void close(CloseCode code);
-  // A close frame was sent, by either side; or there was no memory.
+  // This side sent a close frame, its own or the answer to the peer's; or there was no memory.
   bool is_closed() const { return is_closed_; }
 
   // Whole control frames that wait to be sent.

@@ -38,7 +38,7 @@ bool lists(std::span<const NameValue> fields, std::string_view name, std::string
   return false;
 }
 
-// 22 digits, of which the last has only four bits, and two '='.
+// 22 digits, of which the last has only two bits, and two '='.
 bool is_key(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

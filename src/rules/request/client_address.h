@@ -4,7 +4,7 @@
 // one header that this proxy is known to set. A chain (X-Forwarded-For, Forwarded) is read from its
 // right end, where the nearest proxy wrote, to the left over trusted addresses. The first address
 // that is not trusted is the client: all to its left is what that client said. If an element makes
-// no sense ("unknown", garbage), the last address before it counts.
+// no sense ("unknown", garbage), the last address read before it counts.
 //
 // Thread rule: immutable; pure functions. Tested by client_address_test.cc.
 

@@ -11,8 +11,7 @@
 namespace weir {
 namespace {
 
-// Enough to reach the first networks of any real database. Also bounds a database whose tree has a
-// circle.
+// Enough to reach the first networks of any real database. Also a bound for a tree with a cycle.
 constexpr int kNodesProbed = 4096;
 
 std::string_view country_of(MMDB_entry_s& entry) {

@@ -1,9 +1,9 @@
 // for_each_header_value: the values of a header, sent in either of two forms.
 //
-// RFC 9110, 5.3 lets a proxy join the lines of a header: "X-App: a" and "X-App: web" become "X-App:
-// a, web". Both forms are two values here. Quotes do not hold a value together: a client that sends
-// half of a pair must not hide a value that a proxy joins after it. Headers in kSingleHeaders have
-// one value, which may hold commas.
+// RFC 9110, 5.3 lets a proxy join the lines of a header: "X-App: a" and "X-App: web" become
+// "X-App: a, web". Both forms are two values here. Quotes do not hold a value together: a client
+// that sends half of a pair must not hide a value that a proxy joins after it. Headers in
+// kSingleHeaders have one value, which may hold commas.
 //
 // Thread rule: pure. Tested by src/rules/request_match_test.cc and
 // tests/scenarios/http_auth.yaml.

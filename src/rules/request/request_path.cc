@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 12> kOrders = {
     "CDR",     // Tomcat, Jetty
     "DR",      // nginx, Go
     "dR",      // Apache httpd, with AllowEncodedSlashes NoDecode
-    "dRDR",    // AllowEncodedSlashes On
+    "dRDR",    // Apache httpd, with AllowEncodedSlashes On
     "DRCR",    // Tomcat behind nginx, which passes the path on as it reads it
     "DRQCDR",  // Tomcat behind nginx, which passes it on decoded
     "DM",      // WSGI, Rack

@@ -6,7 +6,7 @@
 // seconds). Each property of a request that can be in a key is a name, too: client, path,
 // header:NAME and so on. Values are escaped for their place, so that no client can end a JSON
 // string, open a tag or begin a header field. A value is cut after 1 KiB, or after 256 bytes in a
-// header. After 64 KiB of text, or 4 in a header, places stay empty.
+// header. After 64 KiB of text, or 4 KiB in a header, places stay empty.
 //
 // Thread rule: immutable once parsed. Tested by text_template_test.cc.
 
