@@ -32,7 +32,7 @@ namespace json = boost::json;
 // A log's requests with their sources: a gigabyte at most.
 constexpr std::size_t kLoggedMax = std::size_t{1} << 26;
 constexpr std::size_t kClientsMax = std::size_t{1} << 22;
-constexpr std::int64_t kLimitTriedMax = 30'000;  // what counts of 16 bits hold with what is over it
+constexpr std::int64_t kLimitTriedMax = 30'000;  // fits into counts of 16 bits, with its excess
 
 struct AccuracyOptions : LogOptions {
   AccuracyOptions() : LogOptions{.command = "accuracy"} {}

@@ -59,7 +59,7 @@ struct KeyRecord {
   std::uint32_t requests = 0;
   std::uint32_t denied = 0;
   std::uint32_t spared = 0;     // that would have been denied
-  std::uint32_t newly = 0;      // of those denied, requests that the other rules allowed
+  std::uint32_t newly = 0;      // of the denied requests, those that the other rules allowed
   std::uint32_t elsewhere = 0;  // of its requests, those that the other rules denied
   std::uint32_t burst = 0;
   Instant burst_begin{};

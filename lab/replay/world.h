@@ -31,7 +31,7 @@ struct RuleTally {
   std::uint64_t requests = 0;
   std::uint64_t denied = 0;
   std::uint64_t spared = 0;  // would have been denied: in shadow, or of a key outside `enforce`
-  // By the algorithm and the exact log:
+  // By an exact log, spared requests included:
   std::uint64_t exact_denied = 0;
   std::uint64_t too_early = 0;  // an exact log would have allowed it
   std::uint64_t too_late = 0;   // an exact log would have denied it
@@ -57,7 +57,7 @@ class World {
   const auto& left_out() const { return left_out_; }  // rules, each with the reason
   std::uint64_t requests() const { return requests_; }
   std::uint64_t denied() const { return denied_; }
-  std::uint64_t refused() const { return refused_; }  // of them, by no rule
+  std::uint64_t refused() const { return refused_; }  // of the denied, those denied by no rule
   std::uint64_t named() const { return named_; }      // of clients without an address
   std::uint64_t beyond() const { return beyond_; }    // asks of keys without a record
   std::uint64_t evictions() const { return court_->evictions(); }

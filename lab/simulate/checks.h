@@ -1,4 +1,4 @@
-// Checks: the promises of Weir. Each is a class that watches a simulation and says when it breaks.
+// Checks: the promises of Weir. Each is a class that watches a simulation for a broken promise.
 //
 // A check hears of each request's question and answer, and of faults. It also looks around now and
 // then. The first check that fails ends the simulation.

@@ -35,8 +35,8 @@ struct SwarmFigures {
   std::vector<FailedSeed> failed{};
 };
 
-// `elapsed` returns how long the swarm has run. It calls `progress` now and then, on some thread,
-// never twice at once.
+// `elapsed` returns how long the swarm has run. The swarm calls `progress` now and then, on some
+// thread, never twice at once.
 SwarmFigures run_swarm(const SwarmOptions& options, const std::function<Duration()>& elapsed,
                        const std::function<void(const SwarmFigures&)>& progress);
 

@@ -48,7 +48,7 @@ class Quantiles {
 struct RuleFigures {
   std::uint64_t allowed = 0;
   std::uint64_t denied = 0;
-  std::uint64_t alone = 0;   // of them, while the store had failed
+  std::uint64_t alone = 0;   // allowed or denied while the store had failed
   std::uint64_t failed = 0;  // no answer at all
   std::uint64_t over = 0;    // units above an exact count of all nodes
   std::uint64_t under = 0;   // denials that an exact count of all nodes would have allowed

@@ -38,8 +38,7 @@ class Endpoints {
 
   void count(std::string_view method, std::string_view path);
 
-  // The most frequent, with at least kRequestsMin requests. An endpoint that matches fewer requests
-  // comes before one that matches more.
+  // The most frequent, with at least kRequestsMin requests. Narrower paths come before wider ones.
   std::vector<Endpoint> best() const;
 
  private:

@@ -99,7 +99,7 @@ struct SystemClock::State {
   std::int64_t drop_anchor(Uint128 old_anchor) noexcept {
     const std::uint64_t before = read_ticks();
     const std::int64_t time_us = kernel_time_us();
-    const Moment now{read_ticks(), time_us};  // a little late, as the time was read before
+    const Moment now{read_ticks(), time_us};  // a little behind: the time was read first
     if (now.ticks - before <= kReadTogetherTicks) {
       measure_rate(now);
       anchor.compare_exchange(old_anchor, now.bits());

@@ -15,7 +15,7 @@ constexpr Duration kSweepRound = std::chrono::seconds(1);
 constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
 constexpr Duration kAskAgain = std::chrono::milliseconds(1);
 
-// Gives memory that the allocator keeps back to the system, on a thread of its own: this may take a
+// Makes the allocator return unused memory to the system, on a thread of its own: this may take a
 // while.
 void trim_memory() {
   try {

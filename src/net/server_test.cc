@@ -360,7 +360,7 @@ TEST_F(ServerTest, WhoNeverLeavesIsGivenASecondWithinThePatienceOfTheDrain) {
     let_core_run();
     advance(patience - given - Duration(1));
     EXPECT_FALSE(is_asked);
-    clock_.advance(Duration(1));  // who has not finished by now is cut off
+    clock_.advance(Duration(1));  // sessions that have not finished by now are cut off
     let_core_run();
     advance(milliseconds(1));
     EXPECT_TRUE(is_asked);

@@ -21,7 +21,7 @@ namespace weir {
 // People's name for the node.
 std::string title_of(const Settings& settings);
 
-// How far the node's wall clock is ahead of Redis's is told from these, while the fleet is heard.
+// They tell how far the node's wall clock is ahead of Redis's, while the fleet is heard.
 struct Clocks {
   std::shared_ptr<const TrafficSnapshot> traffic;
   Duration wall_lead{0};  // of the wall clock over ours

@@ -1,7 +1,7 @@
 // The files that a server reads: its own configuration and those of Envoy's reference rate limit
 // service, whose rules join its own. Also checks whether a server can run with them.
-// Thread rule: one thread. Tested by config_files_test.cc and
-// tests/e2e/refused_settings_test.py.
+//
+// Thread rule: one thread. Tested by config_files_test.cc and tests/e2e/refused_settings_test.py.
 
 #pragma once
 

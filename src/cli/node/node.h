@@ -174,7 +174,7 @@ class Node {
   std::vector<std::unique_ptr<CoreParts>> cores_;
   Gate fleet_reached_;
   std::unique_ptr<Fleets> fleets_;  // null: alone
-  std::mutex shed_mutex_;           // guards shed_unsaid_
+  std::mutex shed_mutex_;           // guards the two below
   std::size_t shed_unsaid_ = 0;     // connections that the log has not counted yet
   Instant shed_said_{};
   std::unique_ptr<Server> server_;

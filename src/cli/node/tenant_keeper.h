@@ -67,7 +67,7 @@ class TenantKeeper final : public TenantDesk {
 
  private:
   using Version = SharedTenants::Version;
-  // Edits, or a table under whose secret their keys are hashed.
+  // Edits, and the table under whose secret their keys are hashed.
   struct Wanted {
     TenantTablePtr table{};
     TenantTable::Edits edits{};

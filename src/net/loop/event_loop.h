@@ -98,7 +98,7 @@ class EventLoop final : public Reactor {
   // next_timeout() even if it is not. Ask for both after each turn, and after setting alarms
   // elsewhere.
   int descriptor() const { return epoll_.get(); }
-  // Never too late. Instant::max(): the descriptor will say so.
+  // Never too late. Instant::max(): not before the descriptor is readable.
   Instant next_timeout() const;
 
  private:

@@ -20,7 +20,7 @@ TEST(Address, ReadsWhatItWrites) {
     EXPECT_EQ(parsed(text), text);
   }
   EXPECT_EQ(parsed("localhost:8080"), "127.0.0.1:8080");
-  EXPECT_EQ(parsed("[::ffff:192.0.2.1]:80"), "192.0.2.1:80");  // what it reaches
+  EXPECT_EQ(parsed("[::ffff:192.0.2.1]:80"), "192.0.2.1:80");  // the address that it reaches
 }
 
 // base/listen_address_test.cc has all texts that are no address.

@@ -84,7 +84,7 @@ using SslContext = std::unique_ptr<ssl_ctx_st, SslContextDeleter>;
 struct TlsFiles {
   std::string certificate;  // and its chain up to the authority, its own first
   std::string key;
-  std::string client_ca;  // if not empty, clients need a certificate of one of these
+  std::string client_ca;  // if not empty, clients need a certificate signed by one of these
 
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };

@@ -76,8 +76,8 @@ struct Decided {
 // The outcome of the client's request, even if nginx works on a subrequest. Null: none.
 Decided* find_decided(const ngx_http_request_t* request);
 
-// An outcome of zeros, kept until the request has ended and its asks and debts are settled. Null:
-// nginx has no memory.
+// An outcome of zeros, kept to the end of the request, which settles asks and debts. Null: nginx
+// has no memory.
 Decided* keep_decided(ngx_http_request_t* request);
 
 // Charges what the head of the response makes due, once for each request. It is part of the chain

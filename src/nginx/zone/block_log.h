@@ -69,7 +69,7 @@ class BlockLog {
  private:
   struct Head {
     ShardMutex mutex;  // if a worker dies with it, the guarded memory is complete
-    // The generation, whose lowest bit says which half is read, and that half's bytes.
+    // The generation, whose lowest bit says which half is read, and how many bytes that half has.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> dropped;
     std::atomic<std::uint64_t> fleet_knows;  // a state

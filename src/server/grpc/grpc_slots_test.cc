@@ -61,7 +61,7 @@ class GrpcSlotsTest : public ::testing::Test {
   }
   std::size_t held() {
     reactor_.run(door_.now);
-    holds_.held({}, door_.now);  // those whose time is over lapse
+    holds_.held({}, door_.now);  // slots whose time is over lapse
     return holds_.size();
   }
   void let_pass(Duration time) {

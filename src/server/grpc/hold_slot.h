@@ -6,9 +6,9 @@
 //   30 s  `hold` has passed: DEADLINE_EXCEEDED
 //   or    the node lost the lease of its slots: ABORTED, within a second
 //
-// A call may end when the caller has no time to pass, even before its slot was acquired. So its
-// slot stays, and the loop releases it soon. If the store does not answer a release, the node asks
-// again, for as long as the slot lasts.
+// A call may end where the time is unknown, in a destructor, even before its slot was acquired. So
+// its slot stays, and the loop releases it soon. If the store does not answer a release, the node
+// asks again, for as long as the slot lasts.
 //
 // Thread rule: one core. Tested by grpc_slots_test.cc, tests/e2e/grpc_test.py and
 // tests/e2e/lent_slots_test.py.

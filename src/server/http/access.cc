@@ -133,7 +133,7 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
-    // Without Origin, a browser's same-origin or none means our own page, or a person.
+    // Without Origin, Sec-Fetch-Site same-origin or none means our own page, or a person.
     const std::string_view site = claim.fetch_site;
     const bool is_from_page =
         !claim.origin.empty() || !(site.empty() || site == "none" || site == "same-origin");

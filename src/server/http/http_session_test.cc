@@ -275,7 +275,7 @@ TEST(HttpSession, SlowRequestsAreToldSo) {
   EXPECT_TRUE(session->finished());
   EXPECT_EQ(statuses(session->output()), (std::vector{408}));
 
-  // Nor within a body.
+  // The same within a body.
   const auto another = door.door.make_session({}, door.now);
   feed(*another, request.substr(0, request.size() - 1), door.now);
   another->expired(door.now + 10s);

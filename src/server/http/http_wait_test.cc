@@ -248,7 +248,7 @@ TEST_F(HttpWaitTest, AnExplanationWaitsForTheCounters) {
 
 TEST_F(HttpWaitTest, ACheckThatIsRefusedKeepsItsPlaceBehindThoseThatWait) {
   Waiting waiting(check("a") + post("/check", "{") + check("b"));
-  EXPECT_EQ(waiting.door.late.waiting(), 2u);  // nobody waits for another to be asked
+  EXPECT_EQ(waiting.door.late.waiting(), 2u);  // each check is asked without waiting for others
   EXPECT_TRUE(waiting.session->output().empty());
   waiting.answer();
   std::string_view output = waiting.session->output();

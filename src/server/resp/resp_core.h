@@ -102,8 +102,8 @@ inline constexpr std::string_view kStoreUnavailable =
 struct Throttle {
   ReplyForm form = ReplyForm::kWeir;
   Ask ask{};             // without its key
-  std::string before{};  // the bytes before its key's text; empty: not kept
-  std::string behind{};  // the bytes after its key
+  std::string before{};  // the bytes before its key's length; empty: not kept
+  std::string behind{};  // the bytes behind its key
 
   void keep(std::string_view command, std::string_view key);
   // The key of a command with the same bytes; nullopt if the command has to be read.

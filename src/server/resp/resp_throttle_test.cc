@@ -106,7 +106,7 @@ TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
 }
 
 // A command with the bytes of one of the last two, except for its key, is not read. No other
-// command is taken for such a one.
+// command is taken for one.
 TEST(ClThrottle, ACommandLikeTheLastOneIsAnsweredAsOneThatIsRead) {
   const std::string first = command({"CL.THROTTLE", "a", "9", "1", "60"});
   const std::string other = command({"CL.THROTTLE", "a", "9", "2", "60"});

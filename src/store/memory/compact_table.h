@@ -164,7 +164,7 @@ class CompactTable {
     return untouched && exchange(place[candidate], word, change.before);
   }
 
-  // From now on `fine` knows more of sliding windows near their limits. It outlives this.
+  // From now on `fine`, which outlives this, counts sliding windows near their limits.
   void use(FineCounts& fine) noexcept { fine_ = &fine; }
 
   void erase(KeyHash key) noexcept {

@@ -268,7 +268,7 @@ class FineCounts {
   struct alignas(64) Set {                   // valid as zeros
     std::array<FineFace, kSetPlaces> faces;  // of the places
     std::array<FinePlace, kSetPlaces> places;
-    HoldMutex mutex;  // guards the places, and writes to faces
+    HoldMutex mutex;  // guards the places, and what faces say
 
     // The number of the key's place; kSetPlaces if it has none.
     std::size_t find(const KeyHash& key, const Quota& quota, const algo::SlidingWindowState& state,

@@ -33,7 +33,7 @@ TEST_F(TimeRingTest, WithoutRoomItMergesTheOldestIntoLaterOnes) {
   EXPECT_EQ(log_.size(), 4u);
   EXPECT_EQ(log_.total(), 10);  // no unit is forgotten
   EXPECT_EQ(log_[0].at_us, 7);
-  EXPECT_EQ(log_[0].units, 7);  // those of times 1 to 7, counted from 7
+  EXPECT_EQ(log_[0].units, 7);  // the units of times 1 to 7, counted from 7
 }
 
 TEST_F(TimeRingTest, WithNoRoomAtAllItKeepsTheUnits) {

@@ -86,7 +86,7 @@ std::optional<std::string> network_meant(std::string_view key) {
   return "the network " + network->to_string() + ", or the address without its length";
 }
 
-// As in the list. Addresses and networks concern clients, too: no digest would say whose.
+// As in the list. Addresses and networks stay texts, as they block clients: no digest names those.
 std::string listed_key(const HttpCore& core, const Block& block) {
   if (const auto network = BlockedNetwork::parse(block.key)) return network->to_string();
   const Rule* const rule = core.rules().find(block.rule);
@@ -94,8 +94,8 @@ std::string listed_key(const HttpCore& core, const Block& block) {
   return std::string(stored_key(*rule, block.key));
 }
 
-// The key of the lifted block, if there was one. Without a rule: of any. A key that reads like an
-// address is listed unlike the address, and the caller means both.
+// The key of the lifted block, if there was one. Without a rule: of any. A key that looks like an
+// address may be listed as a key or as an address: this lifts both.
 std::optional<std::string> lift(HttpCore& core, const Block& block, Instant now) {
   const std::string listed = listed_key(core, block);
   const StoredKey digest(block.key, StoredKey::Kind::kSecret);

@@ -179,14 +179,14 @@ std::optional<Problem> read_when(std::string_view query, const Engine& engine, I
   return std::nullopt;
 }
 
-// Denials of requests that asked for the same.
+// Denials that are alike in the property by which the request wants groups.
 struct Group {
   DenialRecord first;
   Instant last{};
   std::uint64_t times = 0;
 };
 
-using GroupName = std::tuple<bool, RuleNumber, std::string>;  // what passed, in shadow, is apart
+using GroupName = std::tuple<bool, RuleNumber, std::string>;  // shadow has groups of its own
 
 GroupName group_of(const DenialRecord& denial, By by) {
   switch (by) {

@@ -63,7 +63,7 @@ void write_scope(JsonWriter& json, const Ask& ask, const Answer& answer, const E
 }
 
 // Writes how far the limit may be off at worst while Redis answers, and how far over it a key with
-// so much left may be now. The units that this node has left alone do not matter for that.
+// so much left may be now. If this node decides alone, the units it has left do not lower that.
 void write_promise(JsonWriter& json, const Ask& ask, const Answer& answer, const Quota& quota,
                    std::int64_t left, const ExplainedWith& with) {
   if (quota.is_never_over()) json.field("bound", "never_over");

@@ -481,7 +481,7 @@ TEST_F(HttpOverNow, SaysWhatHoldsOfPreciseKeys) {
   EXPECT_EQ(precise("leased"), nullptr) << "copies say what they do";
 }
 
-// This node may see first that Redis is away. The units that it has left alone do not matter.
+// This node may see first that Redis is away. The units that it has left do not lower the bound.
 TEST_F(HttpOverNow, IsSaidByANodeThatDecidesAlone) {
   TestDoor door({.rules = {rule("strict", Mode::kStrict)}, .access = {}});
   TestFleet::NothingAtHand gone;

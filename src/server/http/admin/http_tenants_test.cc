@@ -135,7 +135,7 @@ TEST(HttpTenants, TakeWhatTheyAnswered) {
   }
   EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/bob", R"({"key":"ann","limit":1})")).status,
             400);
-  // Of a key that is not UTF-8, the answer shows the valid part.
+  // A body may repeat a key that is not UTF-8 as answers show it, with '?'.
   EXPECT_EQ(door.ask(request("PUT", "/admin/tenants/a%ff", R"({"key":"a?","limit":1})")).status,
             200);
   EXPECT_EQ(door.tenants.last.key, "a\xff");

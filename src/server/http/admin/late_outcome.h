@@ -72,8 +72,8 @@ void answer_later(HttpCore& core, const Exchange& exchange, Begin begin,
                      exchange.now);
 }
 
-// The fields of a reply that tell the version of the thing changed, and when a refusal that ends by
-// itself does.
+// The fields of a reply that tell the version of the thing changed, and when a refusal ends by
+// itself.
 class VersionFields {
  public:
   explicit VersionFields(std::uint64_t version) : VersionFields(std::to_string(version), {}) {}

@@ -281,7 +281,7 @@ bool CheckReader::Pass::read(const RequestBody& source) {
   return require_all(specs_[0]);
 }
 
-// A commit charges the held units to the rule's counter, if there is a rule.
+// `charge` is refused, as a commit charges. `mode` is refused next to a rule, which has its own.
 bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view& hold) {
   if (!read(source)) return false;
   const CheckSpec& spec = specs_[0];

@@ -119,7 +119,7 @@ class CheckReader {
     CheckSpec spec;
   };
   std::array<Kept, 2> kept_;  // for clients that take turns
-  unsigned others_ = 0;       // others that it might have kept
+  unsigned others_ = 0;       // bodies that it might have kept
   Problem problem_;
 };
 

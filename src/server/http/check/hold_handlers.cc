@@ -63,7 +63,7 @@ std::optional<Problem> read_length(std::string_view text, const Engine& engine, 
 std::optional<Problem> read_quota(const Engine& engine, Holding& holding) {
   Ask& ask = holding.ask;
   const Mode mode = engine.mode_for(ask.mode);
-  // One that the caller writes is refused without Redis, too, as a rule's is.
+  // A mode that the caller writes is refused without Redis, too, as a rule's is.
   const std::string_view why_not = why_not_held(ask.mode.value_or(mode));
   for (const auto& [field, why] :
        {NameValue{"algorithm", why_not_held(ask.quota)}, NameValue{"mode", why_not}}) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kEventTextMax = 300;  // of an event
 constexpr std::size_t kNamedMax = 5;        // of one kind, in the text of an event
 constexpr std::size_t kLatencySeconds = 10;
-constexpr int kTakingSeconds = 3;              // for which a node may take what others have changed
+constexpr int kTakingSeconds = 3;              // that a node may need to take others' changes
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
 
 LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& before) {

@@ -18,7 +18,7 @@
 // half of its window, or up to a quarter sooner. It also syncs it when this core has spent 1/768 of
 // its limit, divided by the stores of the fleet. To reach the limit meanwhile, other nodes must
 // admit 1/600 of it in each interval, which is more than all stores together leave unpushed: so the
-// bound is the same. But a store with so little demand may admit it until its sync.
+// bound is the same. But a store with so little demand may go on admitting it until its sync.
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
 // than with the others, if no sync is under way. If many keys come at once, the store syncs them
@@ -37,8 +37,8 @@
 //   a batch with any of these, as a whole; and keys for which there is no room
 //
 // No check waits for a Redis that is far away. A look without a copy creates one and takes the key
-// for untouched, as a charge does. An old copy decides until its sync is back. Checks of a
-// key whose last sync failed fail, and the rest of the list above, except resets and refunds.
+// for untouched, as a charge does. An old copy decides until its sync is back. All other
+// checks of the list above fail, except resets and refunds. So does a key whose last sync failed.
 //
 // A check fails (kUnavailable) while Redis is known to be away. It also fails for kLostFor after a
 // sync of its key has failed: in a cluster one master may be away, and the others not. The store

@@ -203,7 +203,7 @@ void Syncs::wait_since(Instant since) {
   if (told_waiting_ != nullptr) told_waiting_->store(since, std::memory_order_relaxed);
 }
 
-// A sync is back, or lost. Those still out have set out later.
+// A sync is back, or lost. Syncs that are still out have set out later.
 void Syncs::ended(Instant rest_since) {
   wait_since(--errands_ == 0 ? Instant::max() : std::max(waiting_since_, rest_since));
 }
@@ -222,8 +222,8 @@ bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
   return true;
 }
 
-// Of the units that were admitted alone, pushes only as many as the algorithm still counts: an
-// outage may have lasted for many windows.
+// Pushes only those units admitted alone that the algorithm still counts: an outage may have lasted
+// for many windows.
 void Syncs::drop_expired(std::uint32_t place, Instant now) {
   const std::int64_t expired = keys_[place].copy.drop_expired(now);
   counts_[kAsyncForgotten] += expired;

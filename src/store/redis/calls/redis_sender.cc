@@ -51,7 +51,7 @@ struct RedisSender::Call final : ScriptCall {
   std::uint16_t slot = 0;
   bool decides = false;     // it has a batch
   bool is_patient = false;  // it has a sync
-  bool is_judged = false;   // those who would not wait longer have given up
+  bool is_judged = false;   // errands that would not wait longer are lost
   bool is_out = false;
   Instant asked_at;
   Instant deadline;        // when Redis must have answered

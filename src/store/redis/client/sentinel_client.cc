@@ -48,7 +48,7 @@ void SentinelClient::master_changed(Instant now) {
   update_state(now);
 }
 
-// Does not use the address in the announcement: asking is as fast, and the one way in use.
+// Does not use the address in the announcement: asking is as fast, so one way is enough.
 void SentinelClient::announced(const resp::Reply& push, Instant now) {
   const bool is_ours =
       push[1].text() == kSwitches && push[2].text().starts_with(master_name_ + " ");

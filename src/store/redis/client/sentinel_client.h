@@ -5,8 +5,8 @@
 //
 // A sentinel's word is a hint. The client uses a server only if the server says itself, in the
 // handshake, that it is a master. So the client does not write to an old master that comes back as
-// a replica, however late a sentinel is. The client asks a sentinel again whenever the master's
-// link is lost or has failed, when one announces a switch, and every kAskAgain.
+// a replica, however late a sentinel is. The client asks a sentinel again when the master's link is
+// lost or has failed, when one announces a switch, and every kAskAgain, as announcements get lost.
 //
 // Thread rule: one core. Tested by clients_test.cc.
 

@@ -2,7 +2,7 @@
 // console is, how it is.
 //
 // Each node writes its word into one hash, every few seconds, and reads the words of the others.
-// Anybody may have written there: a node ignores what is no word.
+// Anybody may have written there: a node ignores texts that are no words.
 //
 // Thread rule: one core of the node. Tested by about_field_test.cc and tests/e2e/fleet_test.py.
 

@@ -5,7 +5,7 @@
 -- Fields behind the field "news" say nothing new. The script passes one over if nobody has changed
 -- it since the news that the node knows. The news are the microsecond in which they began, and then
 -- for each field changed since, after a blank: its name, "=" and the microsecond of its last
--- change. A node that knows other news, or none, hears all.
+-- change. A node whose news began at another time, or that has none, hears all.
 --
 -- KEYS  one for each field, in their order; of one slot.
 -- ARGV  for each field: its name, how many words it says, and its words.

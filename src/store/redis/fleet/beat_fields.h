@@ -194,7 +194,7 @@ class BlocksField final : public BeatField {
 
   const std::string node_;
   BlockList& blocks_;
-  const BlockAudience audience_;  // who is told, and tells
+  const BlockAudience audience_;  // the nodes that tell each other
   std::string last_read_;
   std::vector<Block> untold_;  // in the beat that was not answered yet
   std::size_t said_ = 0;       // by the last beat

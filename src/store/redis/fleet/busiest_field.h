@@ -2,7 +2,7 @@
 //
 // Each node writes its own word into one hash, and reads the others' words. A word names keys by
 // hashes, which are the same on all nodes, unless the node shows keys. Other nodes may write
-// anything: a node ignores what is no word, and no word can say what another node has counted.
+// anything: a node ignores texts that are no words. No word can say what another node counted.
 //
 // Thread rule: one core of the node. Tested by busiest_field_test.cc and
 // tests/e2e/busiest_test.py.

@@ -122,8 +122,8 @@ bool FleetBeat::is_connected() const {
   return world_.client.state().phase == LinkState::Phase::kConnected;
 }
 
-// Fields that wait for news come last. A node that stays silent will not have heard of the next
-// news' topics.
+// Fields that wait for news come last. A field that is silent now may not wait in the next beat: it
+// does not hear what this beat's news are about.
 std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
   std::vector<Speaker*> speaking;
   for (Speaker& speaker : speakers_) {

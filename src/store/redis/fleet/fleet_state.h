@@ -85,8 +85,8 @@ class FleetState {
 
   // AsyncStoreOptions::waiting_since of a core.
   std::atomic<Instant>& waiting_since(std::size_t core) { return waiting_since_[core]; }
-  // Lacks the facts that RedisFleet knows. Decisions of nodes alone count for a window more. The
-  // silence is Duration::max() as long as nothing was heard.
+  // Lacks the facts that RedisFleet knows. Units that nodes admitted alone count for one more
+  // window. The silence is Duration::max() as long as nothing was heard.
   SharingFacts sharing(const Quota& quota, Instant now) const;
 
   // A core's health has changed. A node is healthy if all its cores are. True if the node has just
@@ -131,7 +131,7 @@ class FleetState {
   const Instant started_;
   NodesHeard heard_;
   Instant apart_{};                  // until then nodes may have decided alone; 0: never
-  std::int64_t apart_nodes_ = 0;     // the most nodes that did
+  std::int64_t apart_nodes_ = 0;     // the most nodes that there were then
   RecentMost<Duration, 1> silence_;  // when each beat was answered
   FleetHealth overall_;
   std::string beat_failure_;

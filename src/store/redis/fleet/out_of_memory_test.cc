@@ -171,7 +171,7 @@ TEST_F(OutOfMemory, WhoWouldWaitForALeaseFails) {
     const NoMemory none;
     ask(store, kKeys);
     EXPECT_EQ(failed_, 1000u);
-    reactor_.run(now_);  // nor is there memory for a trip
+    reactor_.run(now_);  // there is no memory for a trip, either
     EXPECT_EQ(failed_, kKeys);
   }
   ask(store, kKeys);
@@ -191,7 +191,7 @@ TEST_F(OutOfMemory, WhatRedisIsToBeToldWaits) {
   EXPECT_EQ(decided_, kKeys);
   EXPECT_EQ(client_.calls(), 0u);
   const Instant later = now_ + 100ms;
-  reactor_.run(later);  // those whose trips failed are tried again,
+  reactor_.run(later);  // keys whose trips failed are tried again,
   reactor_.run(later);  // and set out at the end of a round
   EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kAsyncPushes]), kKeys);
 }

@@ -36,7 +36,7 @@ namespace weir {
 
 struct RedisFleetOptions {
   RedisUrl url;
-  Mode mode = Mode::kStrict;  // kWorld: this is the fleet of all places, and counts so
+  Mode mode = Mode::kStrict;  // of rules that name none; kWorld: of the fleet of all places
   Duration deadline = std::chrono::milliseconds(20);
   Duration sync_interval = std::chrono::milliseconds(100);
   std::string prefix = "weir:";
@@ -44,7 +44,7 @@ struct RedisFleetOptions {
   std::string title;  // what people call it; empty: as its machine
   HashSecret secret;  // to bring, if the fleet has none yet
 
-  std::size_t keys = 131'072;  // for which a core has leases, and as many for copies
+  std::size_t keys = 131'072;  // that have leases on a core, and as many that have copies
   // Processes that are this node together, each with as many cores.
   std::size_t processes = 1;
   // The beat is the first core's, or that of the process that begin_beat() names.

@@ -320,7 +320,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
   const std::string first = server_->hear();
   EXPECT_NE(first.find(" me 0-0 18 "), std::string::npos);
   const std::string lifted = first.find("r\x05mine0") == std::string::npos ? "mine0" : "mine399";
-  blocks_.lift("r", lifted, reactor_.now());  // of those that were not told yet
+  blocks_.lift("r", lifted, reactor_.now());  // one that was not told yet
   blocks_.lift("r", "theirs", reactor_.now());
   answer_beat(1);
   reactor_.advance(1ms);

@@ -138,7 +138,7 @@ TEST_F(TrafficFieldTest, AnAnswerThatTookLongDoesNotMoveTheSeconds) {
   hear(
       resp_list({resp_integer(kRedisSecond * 1'000'000 + 20'000), resp_integer(1)}));  // 380 ms ago
   EXPECT_EQ(recent_.next_tick(), kStart + 1006ms);
-  now_ += 2h;  // set by somebody
+  now_ += 2h;  // the clock was set
   hear(resp_list({resp_integer(kRedisSecond * 1'000'000 + 30'000), resp_integer(1)}));
   recent_.tick(now_);
   EXPECT_EQ(recent_.next_tick(), now_ + 970ms + 5ms);

@@ -31,7 +31,7 @@ namespace weir {
 // or too long, or if its numbers make no sense. So the sums of all nodes cannot overflow.
 struct TrafficWord {
   static constexpr std::size_t kRulesMax = 200;
-  static constexpr std::size_t kAlgorithmsMax = 32;  // other versions may have more
+  static constexpr std::size_t kAlgorithmsMax = 32;  // leaves room for other versions
   // No node decides so much in a second, or ever.
   static constexpr std::uint64_t kSecondMax = (std::uint64_t{1} << 28) - 1;
   static constexpr std::uint64_t kTotalMax = std::uint64_t{1} << 50;
@@ -59,7 +59,7 @@ std::optional<TrafficWord> traffic_word(std::string_view bytes);
 // A text is no sum if one of its words is no word.
 struct TrafficSum {
   static constexpr std::size_t kGroups = 8;
-  static constexpr std::size_t kGroupsMax = 64;  // other versions may have more
+  static constexpr std::size_t kGroupsMax = 64;  // leaves room for other versions
   static constexpr std::size_t kNodesMax = 1 << 16;
   static constexpr std::size_t kNameMax = 64;  // bytes
   static constexpr std::size_t kWordMax = 8192;

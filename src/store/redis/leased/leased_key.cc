@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Short leases are for keys that spend so much within one. Of logs and buckets they cost a little
+// Short leases are for keys that spend so much within one. For logs and buckets they cost a little
 // more than is spent.
 constexpr std::int64_t kBusyDemand = 4;
 // Demand may grow by this factor.
@@ -234,7 +234,7 @@ std::int64_t LeasedKey::earlier_demand(Instant now) const {
   return now - demand_since_ < kLengthMax ? earlier_demand_ : 0;
 }
 
-// At most the demand so far: after a burst, others would find nothing.
+// At most the demand so far: more, after a burst, would leave nothing for others.
 std::int64_t LeasedKey::demand_soon(Instant now) const {
   const std::int64_t known = std::max<std::int64_t>(0, demand() + earlier_demand(now));
   return std::min(known, demand_within(kAheadMin, now));

@@ -4,8 +4,8 @@
 // charged the units that they hold. Of long leases (leased_store.h) Redis also wants to know the
 // units that were spent, which are settled with the next errand.
 //
-// Demand: units spent since the last lease came, or that one would have served. For kLengthMax also
-// units spent since the lease before: right after a lease came there is nothing else to go by.
+// Demand: units wanted since the last lease came, whether leases met them or not. For kLengthMax
+// also units since the lease before: right after a lease came there is nothing else to go by.
 //
 // Thread rule: one core. Tested by leased_key_test.cc.
 
@@ -106,7 +106,7 @@ class LeasedKey {
   struct Origin {
     Instant end_at_redis;  // on Redis's clock
     Instant return_at;     // on this node's clock
-    // Units that may be left: the granted ones; of a long lease, those unspent for Redis.
+    // Units that may be left: those granted; of a long lease, those that Redis takes for unspent.
     std::int64_t units_told = 0;
     bool is_long = false;
   };

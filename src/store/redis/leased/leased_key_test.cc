@@ -141,7 +141,7 @@ TEST_F(LeasedKeyTest, DemandIsWhatWasSpentOrWouldHaveBeen) {
   EXPECT_EQ(key_.demand_within(10s, kNow + 3s), 0);
   key_.spend(7, kNow + 3s);
   EXPECT_EQ(key_.demand_within(2s, kNow + 3s), 14);
-  key_.drop_expired(kNow + 12s);  // what was lost was not wanted
+  key_.drop_expired(kNow + 12s);  // lost units are no demand
   EXPECT_EQ(key_.demand_within(10s, kNow + 12s), 7);
 }
 

@@ -64,7 +64,7 @@ class Leases final : private ErrandOwner {
   // holds or asks for units under another quota.
   std::uint32_t place_for(const Charge& charge, Instant now);
   void drop_expired(LeasingKey& key, Instant now);
-  // The key spends so many units soon.
+  // Whether leases suit the key, which needs so many units now.
   bool wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const;
 
   // Checks wait for a lease. False if the core cannot ask.

@@ -82,7 +82,7 @@ struct LendTerms {
   std::int64_t needed = 0;
   std::int64_t wanted = 0;
   Duration length{0};
-  HoldToken heard{};  // the last of those that Redis told the core
+  HoldToken heard{};  // the last released token that Redis told the core
 };
 
 struct Lent {
@@ -99,8 +99,8 @@ struct Lent {
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
-// microseconds and its ticks. An adaptive quota's state has a fourth number: which of them it is
-// (synced_state.h).
+// microseconds and its ticks. An adaptive quota's state has a fourth number: its switch, and which
+// of these it is (synced_state.h).
 using SyncedState = std::array<std::int64_t, 4>;
 
 // Why a batch has no decisions. None of its charges was made.
@@ -136,7 +136,7 @@ class ChargeCall {
   void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
   // Batches whose charges all have one tag. REQUIRES: as above, and positive costs
   void add_reserve(std::span<const Charge> charges, const HoldOrder& order);
-  // Uses only the names of the charges. It also ends a slot that was lent, of one charge.
+  // Uses only the names of the charges. With one charge, it can also end a slot that was lent.
   void add_commit(std::span<const Charge> charges, const CommitOrder& order);
   // A batch of one charge, whose quota is the limit of slots.
   void add_lend(const Charge& charge, const LendTerms& terms);

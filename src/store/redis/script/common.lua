@@ -8,7 +8,7 @@
 -- The files of this folder make one script, which decide.lua ends. A call pays for each function
 -- that the script defines; to define all takes about as long as to decide a charge. So functions
 -- that not every call needs are made within others, make_...(). These take floor and so on from
--- their tables: making a function also costs a call for each local of the script that it uses.
+-- their tables: a call also pays for each local of the script that a function made in it uses.
 -- The functions of the algorithms and their results:
 --   step    state, cost, limit, window, per_unit, per_us, late -> verdict, remaining, reset,
 --           retry, level, changed, and the next state if it did

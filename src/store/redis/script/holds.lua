@@ -65,7 +65,7 @@ local function make_holds(of)
     write_sum(k, sum)
   end
 
-  -- When a key that has used `used` at `time` has surely got `back` of it back.
+  -- When a key that has used `used` units at `time` has surely got `back` of them back.
   local function refilled(at, back, used, time)
     local kind, _, _, _, window, per_unit, per_us, seconds =
         unpack_from('<I1I2i8i8i8i8i8I4', batches, at)

@@ -17,8 +17,8 @@ local function make_token_bucket()
 
   -- Units that long leases hold of a bucket: those granted in the epoch that ends at c, and those
   -- of the epoch before, in one number d. A long lease lasts an epoch at most. So all grants of one
-  -- epoch are over when the next one ends, if they were not settled. They hold an eighth of the
-  -- bucket at most.
+  -- epoch are over when the next one ends, if they were not settled. Long leases hold an eighth of
+  -- the bucket at most.
   local HELD_MAX, HELD_PART = 67108864, 8
 
   -- The epoch's end, its units, and the units of the epoch before.

@@ -79,7 +79,7 @@ class SlotShare {
   // ---- turns ----
 
   void turn(std::int64_t held);
-  // The lease is to be renewed, or this core has slots that it does not need.
+  // The lease is to be renewed, or this core has, or claims, slots that it does not need.
   bool wants_errand(std::int64_t held, Instant now) const;
   // This core and Redis know no more of the key than of an unused one.
   bool is_over(std::int64_t held, Instant now) const;

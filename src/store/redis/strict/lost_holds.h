@@ -6,7 +6,7 @@
 //   21 ms   the node's next call ends that hold, and charges nothing
 //
 // That call comes after the first, as both take one connection. While Redis is away the call waits,
-// for as long as the hold would last. Redis finds the hold by its end and its token.
+// for as long as the hold would last. Redis finds it by its token among holds that may end then.
 //
 // Thread rule: the core of its store. Tested by tests/redis/redis_holds_test.cc.
 
