@@ -131,6 +131,19 @@ add_custom_target(tsan_tests)  # what ./dev tsan builds
 set(WEIR_NOT_PRECOMPILED sniffer_test.cc beat_fields_test.cc traffic_word_test.cc
   resp_access_test.cc admin_test.cc load/grpc_codec_test.cc)
 
+# The compiler reads other files of a test together, six at a time, and their headers once. These
+# have names that another file has, too.
+set(WEIR_COMPILED_ALONE
+  admin/http_tenants_test.cc asks/asks_surge_test.cc asks/asks_world_test.cc
+  asks/limit_notices_test.cc blocks_agree_test.cc fleet_secret_test.cc fleet_state_test.cc
+  grpc_reflection_test.cc grpc_slots_test.cc grpc_wait_test.cc holds/slots_test.cc
+  key_choices_test.cc key_sketch_test.cc keys/busiest_keys_test.cc keys/recent_asks_test.cc
+  large_fleet_test.cc lease_effects_test.cc limit_terms_test.cc link_test.cc login_guard_test.cc
+  logs/sorted_log_test.cc properties_test.cc proxy_header_test.cc recent_traffic_test.cc
+  redis_sender_test.cc redis_troubles_test.cc redis_url_test.cc resp_multi_test.cc
+  resp_transcript_test.cc rule_counts_test.cc rules_by_hand_test.cc split_store_test.cc
+  stay_asked_test.cc traffic_test.cc unusual/traffic_events_test.cc)
+
 # One ctest entry a program, not one a case: starting a process for each of
 # thousands of cases would take longer than the cases.
 function(weir_test name)
@@ -143,9 +156,13 @@ function(weir_test name)
   weir_headers_read(read ${arg_DEPS})
   target_precompile_headers(${name} REUSE_FROM weir_test_precompiled${read})
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   foreach(source IN LISTS arg_SOURCES)
     if(source IN_LIST WEIR_NOT_PRECOMPILED)
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+    if(source IN_LIST WEIR_NOT_PRECOMPILED OR source IN_LIST WEIR_COMPILED_ALONE)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1

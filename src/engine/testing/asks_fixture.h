@@ -16,7 +16,7 @@
 
 namespace weir {
 
-class AsksFixture : public testing::Test {
+class AsksFixture : public ::testing::Test {
  protected:
   static constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
 
