@@ -29,8 +29,8 @@ class TenantTable;
 // Gives each rule the number under which its answers count.
 void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
 
-// The rule must live until the answer is there; without a rule, so must `key`, for the record of
-// denials. Other texts are needed until Asks::add() returns. Asks does not read `echo`.
+// The rule must live until the answer is there. Without a rule, `key` must live until decide() or
+// keep() returns; other texts, until Asks::add() does. Asks does not read `echo`.
 struct Ask {
   const Rule* rule = nullptr;  // null: the limit is `quota`
   Quota quota{};

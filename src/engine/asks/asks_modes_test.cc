@@ -372,9 +372,12 @@ TEST_F(AsksModesTest, ADenialIsRememberedWithTheRequestThatHasGoneMeanwhile) {
   {
     const std::string path = "/login/" + std::string(100, 'x');
     const std::string country = "nl";
+    std::string key(40, 'k');
     asks->describe({.path = path, .country = country});
-    asks->add({.rule = &none, .key = "k", .client = IpAddress::parse("192.0.2.1")});
+    asks->add({.rule = &none, .key = key, .client = IpAddress::parse("192.0.2.1")});
+    asks->add({.quota = per_minute(0), .key = key});
     ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+    key.assign(40, '!');  // the next request's
   }
   asks.reset();
   shared_.answer_all();
@@ -382,7 +385,8 @@ TEST_F(AsksModesTest, ADenialIsRememberedWithTheRequestThatHasGoneMeanwhile) {
   std::vector<DenialRecord> denials;
   traffic_.each_denial(0, CoreDenials::second_of(kNow),
                        [&](const DenialRecord& one) { denials.push_back(one); });
-  ASSERT_EQ(denials.size(), 1u);
+  ASSERT_EQ(denials.size(), 2u);
+  for (const DenialRecord& denial : denials) EXPECT_EQ(denial.key, std::string(40, 'k'));
   EXPECT_EQ(denials.front().path, "/login/" + std::string(57, 'x'));
   EXPECT_EQ(denials.front().country, (std::array{'N', 'L'}));
   EXPECT_EQ(denials.front().client.to_string(), "192.0.2.1");

@@ -7,6 +7,7 @@
 #include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/duration_text.h"
+#include "base/if_memory.h"
 #include "engine/tenants/tenant_table.h"
 #include "rules/time/calendar.h"
 
@@ -101,6 +102,12 @@ void Round::keep_texts() noexcept {
   keep(method_, kept_method_);
   keep(path_, kept_path_);
   keep(country_, kept_country_);
+  for (const auto& item : items()) {
+    std::string_view& key = item->ask.key;
+    if (item->ask.rule != nullptr || key.data() == item->key.data()) continue;
+    has_long_texts_ = has_long_texts_ || key.size() > kKeyKeptMax / 2;
+    if (!has_memory_for([&] { key = item->key.assign(key); })) key = {};
+  }
 }
 
 void Round::grow() {

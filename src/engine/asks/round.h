@@ -81,7 +81,7 @@ class Round {
   void begin(Operation operation);
 
   // Describes the request for the record of denials. Its texts are needed until the round is
-  // decided, or until keep_texts().
+  // decided, or until keep_texts(), which also keeps the keys of asks without a rule.
   void describe(const Request& request) {
     method_ = request.method;
     path_ = request.path;

@@ -4,8 +4,8 @@ namespace weir {
 
 SlotShare::Wish SlotShare::wish(std::int64_t limit, std::int64_t held, std::int64_t waiting,
                                 Instant now) {
-  count_ = is_lent(now) ? kept(held, waiting) : 0;
   asked_for_ = needed(held) + waiting;
+  count_ = is_lent(now) ? kept(held, waiting) : 0;
   Wish wish{.kept = count_, .since = since_, .needed = std::min(limit, asked_for_)};
   const std::int64_t ahead = wish.needed > count_ ? 1 + wish.needed / 2 : 0;
   wish.wanted = std::max(count_, std::min(limit, wish.needed + ahead));
