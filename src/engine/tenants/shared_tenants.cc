@@ -37,6 +37,7 @@ std::optional<SharedTenants::Outcome> SharedTenants::begin_offer(Offer offer) {
   changes_ = std::move(offer.changed);
   offered_to_ = there_;
   load_.reset();
+  may_be_done_ = false;
   farthest_ = farthest_then_ = 0;
   heard_then_ = heard_;
   waits_ = 0;
@@ -129,7 +130,7 @@ std::optional<SharedTenants::Head> SharedTenants::since() const {
 
 bool SharedTenants::has_more() const {
   const std::scoped_lock lock(mutex_);
-  return (is_behind() && !is_read_ && !is_torn_) || (load_ && !is_refused_);
+  return (is_behind() && !is_read_ && !is_torn_) || (load_ && !is_refused_) || hurried_ > 0;
 }
 
 void SharedTenants::start_over() {
@@ -141,6 +142,9 @@ void SharedTenants::start_over() {
 // Says what is known, and one step of what Redis should have. Each step can be said again.
 SharedTenants::Said SharedTenants::say() {
   const std::scoped_lock lock(mutex_);
+  const bool is_last =
+      said_ && (said_->kind == Step::Kind::kChange || said_->kind == Step::Kind::kSwitch);
+  may_be_done_ = may_be_done_ || is_last;
   said_.reset();
   ++asked_;
   is_refused_ = false;
@@ -182,14 +186,16 @@ SharedTenants::Said SharedTenants::say() {
   return said;
 }
 
-// Ends the offer if Redis has taken it, or has a head that it does not replace.
-void SharedTenants::settle_offer() {
+// Ends the offer if Redis has taken it, or has a head that it does not replace. Another node that
+// makes the same change makes the same head.
+void SharedTenants::settle_offer(bool is_done) {
   const bool is_due = there_ == offered_to_ || there_ == known_.head;
   if (!pending_ || (is_due && !is_behind())) return;
-  const bool is_taken = there_ == pending_->head;
+  const bool is_taken = there_ == pending_->head && (is_done || may_be_done_);
   outcome_ = is_taken ? Outcome::kTaken : Outcome::kOutdated;
   if (is_taken) known_ = std::move(*pending_);
   if (is_taken) is_kept_ = false;
+  hurried_ = is_taken ? 0 : kHurriedMax;
   pending_.reset();
   load_.reset();
   changed_.notify_all();
@@ -221,7 +227,8 @@ void SharedTenants::hear(Heard heard, Instant now) {
       load_->next = 0;  // another node's turn, or buckets put aside were lost
       is_refused_ = true;
     }
-    settle_offer();
+    if (hurried_ > 0) --hurried_;
+    settle_offer(heard.has_done);
     if (wanted() == nullptr) load_.reset();
     said_.reset();
     if (is_behind() && !is_read_ && reading_ && !is_torn_) read(heard);

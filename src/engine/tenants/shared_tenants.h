@@ -48,6 +48,7 @@ class SharedTenants {
   static constexpr std::size_t kChangeMax = 1024;
   // After so many answers without rows, no node is likely to have the table that Redis lost.
   static constexpr int kTornMax = 20;
+  static constexpr int kHurriedMax = 32;
   static constexpr std::size_t kBytesMax = std::size_t{192} << 20;  // the most that a node reads
 
   struct Head {
@@ -155,7 +156,7 @@ class SharedTenants {
   }
   bool is_lost() const;
   const Version* wanted() const;
-  void settle_offer();
+  void settle_offer(bool is_done);
   void read(Heard& heard);
   void start_over();
 
@@ -176,6 +177,9 @@ class SharedTenants {
   std::vector<std::uint16_t> changes_;  // the buckets that pending_ changes
   Head offered_to_;                     // the head that pending_ replaces
   Outcome outcome_ = Outcome::kAway;
+  bool may_be_done_ = false;  // its last step: Redis has not answered it
+  // Answers until the next beat may take its time again: who was overtaken offers again at once.
+  int hurried_ = 0;
   int waits_ = 0;                 // how many patiences passed without progress
   std::uint64_t heard_then_ = 0;  // heard_ at the start of the last patience
   std::size_t farthest_then_ = 0;

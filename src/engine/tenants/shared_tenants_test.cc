@@ -46,6 +46,33 @@ TEST_F(SharedTenantsTest, OfTwoChangesAtOnceOneCounts) {
   EXPECT_EQ(one_.table().size(), 1u);
 }
 
+// Both make the same head: of two callers that compare and set, one is too late.
+TEST_F(SharedTenantsTest, OfTwoEqualChangesAtOnceOneCounts) {
+  settle(both_);
+  EXPECT_EQ(one_.begin("a", 1), std::nullopt);
+  EXPECT_EQ(two_.begin("a", 1), std::nullopt);
+  for (int i = 0; i < 3; ++i) {
+    for (Node* const node : both_) {
+      node->shared.hear(redis_.answer(node->shared.say(), node), Instant{});
+    }
+  }
+  EXPECT_EQ(one_.shared.outcome(SharedTenants::Patience::kGoesOn), Outcome::kTaken);
+  EXPECT_EQ(two_.shared.outcome(SharedTenants::Patience::kGoesOn), Outcome::kOutdated);
+  EXPECT_FALSE(one_.shared.has_more());
+  EXPECT_TRUE(two_.shared.has_more()) << "it offers again at once, or others overtake it for ever";
+  for (int i = 0; i < SharedTenants::kHurriedMax; ++i) two_.beat();
+  EXPECT_FALSE(two_.shared.has_more());
+}
+
+TEST_F(SharedTenantsTest, AChangeWhoseAnswerWasLostWasMade) {
+  settle(both_);
+  EXPECT_EQ(one_.begin("a", 1), std::nullopt);
+  redis_.answer(one_.shared.say(), &one_);
+  one_.shared.fail();
+  one_.shared.hear(redis_.answer(one_.shared.say(), &one_), Instant{});
+  EXPECT_EQ(one_.shared.outcome(SharedTenants::Patience::kGoesOn), Outcome::kTaken);
+}
+
 TEST_F(SharedTenantsTest, ARedisThatHasLostItGetsItAgain) {
   ASSERT_EQ(one_.put(both_, "k", 2000, 3), Outcome::kTaken);
   settle(both_);

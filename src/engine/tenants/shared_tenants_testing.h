@@ -128,6 +128,14 @@ class Node {
     ++followed;
   }
 
+  // Offers one row, and does not wait.
+  std::optional<Outcome> begin(const std::string& key, std::int64_t limit) {
+    TenantTable::Edits edits;
+    edits.rows.push_back({.key = table_->hash(key), .limit = limit});
+    auto edited = table_->edited(std::move(edits));
+    const Head head{shared.next_number(), edited.table->digest()};
+    return shared.begin_offer({{head, edited.table}, edited.changed});
+  }
   // Puts rows "PREFIX0" and so on, with that limit.
   Outcome put(const std::string& prefix, int rows, std::int64_t limit, Duration patience = 10s) {
     TenantTable::Edits edits;
