@@ -222,6 +222,7 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
     return "limit: expected a whole number from 0 to 10^12";
   }
   if (fields.window.empty()) return {};
+  if (!fields.anchor.empty()) return "anchor: only months have one; leave out the window";
   const auto window = parse_duration(fields.window).value_or(Duration{0});
   if (window < kWindowMin || window > kWindowMax) {
     return "window: expected a duration from 1ms to 366d, such as 1m";

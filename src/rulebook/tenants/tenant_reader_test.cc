@@ -141,9 +141,9 @@ TEST_F(TenantReaderTest, ReadsAWindowAsATextOrASecondsNumber) {
 }
 
 TEST_F(TenantReaderTest, ReadsTheDayOnWhichMonthsBegin) {
-  EXPECT_EQ(read("key,plan,anchor,limit,window\nann,gold,31,,\nbob,,1,5,1m\neve,,,5,\n"), "");
+  EXPECT_EQ(read("key,plan,anchor,limit,window\nann,gold,31,,\nbob,,1,5,\neve,,,5,\n"), "");
   EXPECT_EQ(found("ann"), (TenantTerms{.plan = "gold", .anchor = 31}));
-  EXPECT_EQ(found("bob"), (TenantTerms{.limit = 5, .window = 1min, .anchor = 1}));
+  EXPECT_EQ(found("bob"), (TenantTerms{.limit = 5, .anchor = 1}));
   EXPECT_EQ(found("eve"), (TenantTerms{.limit = 5}));
   EXPECT_EQ(read(R"({"key": "a", "limit": 5, "anchor": 15})"), "");
   EXPECT_EQ(found("a"), (TenantTerms{.limit = 5, .anchor = 15}));
@@ -156,6 +156,8 @@ TEST_F(TenantReaderTest, ReadsTheDayOnWhichMonthsBegin) {
   EXPECT_EQ(read("key,limit,anchor\na,5,1.5").substr(0, 15), "line 2: anchor:");
   EXPECT_EQ(read(R"({"key": "a", "limit": 5, "anchor": "15"})"),
             "line 1: anchor: expected a day from 1 to 31\n");
+  EXPECT_EQ(read("key,limit,window,anchor\na,5,1m,31"),
+            "line 2: anchor: only months have one; leave out the window\n");
   EXPECT_EQ(read("key,anchor\na,5"), "line 2: expected a plan, or a limit\n");
 }
 
