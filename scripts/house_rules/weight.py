@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 61_587),
+    ("server", ("src/", "include/"), 61_589),
     ("laboratory", ("lab/", "bench/"), 16_183),
     ("console", ("console/",), 5_817),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_413),
     ("scripts", ("scripts/", "dev"), 1_539),
 ]
 LUA_MAX = 2_215
-TESTS_MAX = 73_532
+TESTS_MAX = 73_534
 
 
 def weigh(tree):

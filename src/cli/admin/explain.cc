@@ -77,12 +77,20 @@ Explanation explanation(const ExplainOptions& options, const std::string& rule) 
   return {.counter = counter.at("applies").at(0).as_object(), .denials = denials.as_object()};
 }
 
-// Names each limit and how much of it is left.
+std::string reset_text(const json::object& limit) {
+  const double reset = limit.at("reset_after").to_number<double>();
+  return reset > 0 ? "full again in " + in_words(reset) : "";
+}
+
+// Names each limit and how much of it is left; of several limits also until when.
 std::string left_text(const json::object& counter) {
   if (const auto* const limits = counter.if_contains("limits")) {
     std::string text;
-    for (const auto& limit : limits->as_array()) {
-      text += (text.empty() ? "" : " and ") + left_text(limit.as_object());
+    for (const auto& each : limits->as_array()) {
+      const json::object& limit = each.as_object();
+      const std::string reset = reset_text(limit);
+      text += (text.empty() ? "" : " and ") + left_text(limit) +
+              (reset.empty() ? "" : " (" + reset + ")");
     }
     return text;
   }
@@ -163,12 +171,6 @@ std::string counter_text(const json::object& counter) {
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
   const auto& retry = counter.at("retry_after");
   const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
-  auto reset = counter.at("reset_after").to_number<double>();
-  if (const auto* const limits = counter.if_contains("limits")) {
-    for (const auto& limit : limits->as_array()) {
-      reset = std::max(reset, limit.at("reset_after").to_number<double>());
-    }
-  }
   if (denies) {
     text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
                      : "  waiting does not help; to let it pass: ";
@@ -179,7 +181,8 @@ std::string counter_text(const json::object& counter) {
             text_of(held->at("holds")) + ", the first for " +
             in_words(held->at("lapses_after").to_number<double>()) + " more\n";
   }
-  if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
+  const std::string reset = counter.contains("limits") ? "" : reset_text(counter);
+  if (!reset.empty()) text += "  " + reset + "\n";
   const auto* const promise = counter.if_contains("promise");
   if (promise != nullptr && decided_by == "counter" && !is_shadow) {
     text += "  at worst " + text_of(promise->at("over_max")) + " above the limit, or denied " +
