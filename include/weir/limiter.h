@@ -40,7 +40,7 @@ class Reservation;
 class Slot;
 struct HoldTerms;
 
-// What one call may change. The limiter's defaults stand in for unset fields.
+// Options of one call. The limiter's defaults stand in for unset fields.
 struct HitOptions {
   std::int64_t cost = 1;
   // Counts on the counters of the rule with this id, in a server that shares the store and the

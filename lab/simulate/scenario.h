@@ -41,7 +41,7 @@ struct TrafficSource {
   std::int64_t keys = 10;
   std::int64_t cost = 1;             // random, from 1 to so many units
   std::optional<std::int64_t> node;  // nullopt: a random one
-  // Of a hundred requests, so many look, give back, or count whether or not they fit.
+  // Percentages of requests that look, give back, or count whether or not they fit.
   std::int64_t looks = 0;
   std::int64_t refunds = 0;
   std::int64_t charges = 0;

@@ -21,7 +21,7 @@ export interface FailureOptions {
 export const FAILURE_NAMES: NamesOf<FailureOptions> = { onFailure: true, deadline: true };
 
 const DEADLINE_MS = 250;
-const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer
+export const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer
 const ON_FAILURE = ["local", "allow", "deny", "throw"];
 
 // fetch says why in the cause of "fetch failed", clients of Redis in the message.

@@ -2,7 +2,7 @@
 // answer.
 
 import { StoreError } from "./batcher.js";
-import { storeErrorOf } from "./failover.js";
+import { DEADLINE_MAX_MS, storeErrorOf } from "./failover.js";
 import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 
 export interface NodeOptions {
@@ -18,7 +18,6 @@ const UNDER_WAY_MAX = 64;
 const ANSWER_MAX = 1 << 20;  // UTF-16 units; the answer to 256 checks has a tenth of it
 const SHOWN_MAX = 200;       // characters of an answer that is none
 const DETAIL_MAX = 1000;
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** An answer of a node that is no decision. */
 export class Refusal extends StoreError {
@@ -42,12 +41,12 @@ export class Refusal extends StoreError {
 // It keeps no program alive: what is under way does.
 function abortLater(controller: AbortController, ms: number): ReturnType<typeof setTimeout> {
   const late = (): void => controller.abort(new StoreError(`no answer within ${ms} ms`));
-  const timer = setTimeout(late, Math.min(ms, TIMER_MAX_MS));
+  const timer = setTimeout(late, Math.min(ms, DEADLINE_MAX_MS));
   (timer as { unref?(): void }).unref?.();
   return timer;
 }
 
-// What is longer than an answer is cut, so that it is no JSON.
+// Cuts a text that is longer than any answer, so that it is no JSON.
 async function textOf(response: PlatformResponse): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return response.text();

@@ -68,7 +68,7 @@ function succeeds(make: () => unknown): boolean {
   }
 }
 
-// What fetch would refuse at each call is refused here.
+// Refuses here the headers and addresses that fetch would refuse at each call.
 function isFields(headers: any): boolean {
   const isPlain = typeof headers === "object" && headers !== null && !isFunction(headers.get);
   return isPlain && Object.values(headers).every(isText) && succeeds(() => new Headers(headers));
@@ -148,8 +148,8 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     return this.certain(this.end("/v1/release", { token }, "released"));
   }
 
-  // What the node holds after the deadline is nobody's, and ends. Work that `local` or `allow` has
-  // let begin meanwhile is none of the node's: it costs nothing there, as in any outage.
+  // If the node answers after the deadline, nobody knows the token: the store ends the hold. Work
+  // that `local` or `allow` has let begin meanwhile costs nothing there, as in any outage.
   private async inTimeOrEnded(asked: Promise<Held>, quota: Quota,
                               local: (memory: SyncStore) => Decision,
                               end: (token: string) => Promise<unknown>): Promise<Held> {
@@ -161,7 +161,7 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
     }
   }
 
-  // What a program asks for wrongly is a RangeError, whatever `onFailure` says.
+  // A mistake of the program is a RangeError, whatever `onFailure` says.
   private async hold(path: string, quota: Quota, bucket: string, key: string,
                      { holdUs, rule }: SlotTerms, cost?: number): Promise<Held> {
     const check = await this.checkOf(quota, bucket, key, cost ?? 1);

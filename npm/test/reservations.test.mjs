@@ -28,7 +28,7 @@ async function nodeBy(t, rules, ...words) {
 const limiterOf = (url, options = {}) =>
   new Limiter(QUOTA, new RemoteStore({ url, ...PATIENT, ...options }));
 
-// What a rule, or a quota, has left next to what is held: an estimate that never fits says it.
+// The units that a rule, or a quota, has left next to holds. An estimate that never fits says them.
 async function leftOf(limiter, key, rule) {
   const { allowed, remaining } = await limiter.reserve("b", key, {
     cost: rule ? 101 : 1001, hold: "1s", rule });
@@ -265,7 +265,7 @@ test("100 callers hold no more than fits, and are over by what costs exceeded", 
   assert.equal(slots.filter(({ allowed }) => allowed).length, 7);
 });
 
-// What the page's `js` block with these words in it answers, and says.
+// Runs the page's `js` block with these words in it: its result, and the lines that it prints.
 async function runPage(page, words, url, result) {
   const text = readFileSync(join(process.env.WEIR_ROOT, page), "utf8");
   const blocks = [...text.matchAll(/```js\n([^]*?)```/g)].map(([, code]) => code);
@@ -292,7 +292,7 @@ test("README and the pages of reservations and slots show what runs", async (t) 
   }
 });
 
-// What a program asks for wrongly, and what it is told.
+// Mistakes of a program, and the errors that name them.
 const WRONG = [
   [{ cost: -1, hold: "1m" }, RangeError, /^cost must be a whole number from 1 to 1,000,000,000/],
   [{ cost: 0, hold: "1m" }, RangeError, /^cost must be .* not 0$/],

@@ -25,7 +25,7 @@ PARTS = [
     ("server", ("src/", "include/"), 61_589),
     ("laboratory", ("lab/", "bench/"), 16_183),
     ("console", ("console/",), 5_817),
-    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_413),
+    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_412),
     ("scripts", ("scripts/", "dev"), 1_539),
 ]
 LUA_MAX = 2_215

@@ -50,7 +50,7 @@ struct ExponentialBackoffState {
   friend bool operator==(const ExponentialBackoffState&, const ExponentialBackoffState&) = default;
 };
 
-// What a key of that level may spend in one window.
+// The units that a key of that level may spend in one window.
 [[nodiscard]] std::int64_t halved_limit(const Quota& quota, int level) noexcept;
 
 // Decides one request; step.h has the rules that all algorithms share, with one

@@ -80,7 +80,7 @@ inline std::int64_t elapsed_us(const SlidingWindowState& state, Instant now) noe
   return std::max<std::int64_t>(0, epoch_us(now) - state.start_us);
 }
 
-// What the previous window still weighs, rounded up. It is only compared with whole numbers of
+// The weight of the previous window now, rounded up. It is only compared with whole numbers of
 // units, so rounding up decides exactly as the fraction would.
 // REQUIRES: state is rolled to `now`
 inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState& state,

@@ -83,7 +83,7 @@ class Stay {
   }
   const RequestSlots& slots() const { return slots_; }
 
-  // Changes a rule's ask into the ask for now. `place`: of the ask among the request's asks.
+  // Makes a rule's ask only look, where its cost is known later. `place`: among the request's asks.
   // `body`: of the request; null: not read yet.
   void admit(Ask& ask, std::size_t place, const BodyStart* body);
   // Whether a rule needs the request's body, and admit() had none. REQUIRES: end() follows

@@ -39,7 +39,7 @@ class TenantKeeper final : public TenantDesk {
   // How long a change waits for a failed Redis, and for other nodes' changes.
   static constexpr Duration kOfferMax = std::chrono::seconds(1);
   static constexpr Duration kNewsMax = std::chrono::seconds(10);
-  // So long after its change was refused for now, a client may send it again.
+  // Retry-After of a change that may succeed later.
   static constexpr Duration kRetryAfter = std::chrono::seconds(1);
   static constexpr Duration kPartMax = std::chrono::minutes(1);
 

@@ -178,7 +178,7 @@ class SharedTenants {
   Head offered_to_;                     // the head that pending_ replaces
   Outcome outcome_ = Outcome::kAway;
   bool may_be_done_ = false;  // its last step: Redis has not answered it
-  // Answers until the next beat may take its time again: who was overtaken offers again at once.
+  // For so many answers beats follow at once, so that a node that was overtaken soon offers again.
   int hurried_ = 0;
   int waits_ = 0;                 // how many patiences passed without progress
   std::uint64_t heard_then_ = 0;  // heard_ at the start of the last patience

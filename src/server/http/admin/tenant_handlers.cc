@@ -162,7 +162,7 @@ void serve_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange, st
   make_change(core, desk, exchange, std::move(change));
 }
 
-// Else a key that nobody has would get a row.
+// Refuses a % that begins no byte: the row would be of a key that no client sends.
 void serve_named_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchange) {
   const auto key = percent_decoded(exchange.id, [](char c) { return c != '%'; });
   if (!key) {
