@@ -39,12 +39,15 @@ class NeverOver final : public Check {
     for (std::size_t i = 0; i < answered.answers.size(); ++i) {
       const Part& part = answered.asked.parts[i];
       const Rule& rule = world_.rules()[part.rule];
-      if (!is_charged(answered, i) || !is_plain(rule)) continue;
+      // A refund that Redis did not answer in time may reach it in a later window.
+      if (part.verb == Verb::kRefund && (answered.is_unavailable || answered.answers[i].is_alone)) {
+        lost(part.rule, part.key, part.cost);
+      }
+      if (part.verb == Verb::kRefund || !is_charged(answered, i) || !is_plain(rule)) continue;
       const Mode mode = world_.mode_of(part.rule);
       if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
       if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
       const bool is_local = mode == Mode::kLocal;
-      if (part.verb == Verb::kRefund) continue;
       Admission admission = admission_of(answered, part.cost, mode);
       Charges& charges = charges_.at(part.rule, is_local ? answered.asked.node : 0, part.key);
       if (part.verb == Verb::kCharge) {
@@ -72,7 +75,9 @@ class NeverOver final : public Check {
   void lost(std::uint32_t rule, std::uint32_t key, std::int64_t units) override {
     const Quota& quota = world_.rules()[rule].quota;
     lost_.at(rule, 0, key).add(units, world_.now() + quota.window() + LeasedKey::kLongMax);
-    if (auto* level = std::get_if<BucketLevel>(&keys_.at(rule, 0, key))) level->forgive(units);
+    if (auto* level = std::get_if<BucketLevel>(&keys_.at(rule, 0, key))) {
+      level->forgive(quota, units, world_.redis()->now());
+    }
   }
   void restarted(std::size_t node) override {
     for (std::uint32_t rule = 0; rule < world_.rules().size(); ++rule) {

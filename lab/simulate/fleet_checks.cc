@@ -61,7 +61,8 @@ class RetryTruthful final : public Check {
     const bool is_whole = told != told_.end() && !answer.is_alone && !answered.is_unavailable &&
                           world_.is_whole_for(world_.now() - told->second.at + kSecond);
     // A node remembers a denial from when it asked Redis. Others hear of a block a trip later, in
-    // whole milliseconds.
+    // whole milliseconds. Where packets are lost, a node may hear of a block, and lift it, so late
+    // that others have admitted requests meanwhile.
     const bool is_late = answer.decision.retry_after > trip_;
     if (is_whole && is_late && !answer.allowed() && asked.at >= told->second.retry) {
       return fail(world_.rules()[part.rule].id + " " + world_.key_text(part.key) +
@@ -72,7 +73,8 @@ class RetryTruthful final : public Check {
     // Redis is charged later for the node's lone admissions.
     if (answer.is_alone || answered.is_unavailable) charged_by_[key] = answered.at + kCharged;
     const bool is_told = !answer.allowed() && answer.decision.verdict == Verdict::kDenied &&
-                         charged_by_[key] < answered.at && !answer.decision.is_store_full;
+                         charged_by_[key] < answered.at && !answer.decision.is_store_full &&
+                         (answer.cause != Answer::Cause::kBlocked || world_.scenario().loss <= 0);
     if (is_told) {
       told_[key] = {.at = answered.at, .retry = answered.at + answer.decision.retry_after};
     }

@@ -133,8 +133,9 @@ class BucketLevel {
     return level_ > static_cast<double>(quota.capacity()) + slack_ + kRounding;
   }
   double level() const { return level_; }
-  // Removes units, as if they had not been admitted.
-  void forgive(std::int64_t units) {
+  // Removes units, as if they had not been admitted, from the level at that time.
+  void forgive(const Quota& quota, std::int64_t units, Instant now) {
+    drain(quota, now);
     level_ -= static_cast<double>(units);
     lowest_ -= static_cast<double>(units);
   }

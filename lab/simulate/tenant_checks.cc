@@ -43,6 +43,7 @@ class TenantsAgree final : public Check {
   void faulted(const Fault& fault) override {
     using enum Fault::Kind;
     may_repeat_ |= fault.kind == kRestart || fault.kind == kFailover || fault.kind == kEvict;
+    may_lose_rows_ |= fault.kind == kEvict;
   }
 
   void asked(const Asked& asked) override {
@@ -94,7 +95,9 @@ class TenantsAgree final : public Check {
       SharedTenants& shared = world_.node(number)->tenants()->shared();
       const auto head = shared.known();
       if (!first) first = head;
-      if (head == *first && shared.is_told()) continue;
+      // If Redis lost the rows and no node has them, only a new table helps.
+      const bool has_nothing = may_lose_rows_ && head == SharedTenants::Head{};
+      if (head == *first && (shared.is_told() || has_nothing)) continue;
       return fail("node " + std::to_string(number) + " has version " + std::to_string(head.number) +
                   " of the table, " + (shared.is_told() ? "another one" : "and Redis has not"));
     }
@@ -122,6 +125,7 @@ class TenantsAgree final : public Check {
   std::map<std::uint64_t, Ask> asked_;
   std::vector<std::uint64_t> seen_;  // of each node, when last looked at
   bool may_repeat_ = false;          // Redis may have gone back to an earlier version
+  bool may_lose_rows_ = false;
 };
 
 }  // namespace
