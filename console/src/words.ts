@@ -122,10 +122,13 @@ export function because(rule: json.Fields, live?: Live): string[] {
 function ownTerms(rule: json.Fields): string[] {
   if (rule.override === true) return ["An override of the rule gives the key its limit."];
   if (rule.tenant === undefined) return [];
-  const { plan, anchor } = json.object(rule.tenant);
-  const what = plan === undefined ? "a limit of its own" : `the plan '${visible(String(plan))}'`;
-  const day = anchor === undefined ? "" : `, and months that begin on day ${String(anchor)}`;
-  return [`By the table of tenants the key has ${what}${day}.`];
+  const { plan, limit, anchor } = json.object(rule.tenant);
+  const has = [
+    limit === undefined ? [] : "a limit of its own",
+    plan === undefined ? [] : `the plan '${visible(String(plan))}'`,
+    anchor === undefined ? [] : `months that begin on day ${String(anchor)}`,
+  ].flat();
+  return [`By the table of tenants the key has ${has.join(", and ")}.`];
 }
 
 /** What reservations hold of the key. */

@@ -85,6 +85,7 @@ test("an explanation says what the table has", () => {
   assert.match(said({ plan: "a\u202eb", anchor: 7 }),
     /the key has the plan 'a\\u\{202e\}b', and months that begin on day 7\./);
   assert.match(said({ limit: 5 }), /By the table of tenants the key has a limit of its own\./);
+  assert.match(said({ anchor: 7 }), /tenants the key has months that begin on day 7\./);
   assert.doesNotMatch(said(undefined), /tenants|override/);
   assert.match(because({ override: true }).join(" "), /An override of the rule gives the key its/);
 });

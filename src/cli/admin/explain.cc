@@ -110,9 +110,11 @@ std::string own_text(const json::object& counter) {
   if (counter.contains("override")) return ", by an override";
   const auto* const tenant = counter.if_contains("tenant");
   if (tenant == nullptr) return {};
-  const auto* const plan = tenant->as_object().if_contains("plan");
-  const auto* const anchor = tenant->as_object().if_contains("anchor");
-  return (plan == nullptr ? ", a limit of its own" : ", plan " + printable(text_of(*plan))) +
+  const json::object& terms = tenant->as_object();
+  const auto* const plan = terms.if_contains("plan");
+  const auto* const anchor = terms.if_contains("anchor");
+  return (terms.contains("limit") ? ", a limit of its own" : "") +
+         (plan == nullptr ? "" : ", plan " + printable(text_of(*plan))) +
          (anchor == nullptr ? "" : ", months from day " + text_of(*anchor));
 }
 

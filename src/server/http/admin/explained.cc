@@ -135,7 +135,8 @@ void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,
   const bool lacks = index < with.missing.size() && !with.missing[index].empty();
   if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.field("tier", ask.tier);
-  write_own_terms(json, ask, with.engine);
+  const auto several = asks.limits(index).quotas;
+  write_own_terms(json, ask, with.engine, several.empty() ? std::span(&answer.quota, 1) : several);
   if (ask.rule->effect == Rule::Effect::kConcurrency) json.field("of", "concurrency");
   json.field("cost", ask.cost).field("enabled", ask.rule->enabled).field("shadow", ask.is_shadow());
   if (ask.rule->enforced_percent < 100) json.field("enforce_percent", ask.rule->enforced_percent);

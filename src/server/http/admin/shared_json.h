@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -60,9 +61,10 @@ void write_window(JsonWriter& json, const Quota& quota);
 // The object behind "misjudged": the part of sliding windows' decisions that are, and its error.
 void write_misjudged(JsonWriter& json, const ErrorBar::Tally& tally);
 
-// The key's values in place of the rule's own limits: an override, or a row in the table of tenants
-// if the rule uses the table.
-void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine);
+// The key's values in place of the rule's own limits: an override, or what has an effect here of
+// its row in the table of tenants. `limits`: those in force for the ask.
+void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine,
+                     std::span<const Quota> limits);
 
 // A text that may be missing, as a JSON value or null.
 inline std::optional<std::string_view> or_null(std::string_view text) {

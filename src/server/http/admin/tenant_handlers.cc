@@ -5,6 +5,7 @@
 #include <cctype>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -176,15 +177,28 @@ void serve_named_tenant(HttpCore& core, TenantDesk& desk, const Exchange& exchan
 
 }  // namespace
 
-void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine) {
+void write_own_terms(JsonWriter& json, const Ask& ask, const Engine& engine,
+                     std::span<const Quota> limits) {
   if (ask.rule->overrides.contains(ask.key)) {
     json.field("override", true);
     return;
   }
   if (!ask.rule->has_tenants || engine.tenants == nullptr) return;
-  const auto terms = engine.tenants->find(ask.key);
+  auto terms = engine.tenants->find(ask.key);
   if (!terms) return;
-  write_terms(json.key("tenant").begin_object(), *terms);
+  const bool begins_months = std::ranges::any_of(limits, [&](const Quota& limit) {
+    return limit.is_by_calendar() && limit.calendar_unit() == CalendarUnit::kMonth &&
+           limit.first_day() == terms->anchor;
+  });
+  if (!begins_months) terms->anchor = 0;
+  const bool lacks_plan = !terms->plan.empty() && !ask.rule->tiers.contains(terms->plan);
+  if (lacks_plan && terms->anchor == 0) return;
+  json.key("tenant").begin_object();
+  if (lacks_plan) {
+    json.field("anchor", terms->anchor);
+  } else {
+    write_terms(json, *terms);
+  }
   json.end_object();
 }
 
