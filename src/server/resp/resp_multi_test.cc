@@ -1,6 +1,7 @@
 // MULTI and EXEC beyond testdata/transactions.txt: batches, and how much a client may hold up.
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <string>
 #include <utility>
@@ -138,6 +139,17 @@ TEST(RespMulti, TheirBytesAreBoundedAndCount) {
   EXPECT_EQ(client.ask(echo), "+QUEUED\r\n");
   EXPECT_LT(client.session().held(), 1'000'000u) << "spoilt, it is still there";
   EXPECT_EQ(hear(client, {"EXEC"}), kAborted);
+}
+
+// Blocks are looked up when the batch is decided, behind EXEC's last command.
+TEST(RespMulti, ItsKeysAreThereUntilItsChecksAreDecided) {
+  mallopt(M_PERTURB, 0xff);  // freed memory is overwritten
+  Door door;
+  ASSERT_TRUE(door.blocks.add(
+      {.key = "bad", .until = door.now + 60s, .reason = BlockReason::kManual}, door.now));
+  EXPECT_EQ(hear(door, {"MULTI", "CL.THROTTLE good 1 1 1", "CL.THROTTLE bad 1 1 1", "EXEC"}),
+            "+OK +QUEUED +QUEUED *2 *5 :0 :2 :1 :-1 :1 *5 :1 :2 :0 :60 :60");
+  mallopt(M_PERTURB, 0);
 }
 
 TEST(RespMulti, RepliesDoNotWaitWithoutBound) {

@@ -80,8 +80,11 @@ RespSession::Step RespSession::run_next(Instant now) {
   } else if (!core_.execute(request)) {
     return Step::kNeedMore;
   }
-  transaction.pop();
-  if (!transaction.empty()) return Step::kGoOn;
+  if (transaction.size() > 1) {
+    transaction.pop();
+    return Step::kGoOn;
+  }
+  flush(now);  // checks that are queued read the transaction's bytes
   client_.transaction.reset();
   take(reader_.size(), now);
   return client_.leaving ? Step::kLast : Step::kGoOn;
