@@ -70,6 +70,11 @@ RespTestDoor::Options options(std::uint32_t seed) {
 std::string hear(std::string_view bytes, std::uint32_t seed) {
   RespTestDoor door(options(seed));
   door.store.broken = seed % 16 == 15;
+  for (const char* const key : {"b", "192.0.2.0/24"}) {  // then decisions read all keys
+    const Instant until = door.now + std::chrono::hours(1);
+    WEIR_ASSERT(
+        door.blocks.add({.key = key, .until = until, .reason = BlockReason::kManual}, door.now));
+  }
   RespTestClient client(door);
   std::mt19937 random(seed);
   const std::size_t longest = std::size_t{1} << (random() % 12);
