@@ -8,6 +8,7 @@ import pathlib
 import re
 import stat
 import tempfile
+import threading
 import unittest
 
 import weir_server
@@ -178,53 +179,6 @@ class OneNode(unittest.TestCase):
                 weir.wait_for_log("starting without its tenants")
             self.assertTrue(pathlib.Path(folder, "blocks.tenants.broken").exists())
 
-    def test_the_command_line_shows_and_changes_it(self):
-        with Weir(config=CONFIG) as weir, tempfile.TemporaryDirectory() as folder:
-            def command(*words):
-                code, out, err = run_weir("tenants", *words, "--server", weir.url_of("http"))
-                return code, out + err
-            self.assertEqual(command("set", "ann", "--plan", "gold"), (0, "1 row, version 1\n"))
-            self.assertEqual(command("get", "ann"), (0, "ann has the plan gold\n"))
-            said = run_weir("explain", "ann", "--rule", "api", "--server", weir.url_of("http"))
-            self.assertIn("1000 of 1000 left by sliding_window of 365d, plan gold, mode local",
-                          said[1])
-            command("set", "ann", "--limit", "5", "--window", "1m")
-            self.assertEqual(command("get", "ann"), (0, "ann has the limit 5 per 60 s\n"))
-            self.assertEqual(command("remove", "ann"), (0, "0 rows, version 3\n"))
-            self.assertEqual(command("get", "ann")[0], 2)
-            self.assertEqual(command("set", "ann"),
-                             (2, "weir tenants: give the key a --plan or a --limit\n"))
-            for words in (("set", "", "--limit", "3"), ("get", ""), ("remove", "")):
-                self.assertEqual(command(*words), (2, "weir tenants: the key is empty\n"))
-            for wrong in ("x", "-5", "1000000000001"):
-                code, said = command("set", "ann", f"--limit={wrong}")
-                self.assertEqual(code, 2)
-                self.assertIn(f"{wrong} not in range 0 to 1000000000000", said)
-            path = pathlib.Path(folder, "rows.csv")
-            path.write_text(csv(100_000, 5), "ascii")
-            self.assertEqual(command("import", str(path)), (0, "100000 rows, version 4\n"))
-            path.write_text("key,limit\nann,6\n", "ascii")
-            self.assertEqual(command("import", "--keep", str(path)),
-                             (0, "100001 rows, version 5\n"))
-            path.write_text("key,limit\nann,x\n", "ascii")
-            self.assertEqual(command("import", str(path)),
-                             (2, "weir tenants: line 2: limit: expected a whole number from 0 to "
-                                 "10^12\n"))
-            path.write_text(csv(5, 5) + "k" * (1 << 20) + ",6\n", "ascii")
-            code, said = command("import", str(path))
-            self.assertEqual((code, said.split(": ", 2)[2]),
-                             (2, "line 7 is longer than 512 KiB, and no row; nothing is changed\n"))
-            bad = [line if i % 50_000 else line.replace("5", "x")
-                   for i, line in enumerate(csv(150_000, 5).splitlines(), start=1)]
-            path.write_text("\n".join(bad), "ascii")
-            code, said = command("import", str(path))
-            self.assertEqual([line.split(": ")[-3] for line in said.splitlines()],
-                             ["line 50000", "line 100000", "line 150000"])
-            path.write_text("\n", "ascii")
-            self.assertEqual(command("import", str(path)),
-                             (2, "weir tenants: it is empty, and nothing is changed; to remove "
-                                 "every row, PUT the line key,plan,limit,window alone\n"))
-            self.assertEqual(command(), (0, "100001 rows, version 5\n"))
 
 
 class Shared(unittest.TestCase):
@@ -354,6 +308,25 @@ class Shared(unittest.TestCase):
         self.assertEqual([reply.result().status for reply in replies], [201, 201])
         for i in range(2):
             wait_for(nodes, f"new{i}", 3)
+
+    def test_loads_are_made_while_another_node_changes_rows_back_to_back(self):
+        here, there = self.fleet(2)
+        ends = threading.Event()
+
+        def change():
+            while not ends.is_set():
+                put(there, "ann", {"limit": 5})
+                put(there, "ann", {"limit": 6})
+        with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:
+            file.write(csv(100, 7))
+            file.flush()
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                pool.submit(change)
+                said = [run_weir("tenants", "import", *keep, file.name, "--server",
+                                 here.url_of("http")) for keep in (["--keep"], []) * 5]
+                ends.set()
+        self.assertEqual([code for code, *_ in said], [0] * 10, said)
+        wait_until(lambda: own(there, "t99") == 7, "the other node has it")
 
     def test_without_redis_the_last_copy_counts(self):
         with tempfile.TemporaryDirectory() as folder:

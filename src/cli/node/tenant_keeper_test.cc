@@ -118,9 +118,9 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
     fleet_.hear({.head = step.to.head, .has_done = true}, kNow);
     return step.from;
   }
-  std::future<TenantReply> load() {
+  std::future<TenantReply> load(Kind kind = Kind::kMerge, std::optional<std::string> if_tag = {}) {
     const auto reply = std::make_shared<std::promise<TenantReply>>();
-    node_.change({.kind = Kind::kMerge, .text = "key,limit\nann,5\n"},
+    node_.change({.kind = kind, .text = "key,limit\nann,5\n", .if_tag = std::move(if_tag)},
                  [reply](TenantReply said) { reply->set_value(std::move(said)); });
     return reply->get_future();
   }
@@ -152,17 +152,49 @@ TEST_F(TenantKeeperInFleetTest, ALoadAsksRedisFirstWhatOthersHaveChanged) {
   EXPECT_EQ(reply.get().view.version, 3u);
 }
 
-TEST_F(TenantKeeperInFleetTest, ALoadThatIsOvertakenHasReadWhatHasOvertakenIt) {
+// Once it was refused, and a client that loaded again was overtaken again.
+TEST_F(TenantKeeperInFleetTest, ALoadThatIsOvertakenIsMadeOnWhatHasOvertakenIt) {
+  for (const auto& [kind, first, rows] :
+       {std::tuple(Kind::kMerge, 1, 4u), {Kind::kReplace, 9, 1u}}) {
+    hear_of(others(static_cast<std::uint64_t>(first), 1), true);
+    auto reply = load(kind);
+    await_offer(others(static_cast<std::uint64_t>(first), 1));
+    const auto theirs = others(static_cast<std::uint64_t>(first) + 1, 3);
+    hear_of(theirs, false);
+    hear_of(theirs, true);
+    EXPECT_EQ(take_offer(theirs), theirs.head);
+    const TenantReply said = reply.get();
+    EXPECT_EQ(said.outcome, ChangeOutcome::kDone) << said.detail;
+    EXPECT_EQ(said.view.table->size(), rows);
+  }
+}
+
+TEST_F(TenantKeeperInFleetTest, ALoadThatIsMeantForAVersionIsNotMadeOnAnother) {
   const auto first = others(1, 1);
   hear_of(first, true);
-  auto reply = load();
+  auto reply = load(Kind::kReplace, tenant_tag(1, *first.table));
   await_offer(first);
-  const auto theirs = others(2, 3);
-  hear_of(theirs, false);
-  hear_of(theirs, true);
+  hear_of(others(2, 3), true);
   const TenantReply refused = reply.get();
-  EXPECT_EQ(refused.outcome, ChangeOutcome::kConflict);
-  EXPECT_EQ(refused.view.version, 2u) << "it can be loaded again at once";
+  EXPECT_EQ(refused.outcome, ChangeOutcome::kOutdated);
+  EXPECT_EQ(refused.view.version, 2u) << "the author can look at it";
+}
+
+TEST_F(TenantKeeperInFleetTest, ALoadThatIsAlwaysOvertakenEnds) {
+  hear_of(others(1, 1), true);
+  auto reply = load();
+  for (std::uint64_t number = 2; reply.wait_for(0s) != std::future_status::ready; ++number) {
+    ASSERT_LT(number, 100u);
+    const auto before = others(number - 1, static_cast<int>(number - 1));
+    for (bool is_offered = false; !is_offered && reply.wait_for(0s) != std::future_status::ready;) {
+      is_offered = fleet_.say().step.has_value();
+      if (!is_offered) fleet_.hear(heard_of(before, true), kNow);
+    }
+    hear_of(others(number, static_cast<int>(number)), true);
+  }
+  const TenantReply refused = reply.get();
+  EXPECT_EQ(refused.outcome, ChangeOutcome::kNotNow);
+  EXPECT_EQ(refused.retry_after, TenantKeeper::kRetryAfter);
 }
 
 TEST_F(TenantKeeperInFleetTest, WhoCannotReadWhatOthersHaveChangedIsToAskAgain) {
