@@ -203,6 +203,7 @@ TEST_F(TenantKeeperInFleetTest, WhoCannotReadWhatOthersHaveChangedIsToAskAgain) 
   fleet_.fail();
   const TenantReply refused = reply.get();
   EXPECT_EQ(refused.outcome, ChangeOutcome::kNotNow);
+  EXPECT_NE(refused.detail.find("Then load the whole table: "), std::string::npos);
   EXPECT_EQ(refused.retry_after, TenantKeeper::kRetryAfter);
   EXPECT_EQ(refused.view.version, 0u);
 }
