@@ -31,6 +31,8 @@ export class TenantCard {
     window: text({}), anchor: text({ inputmode: "numeric" }),
   };
   private readonly form: HTMLElement;
+  private readonly saving = h("button", { type: "submit", class: "primary", id: "save-tenant" },
+    "Save");
   private readonly removal = button("Remove", () => this.remove(), { class: "danger",
     id: "remove-tenant" });
   private key = "";
@@ -49,8 +51,7 @@ export class TenantCard {
         field("Window", window, "Such as 1h; empty: the rule's"),
         field("Billing day", anchor, "1 to 31, of months; empty: the rule's")),
       h("div", { class: "actions" },
-        h("button", { type: "submit", class: "primary", id: "save-tenant" }, "Save"),
-        button("curl", () => this.copyCurl(), { "aria-label": "Copy Save as curl" }),
+        this.saving, button("curl", () => this.copyCurl(), { "aria-label": "Copy Save as curl" }),
         this.removal));
     this.element.append(h("div", { class: "head" }, this.title,
       button("Close", () => (this.element.hidden = true), { class: "quiet" }, "cross")),
@@ -62,6 +63,7 @@ export class TenantCard {
     this.key = key;
     fill(this.title, "Tenant ", verbatim(keyText({ key })));
     this.form.hidden = true;
+    this.setBusy(false);
     fill(this.counts);
     say(this.has, "");
     tell(this.state, "", "");
@@ -159,8 +161,23 @@ export class TenantCard {
       reach(feed.last?.redis) || " at once"}. No history keeps what it was.`, label);
   }
 
-  /** What is meant for the row that people see, not for one that somebody else has made of it. */
   private async change(method: string, body: json.Fields, done: string): Promise<void> {
+    const pressed = method === "PUT" ? this.saving : this.removal;
+    this.setBusy(true);
+    tell(this.state, "", method === "PUT" ? "Saving ..." : "Removing ...");
+    await this.send(method, body, done);
+    if (body.key !== this.key) return;
+    this.setBusy(false);
+    // A button that is disabled or hidden loses it.
+    if (document.activeElement === document.body) (pressed.hidden ? this.saving : pressed).focus();
+  }
+
+  private setBusy(is: boolean): void {
+    this.saving.disabled = this.removal.disabled = is;
+  }
+
+  /** What is meant for the row that people see, not for one that somebody else has made of it. */
+  private async send(method: string, body: json.Fields, done: string): Promise<void> {
     const seen = JSON.stringify(this.row);
     let reply: Reply;
     for (let tries = 1;; ++tries) {
@@ -172,6 +189,10 @@ export class TenantCard {
         return tell(this.state, "warn", `Somebody else has changed it meanwhile: it has ${
           rowText(this.row)}. Nothing of yours is in force; what you typed is kept.`);
       }
+    }
+    if (reply.status === 401) {
+      return tell(this.state, "bad", `Nothing is changed: the session had ended. Sign in, then ${
+        method === "PUT" ? "save" : "remove"} it again.`);
     }
     if (!reply.ok) return tell(this.state, "bad", reply.problem);
     if (await this.look()) this.fillForm();

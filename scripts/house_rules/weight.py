@@ -24,12 +24,12 @@ COMMENTS = {  # by the end of a name; the rest is C++
 PARTS = [
     ("server", ("src/", "include/"), 61_614),
     ("laboratory", ("lab/", "bench/"), 16_192),
-    ("console", ("console/",), 5_820),
+    ("console", ("console/",), 5_838),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_412),
     ("scripts", ("scripts/", "dev"), 1_539),
 ]
 LUA_MAX = 2_215
-TESTS_MAX = 73_629
+TESTS_MAX = 73_669
 
 
 def weigh(tree):

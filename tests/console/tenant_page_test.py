@@ -105,6 +105,38 @@ class Tenant(PageTest):
         self.assertEqual(self.complaints(), [])
         self.pictures("tenant")
 
+    def test_who_waits_for_the_server_is_told_and_can_ask_for_nothing_else(self):
+        page, weir = self.page, self.start()
+        self.open("ann", "It has no row")
+        page.run("""const ask = window.fetch;
+          window.fetch = async (path, how) => {
+            if (how.method !== "POST" && how.method !== "GET") {
+              await new Promise((go) => { window.go = go; });
+            }
+            return ask(path, how);
+          };""")
+        self.fill(limit="5")
+        for pressed, said in (("save", "Saving ..."), ("remove", "Removing ...")):
+            page.click(f"#{pressed}-tenant")
+            page.click("dialog button.danger")
+            page.find("#tenant .message", said)
+            for name in ("save", "remove"):
+                self.assertFalse(page.all(f"#{name}-tenant")[0].is_enabled(), (pressed, name))
+            page.run("window.go()")
+            page.find("#tenant .message.good", "ann has")
+            page.wait(lambda _: self.focused() == "save-tenant", "the focus is on Save")
+            self.assertTrue(page.find("#save-tenant").is_enabled())
+        self.assertEqual(row(weir, "ann").status, 404)
+        # Another key's row does not wait for it.
+        page.click("#save-tenant")
+        page.click("dialog button.danger")
+        page.find("#tenant .message", "Saving ...")
+        self.open("bob", "It has no row")
+        self.assertTrue(page.find("#save-tenant").is_enabled())
+
+    def focused(self):
+        return self.page.run("return document.activeElement.id || document.activeElement.tagName")
+
     def test_the_page_says_what_the_server_refuses(self):
         weir = self.start()
         self.open("ann", "It has no row")
@@ -229,6 +261,17 @@ class Tenant(PageTest):
         command = page.run("return window.copied")
         self.assertIn('Authorization: Bearer $WEIR_ADMIN_TOKEN"', command)
         self.assertIn("""-d '{"key":"ann","limit":5}'""", command)
+        for label, done in (("Give", "save"), ("Remove", "remove")):
+            page.driver.delete_all_cookies()
+            page.click(f"#{done}-tenant")
+            page.find("dialog h2", label)
+            page.click("dialog button.danger")
+            page.find("dialog input[type=password]").send_keys(token)
+            page.click("dialog button.primary")
+            page.gone("dialog")
+            page.find("#tenant .message.bad", "Nothing is changed: the session had ended. Sign in, "
+                      f"then {done} it again.")
+            self.save("Give ann", "good", "ann has a limit of 5")
         page.driver.delete_all_cookies()
         page.click("#show-tenant")
         page.find("dialog input[type=password]")
