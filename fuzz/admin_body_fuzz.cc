@@ -1,6 +1,6 @@
 // Feeds bytes to the admin routes, as bodies: what they mean is done, or explained in a problem
 // document. Who is blocked can be listed afterwards, and no tenant is changed without its key. As a
-// query they ask for denials.
+// query they ask for denials, as If-Match they have no tag that is not there.
 
 #include <boost/json.hpp>
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/percent.h"
+#include "server/http/admin/if_match.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
@@ -52,6 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace weir;
   const std::string_view body(reinterpret_cast<const char*>(data), size);
   static TestDoor door(options());  // to make one takes longer than all the rest
+  const NameValue field{"If-Match", body};
+  const IfMatch match = read_if_match({&field, 1}, "3-9");
+  WEIR_ASSERT(!match.tag || body.find('"' + *match.tag + '"') != body.npos);
   ask(door, "POST", "/admin/blocks", body);
   WEIR_ASSERT(parse(door.ask(get("/admin/blocks"))).at("total") == door.blocks.size());
   ask(door, "DELETE", "/admin/blocks", body);

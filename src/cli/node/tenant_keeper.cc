@@ -42,8 +42,7 @@ constexpr std::string_view kBusy =
     "is in force: ask again.";
 constexpr std::string_view kBehind =
     "This node has not read yet what another has changed in the table of tenants. Nothing of this "
-    "change is in force: ask again. If that goes on, Redis may have lost rows that no node has, "
-    "and "
+    "change is in force: ask again. If that goes on, Redis may have lost rows that no node has; "
     "the log says so. Then load the whole table: PUT /admin/tenants, or weir tenants import.";
 
 // The plans that exist: tiers of rules that use tenants.

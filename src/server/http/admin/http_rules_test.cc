@@ -204,6 +204,23 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
   EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;
 }
 
+TEST(HttpRules, AreMeantForAnyOfSeveralVersions) {
+  TestDoor door;
+  const auto put_if = [&](std::string_view field, std::string_view path = kPath) {
+    door.desk.last = {};
+    return door.ask(request("PUT", path, "{}", "If-Match: " + std::string(field) + "\r\n")).status;
+  };
+  EXPECT_EQ(put_if("\"6\", \"7\", \"5\""), 200);
+  EXPECT_EQ(door.desk.last.if_version, 7u);
+  EXPECT_EQ(put_if("\"6\", \"8\""), 200);
+  EXPECT_EQ(door.desk.last.if_version, 8u) << "the desk says that it is not";
+  EXPECT_EQ(put_if("*"), 200);
+  EXPECT_EQ(door.desk.last.if_version, std::nullopt);
+  EXPECT_EQ(put_if("*", "/admin/rules/logni"), 412);
+  EXPECT_EQ(put_if("\"x\""), 412);
+  EXPECT_EQ(door.desk.last.id, "");
+}
+
 // Once the field was ignored, and the rule overwritten.
 TEST(HttpRules, ARuleThatIsToBeNew) {
   TestDoor door;

@@ -1,4 +1,6 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -67,6 +69,52 @@ TEST(HttpTenants, TakeNoPartThatIsNone) {
         412)
         << tag;
   }
+}
+
+// Of several tags the desk judges the current one, else the last. Once a list was refused.
+TEST(HttpTenants, AreMeantForAnyOfSeveralTables) {
+  TestDoor door;
+  const std::string now = door.tenants.view().tag();
+  const std::string tag = '"' + now + '"';
+  const auto put_if = [&](const std::string& fields) {
+    door.tenants.last = {};
+    return door.ask(request("PUT", "/admin/tenants/ann", "{}", fields)).status;
+  };
+  for (const auto& [value, meant] :
+       std::vector<std::pair<std::string, std::string>>{{tag, now},
+                                                        {"\"1-1\", " + tag, now},
+                                                        {tag + ",\"1-1\"", now},
+                                                        {" , \"1-1\" ,,\t" + tag + " , ", now},
+                                                        {"W/\"1-1\"," + tag, now},
+                                                        {"W/" + tag + ", \"1-1\"", "1-1"},
+                                                        {"\"1-1\", \"2-2\"", "2-2"},
+                                                        {"\"a, b\", W/\"2-2\"", "a, b"}}) {
+    EXPECT_EQ(put_if("If-Match: " + value + "\r\n"), 200) << value;
+    EXPECT_EQ(door.tenants.last.if_tag, meant) << value;
+  }
+  EXPECT_EQ(put_if("If-Match: \"1-1\"\r\nIf-Match: " + tag + "\r\n"), 200);
+  EXPECT_EQ(door.tenants.last.if_tag, now);
+  for (const auto& value : std::vector<std::string>{
+           tag + " \"1-1\"", tag + ", 3", "*, " + tag, "W/" + tag, "w/" + tag, "W/ " + tag, "W/",
+           tag + ", \"", ",", tag + "W/\"1-1\"", "W/W/" + tag, "x" + tag}) {
+    EXPECT_EQ(put_if("If-Match: " + value + "\r\n"), 412) << value;
+  }
+  EXPECT_EQ(put_if("If-Match: *\r\nIf-Match: " + tag + "\r\n"), 412);
+  EXPECT_EQ(door.tenants.last.key, "") << "nothing of it came to the desk";
+}
+
+// Once * was no condition.
+TEST(HttpTenants, AreOnlyChangedIfThereIsARow) {
+  TestDoor door;
+  const auto ask = [&](const char* method, const char* path) {
+    return door.ask(request(method, path, "{}", "If-Match: *\r\n")).status;
+  };
+  EXPECT_EQ(ask("PUT", "/admin/tenants/ann"), 200);
+  EXPECT_EQ(door.tenants.last.if_tag, std::nullopt);
+  EXPECT_EQ(ask("PATCH", "/admin/tenants"), 200);
+  door.tenants.last = {};
+  EXPECT_EQ(ask("PUT", "/admin/tenants/bob"), 412);
+  EXPECT_EQ(door.tenants.last.key, "");
 }
 
 TEST(HttpTenants, TakeNoKeyThatIsBadlyEncoded) {

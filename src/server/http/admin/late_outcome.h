@@ -15,7 +15,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/decimal.h"
 #include "base/late_reply.h"
 #include "base/name_value.h"
 #include "rulebook/rule_desk.h"
@@ -90,21 +89,6 @@ class VersionFields {
   const std::array<NameValue, 3> fields_ = {
       {kNoStore[0], {"ETag", etag_}, {"Retry-After", seconds_}}};
 };
-
-// False if the field is there and no tag of ours.
-inline bool read_if_match(const Exchange& exchange, std::optional<std::string>& tag) {
-  const auto field = find_header(exchange.headers, "if-match");
-  if (!field || *field == "*") return true;
-  if (field->size() < 3 || field->front() != '"' || field->back() != '"') return false;
-  tag = field->substr(1, field->size() - 2);
-  return true;
-}
-inline bool read_if_match(const Exchange& exchange, std::optional<std::uint64_t>& version) {
-  std::optional<std::string> tag;
-  if (!read_if_match(exchange, tag)) return false;
-  if (tag) version = read_decimal<std::uint64_t>(*tag);
-  return !tag || version.has_value();
-}
 
 inline int status_of(ChangeOutcome outcome) {
   using enum ChangeOutcome;

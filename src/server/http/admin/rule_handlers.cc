@@ -23,6 +23,7 @@
 #include "rulebook/rule_text.h"
 #include "rules/promise.h"
 #include "server/http/admin/admin_routes.h"
+#include "server/http/admin/if_match.h"
 #include "server/http/admin/late_outcome.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/check_ask.h"
@@ -116,16 +117,28 @@ void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id
   core.write_problem(exchange, unknown_rule(id, core.rules()), VersionFields(view->version));
 }
 
-// Reads the change that the request wants, or says why it is unclear.
-std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
-  if (!read_if_match(exchange, change.if_version)) {
+// Reads for which version of the rules the change is meant.
+std::optional<Problem> read_condition(const Exchange& exchange, const RulesView& view,
+                                      RuleChange& change) {
+  const IfMatch match = read_if_match(exchange.headers, std::to_string(view.version));
+  if (match.tag) change.if_version = read_decimal<std::uint64_t>(*match.tag);
+  if (match.is_malformed || match.tag.has_value() != change.if_version.has_value()) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
+  }
+  const bool is_put = change.kind == RuleChange::Kind::kPut;
+  if (match.is_any && is_put && !std::ranges::count(view.rules, change.id, &RuleView::id)) {
+    return http_problem(412, "There is no such rule, and If-Match: * wants one.");
   }
   const std::string_view if_none = exchange.field("if-none-match");
   change.if_new = if_none == "*";
   if (!if_none.empty() && !change.if_new) {
     return http_problem(412, "If-None-Match must be *: only if there is no such rule yet.");
   }
+  return std::nullopt;
+}
+
+// Reads the change that the request wants, or says why it is unclear.
+std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
   for (const auto& [name, most, text] : {std::tuple("by", RuleAuthor::kByMax, &change.author.by),
                                          {"why", RuleAuthor::kWhyMax, &change.author.why}}) {
     *text = query_value(exchange.query, name).value_or("");
@@ -186,9 +199,9 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
 void make_change(const Pages& pages, const Exchange& exchange, RuleChange change) {
   HttpCore& core = pages.core;
   change.author.who = exchange.peer ? exchange.peer->to_string() : "a Unix socket";
-  if (const auto problem = read_change(exchange, change)) {
-    return core.reply_problem(exchange, *problem);
-  }
+  auto problem = read_condition(exchange, *pages.desk.view(), change);
+  if (!problem) problem = read_change(exchange, change);
+  if (problem) return core.reply_problem(exchange, *problem);
   answer_later<RuleReply>(
       core, exchange,
       [&](RuleDesk::Done done) { pages.desk.change(change, std::move(done), exchange.now); },

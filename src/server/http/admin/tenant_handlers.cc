@@ -16,6 +16,7 @@
 #include "proto/json_writer.h"
 #include "rulebook/tenants/tenant_desk.h"
 #include "server/http/admin/admin_routes.h"
+#include "server/http/admin/if_match.h"
 #include "server/http/admin/late_outcome.h"
 #include "server/http/admin/shared_json.h"
 #include "server/http/check/json_body.h"
@@ -109,10 +110,17 @@ void write_outcome(HttpCore& core, const Recipient& to, const TenantReply& reply
 }
 
 void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, TenantChange change) {
-  if (!read_if_match(exchange, change.if_tag)) {
+  const TenantView view = desk.view();
+  IfMatch match = read_if_match(exchange.headers, view.tag());
+  if (match.is_malformed) {
     return core.reply_problem(
         exchange, http_problem(412, "If-Match must be what ETag was, with its quotes."));
   }
+  if (match.is_any && change.kind == Kind::kPut && !view.table->find(change.key)) {
+    return core.reply_problem(exchange,
+                              http_problem(412, "This key has no row, and If-Match: * wants one."));
+  }
+  change.if_tag = std::move(match.tag);
   if (const auto problem = read_part(exchange.query, change)) {
     return core.reply_problem(exchange, *problem);
   }
