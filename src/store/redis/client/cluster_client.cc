@@ -139,12 +139,17 @@ void ClusterClient::want_map(Instant now) {
 }
 
 std::string ClusterClient::use_map(const resp::Reply& slots, Instant now) {
-  const auto map = ClusterMap::parse(slots, teller_.link().destination());
+  auto map = ClusterMap::parse(slots, teller_.link().destination());
   if (map.ranges.empty()) return "no master has a slot";
-  assign_slots(map, now);
+  // A redirection may have made a link to another node.
+  if (map != map_ || masters_.size() != map.masters.size()) {
+    assign_slots(map, now);
+    map_ = std::move(map);
+  }
   update_state(now);
   const bool is_well = state_.phase == LinkState::Phase::kConnected;
-  teller_.ask_at(now + (is_well ? kMapAgain : kMapAgainSoon));
+  teller_.ask_at(now + (is_well ? kMapAgain : map_again_));
+  map_again_ = std::min(2 * map_again_, kMapAgainLate);
   return {};
 }
 
@@ -202,6 +207,7 @@ void ClusterClient::update_state(Instant now) {
   const bool is_news = next.phase != state_.phase;
   if (!is_news) next.since = state_.since;
   state_ = std::move(next);
+  if (is_news) map_again_ = kMapAgainSoon;
   if (is_news) listener_.redis_changed(state_, now);
 }
 

@@ -4,9 +4,11 @@
 //   one link to any node        asks which master has which slots (the map)
 //
 // The client fetches the map when a node says that a slot has moved, when a link has been lost, and
-// every kMapAgain. A command that a node redirects goes on at once: MOVED for good, ASK for this
-// time. After TRYAGAIN (its keys are just being moved) the client tries a command again every
-// kTryAgain until its deadline. It redirects each command kRedirectionsMax times at most.
+// every kMapAgain. While something is wrong, the client fetches the map after kMapAgainSoon, and
+// then each time after twice as long, up to kMapAgainLate. A large fleet would else keep the nodes
+// busy. A command that a node redirects goes on at once: MOVED for good, ASK for this time. After
+// TRYAGAIN (its keys are just being moved) the client tries a command again every kTryAgain until
+// its deadline. It redirects each command kRedirectionsMax times at most.
 //
 // Thread rule: one core. Tested by clients_test.cc.
 
@@ -28,8 +30,8 @@ namespace weir {
 class ClusterClient final : public RedisClient {
  public:
   static constexpr Duration kMapAgain = std::chrono::seconds(10);
-  // While something is wrong.
   static constexpr Duration kMapAgainSoon = std::chrono::milliseconds(250);
+  static constexpr Duration kMapAgainLate = std::chrono::seconds(1);
   // At least, however many commands ask for it.
   static constexpr Duration kMapsApart = std::chrono::milliseconds(50);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
@@ -64,6 +66,8 @@ class ClusterClient final : public RedisClient {
   RedisListener& listener_;
   const Login login_;
   const std::vector<Destination> seeds_;
+  Duration map_again_ = kMapAgainSoon;  // while something is wrong
+  ClusterMap map_;
   LinkState state_;
   std::vector<std::unique_ptr<Link>> masters_;
   std::vector<Link*> slots_;         // null: no master has the slot

@@ -35,6 +35,7 @@ struct ClusterMap {
     std::uint16_t first;
     std::uint16_t last;
     std::size_t master;  // in `masters`
+    friend bool operator==(const Range&, const Range&) = default;
   };
 
   // Reads a reply to CLUSTER SLOTS by `teller`. Leaves out senseless entries, and nodes without an
@@ -44,6 +45,7 @@ struct ClusterMap {
   std::vector<Destination> masters;
   std::vector<Destination> replicas;  // asked for the map when the masters are gone
   std::vector<Range> ranges;
+  friend bool operator==(const ClusterMap&, const ClusterMap&) = default;
 };
 
 }  // namespace weir
