@@ -44,6 +44,8 @@ constexpr Duration kLookEvery = 5ms;
 constexpr Duration kSettles = 6s;
 constexpr Duration kSettlesEach = 15ms;
 constexpr Duration kLearnMax = 10s;
+// A dialer is for one core. A node has a connection to each master of a cluster, and one more.
+constexpr std::size_t kNodesOfDialer = 100;
 
 std::string rule_id(int number) { return "rule-" + std::to_string(number); }
 
@@ -110,7 +112,10 @@ class Member final : FleetListener, RedisListener {
 class Fleet {
  public:
   Fleet(const RedisUrl& url, std::size_t nodes) {
-    for (std::size_t i = 0; i < nodes; ++i) members_.emplace_back(i, url, loop_, dialer_, traffic_);
+    for (std::size_t i = 0; i < nodes; ++i) {
+      if (i % kNodesOfDialer == 0) dialers_.emplace_back(loop_);
+      members_.emplace_back(i, url, loop_, dialers_.back(), traffic_);
+    }
   }
 
   // Each node begins to beat at a time of its own.
@@ -165,7 +170,7 @@ class Fleet {
 
   SystemClock clock_;
   EventLoop loop_{clock_};
-  SocketDialer dialer_{loop_};
+  std::deque<SocketDialer> dialers_;
   Traffic traffic_;
   CoreTraffic& core_ = traffic_.add_core();
   std::deque<Member> members_;

@@ -123,17 +123,31 @@ def grpc_yardstick(bench):
 
 
 @contextlib.contextmanager
-def redis(bench, pinned=None):
+def redis(bench, pinned=None, options=()):
     """redis-server as it is, but that nothing is written to disk. Where it shares a CPU with
     clients it goes first, if that is permitted, as it would on a machine of its own."""
     port = harness.free_port()
     with tempfile.TemporaryDirectory(prefix="weir-bench-redis-") as folder:
         command = [harness.require("redis-server"), "--port", port, "--bind", "127.0.0.1",
-                   "--save", "", "--dir", folder]
+                   "--save", "", "--dir", folder, *options]
         if pinned is not None:
             command = harness.going_first(command)
         with started((pinned or bench.on_server_cpu)(command), port) as server:
             yield server
+
+
+@contextlib.contextmanager
+def redis_cluster(bench, masters, pinned):
+    """Masters that share the slots, without replicas."""
+    with contextlib.ExitStack() as stack:
+        nodes, addresses = [], []
+        for _ in range(masters):
+            bus = harness.free_port()
+            options = ["--cluster-enabled", "yes", "--cluster-port", bus]
+            nodes.append(stack.enter_context(redis(bench, pinned, options)))
+            addresses.append(f"127.0.0.1:{nodes[-1].port}@{bus}")
+        harness.run(["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"])
+        yield nodes
 
 
 class Node(Server):
