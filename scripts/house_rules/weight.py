@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 61_679),
+    ("server", ("src/", "include/"), 61_680),
     ("laboratory", ("lab/", "bench/"), 16_230),
     ("console", ("console/",), 5_838),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_412),
     ("scripts", ("scripts/", "dev"), 1_539),
 ]
 LUA_MAX = 2_215
-TESTS_MAX = 73_735
+TESTS_MAX = 73_753
 
 
 def weigh(tree):

@@ -271,8 +271,9 @@ TenantTable::Edits TenantKeeper::edits_of(const Jobs& jobs, const Version& befor
     const auto is_strange = [&] {
       return job->wanted.table->secret().bytes != before.table->secret().bytes;
     };
-    // Another node made the first change of the table ever.
-    if (!job->reply && is_strange() && job->goes_with_others()) {
+    // Another node made the first change of the table ever. Of a load, only the last part is here.
+    const bool is_whole = job->change.part.value_or(TenantChange::Part()).of == 1;
+    if (!job->reply && is_strange() && is_whole) {
       job->reply = read(job->change, job->wanted);
     }
     if (job->reply) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <future>
@@ -167,6 +168,25 @@ TEST_F(TenantKeeperInFleetTest, ALoadThatIsOvertakenIsMadeOnWhatHasOvertakenIt) 
     EXPECT_EQ(said.outcome, ChangeOutcome::kDone) << said.detail;
     EXPECT_EQ(said.view.table->size(), rows);
   }
+}
+
+// A key has another hash there.
+TEST_F(TenantKeeperInFleetTest, ALoadIsReadAgainIfAnotherMakesTheFirstTable) {
+  const SharedTenants::Version nothing{{}, std::make_shared<const TenantTable>(HashSecret{})};
+  hear_of(nothing, true);
+  auto reply = load();
+  await_offer(nothing);
+  HashSecret secret;
+  secret.bytes.front() = std::byte{1};
+  const TenantTable strange(secret);
+  const auto table = strange.edited({.rows = {{.key = strange.hash("bob"), .limit = 1}}}).table;
+  const SharedTenants::Version theirs{{1, table->digest()}, table};
+  hear_of(theirs, true);
+  EXPECT_EQ(take_offer(theirs), theirs.head);
+  const TenantReply said = reply.get();
+  EXPECT_EQ(said.outcome, ChangeOutcome::kDone) << said.detail;
+  EXPECT_EQ(said.view.table->size(), 2u);
+  EXPECT_EQ(said.view.table->find("ann")->limit, 5);
 }
 
 TEST_F(TenantKeeperInFleetTest, ALoadThatIsMeantForAVersionIsNotMadeOnAnother) {
