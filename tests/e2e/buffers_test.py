@@ -74,7 +74,8 @@ class Buffers(unittest.TestCase):
             send_without_reading(clients, streams_without_window(1000))
             wait_until(lambda: weir.metric("weir_connections_shed_total") >= 5, "some go")
             wait_until(lambda: weir.metric("weir_buffered_bytes") <= 8 * MIB, "enough go")
-            self.assertLess(weir.rss_kib() - before, 64 * 1024)
+            if not weir_server.IS_ASAN:
+                self.assertLess(weir.rss_kib() - before, 64 * 1024)
             for client in clients:
                 client.close()
             self.assertEqual(weir.stop(), 0)
