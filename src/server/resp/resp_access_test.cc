@@ -10,7 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
 constexpr std::string_view kWrongPass =
     "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
