@@ -39,6 +39,13 @@ export function ownOptions<Options>(options: Options, needed: string,
   return Object.assign(Object.create(null), options);
 }
 
+/** For what a function without options was called with beyond its arguments. */
+export function checkNoOptions([options]: readonly unknown[], instead: string): void {
+  const isObject = typeof options === "object" && options !== null;
+  const names = isObject ? Object.keys(options) : options === undefined ? [] : [options];
+  if (names.length > 0) throw new TypeError(`there is no option ${shown(names[0])}; ${instead}`);
+}
+
 function refuse(name: string, names: object): never {
   const candidates = Object.keys(names);
   const nearest = nearestName(name, candidates);

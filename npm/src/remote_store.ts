@@ -9,7 +9,9 @@ import {
   checkOption, checkOptional, isFunction, isText, isUnicode, ownOptions, shown, type NamesOf,
 } from "./options.js";
 import type { Quota } from "./quota.js";
-import type { Held, HoldingStore, HoldTerms, SlotTerms } from "./reservation.js";
+import {
+  checkNoMore, type Held, type HoldingStore, type HoldTerms, type SlotTerms,
+} from "./reservation.js";
 import type { SyncStore } from "./store.js";
 
 export interface RemoteStoreOptions extends NodeOptions, FailureOptions {}
@@ -136,11 +138,13 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
                               (token) => this.release(token));
   }
 
-  commit(token: string, cost: number): Promise<boolean> {
+  async commit(token: string, cost: number, ...none: []): Promise<boolean> {
+    checkNoMore(none);
     return this.certain(this.end("/v1/commit", { token, cost }, "charged"));
   }
 
-  report(token: string, cost: number): Promise<boolean> {
+  async report(token: string, cost: number, ...none: []): Promise<boolean> {
+    checkNoMore(none);
     return this.certain(this.end("/v1/commit", { token, cost, more: true }, "charged"));
   }
 

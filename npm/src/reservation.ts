@@ -5,7 +5,7 @@
 //   if (reserved.allowed) await reserved.commit(await answer());
 
 import type { Decision } from "./decision.js";
-import { hasFunctions } from "./options.js";
+import { checkNoOptions, hasFunctions } from "./options.js";
 import { checkUnits, type Quota } from "./quota.js";
 
 declare global {
@@ -38,6 +38,11 @@ export interface HoldingStore {
   report(token: string, cost: number): Promise<boolean>;
   /** False: no slot has that name. */
   release(token: string): Promise<boolean>;
+}
+
+/** Over HTTP the field `more` tells the two apart; ignored here, it would end what goes on. */
+export function checkNoMore(rest: readonly unknown[]): void {
+  checkNoOptions(rest, "report() says what work that goes on has cost, commit() that it is done");
 }
 
 /** Throws for a store of counters alone. */
@@ -102,7 +107,8 @@ export class Reservation extends Holding {
   }
 
   /** The work has cost so much so far, and goes on. False: nothing is held, not any more. */
-  async report(cost: number): Promise<boolean> {
+  async report(cost: number, ...none: []): Promise<boolean> {
+    checkNoMore(none);
     checkUnits("cost", cost, 0);
     this.#cost = cost;
     return this.tell((token) => this.#store.report(token, cost), true);
@@ -112,7 +118,8 @@ export class Reservation extends Holding {
    * The work is done, and has cost so much. False, and nothing is charged: it was committed before,
    * or has lapsed, or nothing was held. A StoreError: try again, nobody knows.
    */
-  async commit(cost: number): Promise<boolean> {
+  async commit(cost: number, ...none: []): Promise<boolean> {
+    checkNoMore(none);
     checkUnits("cost", cost, 0);
     this.#cost = cost;
     return this.tell((token) => this.#store.commit(token, cost));

@@ -80,6 +80,21 @@ test("in parts: the last one counts, and a hold grows with them", async (t) => {
   assert.equal(await leftOf(limiter, "k"), 750);
 });
 
+test("HTTP's word for a part is no option: it would commit for good", async (t) => {
+  const limiter = limiterOf(await nodeOf(t));
+  const held = await limiter.reserve("b", "k", { cost: 300, hold: "1m" });
+  for (const name of ["commit", "report"]) {
+    for (const [options, said] of [[{ more: true }, '"more"'], [null, "null"], [5, "5"]]) {
+      const refused = { name: "TypeError", message: new RegExp(`no option ${said}; report\\(\\)`) };
+      await assert.rejects(held[name](100, options), refused);
+      await assert.rejects(limiter.store[name](held.token, 100, options), refused);
+    }
+  }
+  assert.equal(await leftOf(limiter, "k"), 700, "nothing is told, and the hold stays");
+  assert.equal(await held.commit(250, {}), true);
+  assert.equal(await leftOf(limiter, "k"), 750);
+});
+
 test("what is over is said once, and asks nobody any more", async () => {
   const answers = {
     "/v1/reserve": [200, { allowed: true, remaining: 1, retry_after: 0, limit: 5, token: "t" }],
