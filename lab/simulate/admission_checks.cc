@@ -357,9 +357,11 @@ class AsyncStops final : public Check {
         key.full_since = answered.at;
         continue;
       }
-      Instant& used = used_.at(part.rule, answered.asked.node, part.key);
-      if (used < key.full_since) used = answered.asked.at;
-      const Duration late = answered.asked.at - used;
+      Use& use = used_.at(part.rule, answered.asked.node, part.key);
+      const bool was_idle = answered.asked.at - use.last > world_.sync_interval();
+      if (use.first < key.full_since || was_idle) use.first = answered.asked.at;
+      use.last = answered.asked.at;
+      const Duration late = answered.asked.at - use.first;
       if (key.full_since == Instant{} || key.is_unclear || late <= bound()) continue;
       if (!world_.is_whole_for(rule.quota.window() + shared_after_)) continue;
       fail(about(world_, part) + ": node " + std::to_string(answered.asked.node) +
@@ -375,13 +377,18 @@ class AsyncStops final : public Check {
     Instant full_since{};
     bool is_unclear = false;
   };
+  // By a node, since the nodes together admitted the limit, without a pause.
+  struct Use {
+    Instant first{};
+    Instant last{};
+  };
   Duration bound() const { return world_.sync_interval() + 2 * trip_; }
 
   bool is_exact_;
   Duration trip_;
   Duration shared_after_;
   ByKey<Key> keys_;
-  ByKey<Instant> used_;  // by a node, the first time since the nodes together admitted the limit
+  ByKey<Use> used_;
 };
 
 }  // namespace

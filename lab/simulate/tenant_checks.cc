@@ -90,17 +90,20 @@ class TenantsAgree final : public Check {
     if (!world_.is_whole_for(kBound) || world_.scenario().loss > 0) return;
     look();
     std::optional<SharedTenants::Head> first;
+    std::string other;
+    bool has_redis_one = false;
     for (std::size_t number = 0; number < world_.nodes(); ++number) {
       if (tenants_of(number) == nullptr || !world_.node(number)->is_sharing()) continue;
-      SharedTenants& shared = world_.node(number)->tenants()->shared();
+      const SharedTenants& shared = world_.node(number)->tenants()->shared();
       const auto head = shared.known();
       if (!first) first = head;
-      // If Redis lost the rows and no node has them, only a new table helps.
-      const bool has_nothing = may_lose_rows_ && head == SharedTenants::Head{};
-      if (head == *first && (shared.is_told() || has_nothing)) continue;
-      return fail("node " + std::to_string(number) + " has version " + std::to_string(head.number) +
-                  " of the table, " + (shared.is_told() ? "another one" : "and Redis has not"));
+      has_redis_one |= shared.is_told();
+      if (head == *first && shared.is_told()) continue;
+      other = "node " + std::to_string(number) + " has version " + std::to_string(head.number) +
+              " of the table, " + (shared.is_told() ? "another one" : "and Redis has not");
     }
+    // If Redis lost the rows and no node has them, only a new table helps.
+    if (!other.empty() && (has_redis_one || !may_lose_rows_)) fail(other);
   }
 
  private:
