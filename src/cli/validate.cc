@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algo/wide_math.h"
@@ -27,6 +28,7 @@
 #include "rules/promise.h"
 #include "store/memory/packing.h"
 #include "store/redis/fleet/node_fleet.h"
+#include "weir/result.h"
 
 namespace weir {
 namespace {
@@ -147,15 +149,25 @@ void print_promises(const Config& config, std::int64_t nodes) {
   std::ranges::for_each(config.rules, print_world);
 }
 
+Result<Config, ConfigErrors> load(const ValidateOptions& options) {
+  if (options.gateway) return load_whole_config(options.file, ServedBy::kGateway);
+  auto loaded = load_config_files({.config_file = options.file});
+  const bool is_for_gateway = !loaded && !load_whole_config(options.file) &&
+                              load_whole_config(options.file, ServedBy::kGateway);
+  if (!is_for_gateway) return loaded;
+  ConfigErrors errors = std::move(loaded.error());
+  errors.push_back({.file = options.file,
+                    .message = "weir gateway, or nginx with Weir in it, would take this file; "
+                               "for them write 'weir validate --gateway'"});
+  return errors;
+}
+
 std::string count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
     return count_of(value_or_refuse(
         load_envoy_config(options.file, SettingValues()->envoy.algorithm), std::cout));
   }
-  auto config =
-      value_or_refuse(options.gateway ? load_whole_config(options.file, ServedBy::kGateway)
-                                      : load_config_files({.config_file = options.file}),
-                      std::cout);
+  auto config = value_or_refuse(load(options), std::cout);
   const auto rules = count_of(config.rules);
   config.rules.resize(config.rule_places.size());  // drops those of Envoy's files
   const auto warnings = config_warnings(config, options.file);

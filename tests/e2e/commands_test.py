@@ -140,6 +140,25 @@ class Validate(unittest.TestCase):
                     self.assertEqual((done[0], done[2]), (code, ""))
                     self.assertIn(said.replace("FILE", file.name), done[1])
 
+    def test_files_for_gateways_name_the_option_with_which_they_pass(self):
+        path = str(ROOT / "examples" / "llm" / "rules.yaml")
+        code, said, _ = run_weir("validate", path)
+        self.assertEqual((code, said.splitlines()[-2]), (1, (
+            f"{path}: weir gateway, or nginx with Weir in it, would take this file; for them "
+            "write 'weir validate --gateway'")))
+        self.assertEqual(run_weir("validate", "--gateway", path)[0], 0)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("unusual_traffic: {webhook: 'ftp://a.example/'}\n")  # a gateway ignores it
+            file.flush()
+            for words in (["validate", file.name], ["validate", "--gateway", path + "/none"]):
+                code, said, _ = run_weir(*words)
+                self.assertEqual((code, "would take" in said), (1, False), said)
+            file.write("limit: 5\nrules: [{id: a, limit: 9, window: 1m, match: {path: /a}, "
+                       "key: client, count_if: {status: 401}}]\n")
+            file.flush()
+            code, said, _ = run_weir("validate", file.name)
+            self.assertEqual((code, "would take" in said), (1, False), said)
+
     def test_the_example(self):
         path = str(ROOT / "examples" / "quickstart.yaml")
         self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 5 rules\n", ""))
