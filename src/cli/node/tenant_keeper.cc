@@ -207,7 +207,7 @@ std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted
     load.reader->read_one(change.key, change.text);
   } else {
     if (auto other = read_part(change, load)) return other;
-    load.reader->finish();
+    if (load.parts == load.of) load.reader->finish();
   }
   if (auto mistakes = load.reader->mistakes(); !mistakes.empty()) {
     mistakes.pop_back();
@@ -223,7 +223,7 @@ void TenantKeeper::keep_load(std::optional<Load> load) {
   load_ = std::move(load);
 }
 
-// Reads the text, or adds a part of a load. nullopt: `load` is complete.
+// Reads the text, or adds a part of a load. nullopt: `load` is complete, or no good whatever comes.
 std::optional<TenantReply> TenantKeeper::read_part(const TenantChange& change, Load& load) {
   const TenantChange::Part part = change.part.value_or(TenantChange::Part());
   const Instant now = world_.now();

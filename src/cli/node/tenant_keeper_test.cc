@@ -329,6 +329,11 @@ TEST_F(TenantKeeperTest, NamesTheBadRowsOfAllParts) {
   std::string text = "key,limit\n";
   for (std::size_t i = 0; i < TenantReader::kMistakesShown; ++i) text += "a,-1\n";
   EXPECT_EQ(part(1, text).outcome, ChangeOutcome::kMalformed) << "no more would be named";
+  text += "a,-1\n";
+  EXPECT_TRUE(part(1, text).detail.ends_with("\nand at least 1 more")) << "of the first part";
+  EXPECT_EQ(part(1, "key,limit\na,1\n").waiting, 1u);
+  EXPECT_EQ(part(2, "b,2\n").waiting, 2u);
+  EXPECT_TRUE(part(3, text).detail.ends_with("\nand 2 more")) << "of all parts";
   EXPECT_EQ(part(1, "kex,limit\n").outcome, ChangeOutcome::kMalformed);
 }
 

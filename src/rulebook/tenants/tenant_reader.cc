@@ -75,7 +75,9 @@ void TenantReader::refuse(std::uint64_t line, const std::string& why) {
 
 std::string TenantReader::mistakes() const {
   if (wrong_ <= kMistakesShown) return mistakes_;
-  return mistakes_ + "and " + std::to_string(wrong_ - kMistakesShown) + " more\n";
+  const bool is_exact = is_whole_ && form_ != Form::kNone;
+  return mistakes_ + (is_exact ? "and " : "and at least ") +
+         std::to_string(wrong_ - kMistakesShown) + " more\n";
 }
 
 void TenantReader::read(std::string_view text) {
@@ -232,6 +234,7 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
 }
 
 void TenantReader::finish() {
+  is_whole_ = true;
   // A client that misspells the name of a file sends nothing, and means something else.
   if (form_ == Form::kUnknown) {
     refuse(0,

@@ -32,14 +32,15 @@ class TenantReader {
   TenantReader(TenantTablePtr table, std::vector<std::string> plans);
 
   void read(std::string_view text);
-  // Nothing more comes. Finds keys that came twice, and that nothing came at all.
+  // All has come. Finds keys that came twice, and that nothing came at all.
   void finish();
   // The row of one key. Of the object, `key` and `version` are the caller's to read.
   void read_one(std::string_view key, std::string_view json);
 
   // Whether reading on is in vain: no more mistakes would be named, or the form is unknown.
   bool is_hopeless() const { return wrong_ >= kMistakesShown || form_ == Form::kNone; }
-  // A line each; empty if there are none.
+  // A line each; empty if there are none. Of those that are not shown, how many there are at least:
+  // exactly so many after finish(), if the rows could be read.
   std::string mistakes() const;
   std::size_t rows() const { return rows_.size(); }
   const TenantTablePtr& table() const { return table_; }
@@ -68,6 +69,7 @@ class TenantReader {
   std::vector<Line> rows_;
   std::uint64_t line_ = 0;
   std::uint64_t wrong_ = 0;  // rows
+  bool is_whole_ = false;
   std::string mistakes_;
 };
 

@@ -116,6 +116,18 @@ TEST_F(TenantReaderTest, NamesTheFirstTenOfAMillionBadRows) {
   EXPECT_EQ(std::ranges::count(mistakes, '\n'), 11);
 }
 
+// The rows of a load that stops to be read were not counted, and "and N more" was wrong.
+TEST_F(TenantReaderTest, SaysThatThereMayBeMoreMistakesThanItHasRead) {
+  TenantReader reader(none_, {});
+  reader.read("key,limit\n");
+  for (int i = 0; i < 12; ++i) reader.read("a,-1\n");
+  EXPECT_TRUE(reader.mistakes().ends_with("\nand at least 2 more\n"));
+  reader.finish();
+  EXPECT_TRUE(reader.mistakes().ends_with("\nand 2 more\n"));
+  EXPECT_TRUE(read("a,b,c,d,e,f,g,h,i,j\n1,2\n").ends_with("\nand at least 1 more\n"))
+      << "of rows nobody can tell";
+}
+
 TEST_F(TenantReaderTest, RefusesMoreRowsThanATableHas) {
   std::string text = "key,limit\n";
   for (std::size_t i = 0; i <= TenantTable::kRowsMax; ++i) text += std::to_string(i) + ",1\n";
