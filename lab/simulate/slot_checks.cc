@@ -63,7 +63,7 @@ class SlotsOnLease final : public Check {
   void faulted(const Fault& fault) override {
     if (fault.kind != Fault::Kind::kEvict && !is_clock_step(fault)) return;
     named_anew();
-    known_from_ += SlotShare::kLength;
+    lent_again_until_ = world_.now() + SlotShare::kLength;
   }
   // Redis may have lost its leases, or lends under another name.
   void named_anew() override {
@@ -176,7 +176,7 @@ class SlotsOnLease final : public Check {
     }
     const std::int64_t sum = good(key);
     if (sum >= limit_of(asked)) key.denied.clear();
-    if (sum <= limit_of(asked)) return;
+    if (sum <= limit_of(asked) || world_.now() < lent_again_until_) return;
     fail(about(world_, asked.parts.front()) + ": with #" + std::to_string(asked.number) + " " +
          std::to_string(sum) + " tokens are good, of " + std::to_string(limit_of(asked)));
   }
@@ -225,6 +225,7 @@ class SlotsOnLease final : public Check {
 
   const Duration late_;  // a lost packet delays an errand
   Instant known_from_{};
+  Instant lent_again_until_{};
   bool was_good_ = false;  // for a release at its own node, which answers at once
   ByKey<Key> keys_;
 };
