@@ -90,9 +90,10 @@ class Log:
         with self.lock:
             self.streams.append((began, min(ended, asked + HOLD_S)))
 
-    def most_at_once(self):
-        changes = [(began, 1) for began, ended in self.streams if began < ended]
-        changes += [(ended, -1) for began, ended in self.streams if began < ended]
+    def most_at_once(self, since=0):
+        """`since`: without the streams that had ended when so many had."""
+        streams = [(began, ended) for began, ended in self.streams[since:] if began < ended]
+        changes = [(began, 1) for began, _ in streams] + [(ended, -1) for _, ended in streams]
         count = most = 0
         for _, change in sorted(changes):
             count += change
@@ -101,18 +102,21 @@ class Log:
 
 
 class Caller(threading.Thread):
-    """Has up to four streams at once by `home`.
+    """Has up to `most` streams at once by `home`, and ends one by the chance `ends`.
+
+    While it is `calm`, it ends those that have had half their hold.
 
     It ends so many of them by any of `others`, and the rest where they began. If tokens may end
     before their hold, nobody knows for certain how long one was good that was not released.
     """
 
     def __init__(self, door, home, others, log, goal, seed, elsewhere=1.0,
-                 dies=0.03, may_end=False):
+                 dies=0.03, may_end=False, most=4, ends=0.7, calm=None):
         super().__init__(daemon=True)
         self.door, self.home, self.others = door, home, others
         self.elsewhere, self.dies, self.may_end = elsewhere, dies, may_end
         self.log, self.goal = log, goal
+        self.most, self.ends, self.calm = most, ends, calm or threading.Event()
         self.chance = random.Random(seed)
         self.streams = []  # when it began, when it was asked for, its token, where
         self.failures = 0
@@ -132,21 +136,24 @@ class Caller(threading.Thread):
             except (OSError, ConnectionClosed):  # its node has died
                 self.failures += 1
                 home = self.chance.choice(others)
-            if self.streams and self.chance.random() < 0.7:
-                self.end(others)
+            if self.calm.is_set():
+                if self.streams and time.monotonic() - self.streams[0][1] > HOLD_S / 2:
+                    self.end(others, 0)
+            elif self.streams and self.chance.random() < self.ends:
+                self.end(others, self.chance.randrange(len(self.streams)))
         while self.streams:
-            self.end(others)
+            self.end(others, 0)
 
     def take(self, door):
-        if len(self.streams) == 4:
+        if len(self.streams) == self.most:
             return
         asked = time.monotonic()
         token = door.acquire()
         if token:
             self.streams.append((time.monotonic(), asked, token, door))
 
-    def end(self, others):
-        began, asked, token, door = self.streams.pop(self.chance.randrange(len(self.streams)))
+    def end(self, others, which):
+        began, asked, token, door = self.streams.pop(which)
         if self.chance.random() < self.dies:  # its program dies, and releases nothing
             return self.log.add(began, asked, began if self.may_end else asked + HOLD_S)
         if self.chance.random() < self.elsewhere:
@@ -158,6 +165,14 @@ class Caller(threading.Thread):
             was_good = False
         self.late += not was_good
         self.log.add(began, asked, ended if was_good or not self.may_end else began)
+
+
+def wait_for_all_slots(log, calm):
+    """Until streams that ended meanwhile had all slots at once, for certain."""
+    since = len(log.streams)
+    calm.set()
+    wait_until(lambda: log.most_at_once(since) >= LIMIT, "all slots are in use at once")
+    calm.clear()
 
 
 def wait_for_streams(log, more, seconds=0):
