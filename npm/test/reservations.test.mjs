@@ -154,9 +154,9 @@ test("a lapse charges the last part, else the estimate; a commit comes too late"
   const limiter = limiterOf(await nodeOf(t));
   const lapsed = async (rule, parts) => {
     const key = `${rule} ${parts}`;
-    const held = await limiter.reserve("b", key, { cost: 60, hold: "200ms", rule });
+    const held = await limiter.reserve("b", key, { cost: 60, hold: "2s", rule });
     for (const part of parts) assert.equal(await held.report(part), true);
-    const later = await limiter.reserve("b", `${key} later`, { cost: 60, hold: "200ms", rule });
+    const later = await limiter.reserve("b", `${key} later`, { cost: 60, hold: "2s", rule });
     await until(async () => !(await later.report(1)));
     assert.equal(await held.commit(1), false);
     return leftOf(limiter, key, rule);
