@@ -104,6 +104,9 @@ class Rows(unittest.TestCase):
             self.assertEqual(named, [("both", "plan gold, months from day 7"),
                                      ("second", "plan gold, months from day 7"),
                                      ("plan", "plan gold"), ("day", "months from day 7")], said)
+            told = run_weir("explain", "ann", "--json", "--server", weir.url_of("http"))[1]
+            tiers = {one["explain"]["rule"]: one["explain"].get("tier") for one in json.loads(told)}
+            self.assertEqual(tiers, {"both": "gold", "second": "gold", "plan": "gold", "day": None})
             put(weir, "ann", {"limit": 5, "anchor": 7})
             for rule, text in (("day", "the month, a limit of its own, months from day 7, mode"),
                                ("neither", "of 1h, a limit of its own, mode local")):

@@ -134,7 +134,7 @@ void write_explained(JsonWriter& json, const Asks& asks, std::size_t index,
   json.begin_object().field("rule", ask.rule->id).field("key", ask.key);
   const bool lacks = index < with.missing.size() && !with.missing[index].empty();
   if (lacks) json.key("missing").raw(with.missing[index]);
-  if (!ask.tier.empty()) json.field("tier", ask.tier);
+  if (ask.rule->tiers.contains(ask.tier)) json.field("tier", ask.tier);
   const auto several = asks.limits(index).quotas;
   write_own_terms(json, ask, with.engine, several.empty() ? std::span(&answer.quota, 1) : several);
   if (ask.rule->effect == Rule::Effect::kConcurrency) json.field("of", "concurrency");
