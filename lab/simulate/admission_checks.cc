@@ -39,12 +39,13 @@ class NeverOver final : public Check {
     for (std::size_t i = 0; i < answered.answers.size(); ++i) {
       const Part& part = answered.asked.parts[i];
       const Rule& rule = world_.rules()[part.rule];
+      const Mode mode = world_.mode_of(part.rule);
       // A refund that Redis did not answer in time may reach it in a later window.
-      if (part.verb == Verb::kRefund && (answered.is_unavailable || answered.answers[i].is_alone)) {
+      const bool is_late = answered.is_unavailable || answered.answers[i].is_alone;
+      if (part.verb == Verb::kRefund && is_late && mode != Mode::kLocal) {
         lost(part.rule, part.key, part.cost);
       }
       if (part.verb == Verb::kRefund || !is_charged(answered, i) || !is_plain(rule)) continue;
-      const Mode mode = world_.mode_of(part.rule);
       if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
       if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
       const bool is_local = mode == Mode::kLocal;
