@@ -28,7 +28,7 @@ using Outcome = SharedTenants::Outcome;
 constexpr std::string_view kName = "weir tenants ";
 constexpr std::string_view kFileVersion = "weir tenants 2 ";
 constexpr int kAttemptsMax = 50;
-// Of a load: its rows travel again each time, and rules wait for it.
+// Each attempt of a load sends its rows to Redis again, and changes of rules wait meanwhile.
 constexpr int kLoadAttemptsMax = 10;
 
 constexpr std::string_view kOvertaken =

@@ -39,8 +39,8 @@ class TenantReader {
 
   // Whether reading on is in vain: no more mistakes would be named, or the form is unknown.
   bool is_hopeless() const { return wrong_ >= kMistakesShown || form_ == Form::kNone; }
-  // A line each; empty if there are none. Of those that are not shown, how many there are at least:
-  // exactly so many after finish(), if the rows could be read.
+  // A line each; empty if there are none. The last line counts the mistakes that are not shown:
+  // exactly after finish() if the rows could be read, else "at least" so many.
   std::string mistakes() const;
   std::size_t rows() const { return rows_.size(); }
   const TenantTablePtr& table() const { return table_; }

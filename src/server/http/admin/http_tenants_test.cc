@@ -71,7 +71,8 @@ TEST(HttpTenants, TakeNoPartThatIsNone) {
   }
 }
 
-// Of several tags the desk judges the current one, else the last. Once a list was refused.
+// If one of several tags is current, the desk judges it, else the last tag. A list was refused
+// before.
 TEST(HttpTenants, AreMeantForAnyOfSeveralTables) {
   TestDoor door;
   const std::string now = door.tenants.view().tag();

@@ -16,7 +16,7 @@ namespace weir {
 struct IfMatch {
   bool is_malformed = false;  // or no tag in it can ever match: all are weak
   bool is_any = false;        // *: what is to be changed must be there when the request comes
-  // Of several tags the current one. Else the last: this node may not have heard of it yet.
+  // The current tag if the list has it. Else the last one: this node may not have heard of it yet.
   std::optional<std::string> tag{};
 };
 
