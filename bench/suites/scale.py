@@ -14,19 +14,20 @@ import harness
 import servers
 from results import Row
 
-NODES = (3, 30, 128, 500, 1000, 2000)
-CLUSTERS = ((3, 1000), (3, 2000), (12, 1000))  # masters, nodes
+SIZES = ((1, 3), (1, 30), (1, 128), (1, 500), (1, 1000), (1, 2000),
+         (3, 1000), (3, 2000), (12, 1000))  # masters, nodes
+QUICK_SIZES = ((1, 3), (1, 30), (3, 3))
 QUIET, BLOCKS = "settled\n", "blocks\n"  # what fleet_bench says first
 LOST_MS = 10_000  # fleet_bench waits no longer for a block
 
 
 def run(bench):
-    rounds = 1 if bench.quick else 3
-    sizes = [(1, nodes) for nodes in NODES[:2]] + [(3, 3)] if bench.quick else \
-        [(1, nodes) for nodes in NODES] + list(CLUSTERS)
-    return [row(name, bench.alternate(name, {"": lambda n=nodes, m=masters: measure(bench, m, n)},
-                                      rounds)[""])
-            for masters, nodes in sizes for name in [name_of(masters, nodes)]]
+    rounds, sizes = (1, QUICK_SIZES) if bench.quick else (3, SIZES)
+    return [row(name_of(*size), runs_of(bench, size, rounds)) for size in sizes]
+
+
+def runs_of(bench, size, rounds):
+    return bench.alternate(name_of(*size), {"": lambda: measure(bench, *size)}, rounds)[""]
 
 
 def name_of(masters, nodes):
