@@ -10,6 +10,7 @@ import unittest
 from fleet import Fleet
 from redis_world import Redis, Sentinels
 from resp_client import RespError
+from slot_callers import call
 from weir_server import ConnectionClosed, main, post, wait_until
 
 PATIENT = ("--redis-deadline", "2s", "--sync-interval", "100ms")
@@ -22,12 +23,6 @@ rules:
   - {id: crowd, algorithm: token_bucket, limit: 500, window: 8784h, max_holds: 999, mode: strict}
 """
 RULES = ("strict", "leased", "named")
-
-
-def call(node, path, **fields):
-    with node.connect() as connection:
-        reply = connection.ask(post(path, json.dumps(fields).encode()))
-    return reply.status, reply.json()
 
 
 def reserve(node, rule, key, cost, hold="30s"):
@@ -96,10 +91,6 @@ class HoldsFleetTest(unittest.TestCase):
         fleet = self.enterContext(Fleet(urls, *PATIENT, config=CONFIG))
         fleet.wait_until_shared()
         return fleet.nodes
-
-    def enterContext(self, manager):
-        self.addCleanup(manager.__exit__, None, None, None)
-        return manager.__enter__()
 
     def test_any_node_commits(self):
         redis = self.enterContext(Redis())

@@ -47,19 +47,15 @@ def token_of(node, **more):
 
 
 class LentSlotsTest(unittest.TestCase):
-    def enter(self, manager):
-        self.addCleanup(manager.__exit__, None, None, None)
-        return manager.__enter__()
-
     def start(self, *urls):
-        fleet = self.enter(Fleet(urls, *PATIENT, config=CONFIG))
+        fleet = self.enterContext(Fleet(urls, *PATIENT, config=CONFIG))
         fleet.wait_until_shared()
         self.assertEqual(release(fleet.nodes[0], token_of(fleet.nodes[0], key="first")), 200)
         return fleet.nodes
 
     def test_never_more_than_the_limit_while_nodes_die_stand_still_and_are_cut_off(self):
-        redis = self.enter(Redis())
-        path = self.enter(Proxy(redis.port))
+        redis = self.enterContext(Redis())
+        path = self.enterContext(Proxy(redis.port))
         nodes = self.start(redis.url, path.url, *[redis.url] * 3)
         good, cut, stops, *dying = nodes
         log, goal, calm = Log(), threading.Event(), threading.Event()
@@ -112,7 +108,7 @@ class LentSlotsTest(unittest.TestCase):
         self.assertNotIn("token", acquire(good, rule="streams"))
 
     def test_any_node_releases_through_the_one_that_has_lent(self):
-        redis = self.enter(Redis())
+        redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)
         first, second = token_of(here), token_of(there)
         self.assertNotIn("token", acquire(here))
@@ -129,7 +125,7 @@ class LentSlotsTest(unittest.TestCase):
             self.assertEqual(release(there, token), 200)
 
     def test_tokens_that_are_no_slots_free_nothing(self):
-        redis = self.enter(Redis())
+        redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)
         token = token_of(here)
         forged = token[:-1] + ("0" if token[-1] != "0" else "1")
@@ -140,7 +136,7 @@ class LentSlotsTest(unittest.TestCase):
         self.assertEqual(held(there, "pair"), 1)
 
     def test_without_redis_a_node_lives_on_what_it_has_until_its_lease_ends(self):
-        redis = self.enter(Redis())
+        redis = self.enterContext(Redis())
         here, there = self.start(redis.url, redis.url)
         token, other = token_of(here), token_of(here)
         redis.kill()
@@ -157,7 +153,7 @@ class LentSlotsTest(unittest.TestCase):
         self.assertEqual(release(here, free["token"]), 200)
 
     def test_a_failover_grants_nothing_above_the_limit(self):
-        world = self.enter(Sentinels())
+        world = self.enterContext(Sentinels())
         here, there = self.start(world.url, world.url)
         tokens = [(node, token_of(node)) for node in (here, there)]
         world.master.kill()

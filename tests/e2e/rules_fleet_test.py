@@ -50,11 +50,6 @@ class Shared(unittest.TestCase):
     def setUp(self):
         self.redis = self.enterContext(Redis())
 
-    def enterContext(self, context):
-        entered = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return entered
-
     def fleet(self, nodes=3, urls=None):
         fleet = self.enterContext(Fleet(urls or [self.redis.url] * nodes, config=CONFIG))
         fleet.wait_until_shared()

@@ -27,10 +27,6 @@ class SlotsFleetTest(unittest.TestCase):
         fleet.wait_until_shared()
         return fleet.nodes
 
-    def enterContext(self, manager):
-        self.addCleanup(manager.__exit__, None, None, None)
-        return manager.__enter__()
-
     def test_never_more_than_the_limit_while_nodes_die_and_stand_still(self):
         redis = self.enterContext(Redis())
         nodes = self.start(*[redis.url] * 5)

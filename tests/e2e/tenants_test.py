@@ -185,11 +185,6 @@ class Shared(unittest.TestCase):
     def setUp(self):
         self.redis = self.enterContext(Redis())
 
-    def enterContext(self, context):
-        entered = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-        return entered
-
     def fleet(self, nodes=3, config=CONFIG, arguments=()):
         fleet = self.enterContext(Fleet([self.redis.url] * nodes, *arguments, config=config))
         fleet.wait_until_shared()
