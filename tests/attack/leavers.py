@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import http.server
 import itertools
 import socket
 import threading
@@ -13,6 +12,7 @@ import frames
 import hosts
 from gateway_test import GUESSES, Gateway, SlowOrigin
 from nginx_server import NO_LINGER, Nginx
+from origin_server import listen, serving
 from scene import Attack
 from weir_server import free_port, get, wait_until
 
@@ -69,9 +69,7 @@ def guess(client, protocol, asked, leaves):
 
 @contextlib.contextmanager
 def nginx(protocol, origin):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), origin) as server:
-        server.asked, server.daemon_threads = [], True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(listen(origin, asked=[])) as server:
         limited = f"weir on; proxy_pass http://127.0.0.1:{server.server_port};"
         port = free_port()
         with Nginx(GUESSES, f"location / {{ {limited} }}",
@@ -79,7 +77,6 @@ def nginx(protocol, origin):
             if protocol is HTTP1:
                 port = run.port
             yield port, server.asked, lambda: len(run.access_log())
-        server.shutdown()
 
 
 @contextlib.contextmanager

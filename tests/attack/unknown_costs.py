@@ -5,7 +5,6 @@ many pass (docs/reference/nginx-directives.md).
 """
 
 import contextlib
-import http.server
 import select
 import socket
 import threading
@@ -15,6 +14,7 @@ import hosts
 from gateway_test import Gateway, Origin
 from leavers import has_headers, has_reply
 from nginx_server import Nginx
+from origin_server import listen, serving
 from scene import Attack
 from weir_server import DEADLINE_S, free_port, get
 
@@ -42,25 +42,17 @@ class Worker(Origin):
     def do_GET(self):
         self.server.asked.append(self.path)
         self.server.is_done.wait(DEADLINE_S)
-        self.send_response(200)
-        self.send_header("X-Cost", str(COST))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(200, X_Cost=str(COST))
 
 
 @contextlib.contextmanager
 def nginx(protocol):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Worker) as origin:
-        origin.asked, origin.daemon_threads = [], True
-        threading.Thread(target=origin.serve_forever, daemon=True).start()
+    with serving(listen(Worker, asked=[])) as origin:
         passes = f"weir on; proxy_pass http://127.0.0.1:{origin.server_port};"
         port = free_port()
-        try:
-            with Nginx(RULES, f"location / {{ {passes} }}",
-                       hosts.HTTP_2_SERVER % (port, passes)) as running:
-                yield running.port if protocol is HTTP1 else port, origin
-        finally:
-            origin.shutdown()
+        with Nginx(RULES, f"location / {{ {passes} }}",
+                   hosts.HTTP_2_SERVER % (port, passes)) as running:
+            yield running.port if protocol is HTTP1 else port, origin
 
 
 @contextlib.contextmanager

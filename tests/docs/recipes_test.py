@@ -11,7 +11,6 @@ WEIR_UPDATE_DOCS=1 writes what the commands print into the pages: read the diff.
 """
 
 import concurrent.futures
-import http.server
 import json
 import os
 import pathlib
@@ -21,13 +20,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
+from origin_server import Handler, listen, serving  # noqa: E402
 from weir_server import DEADLINE_S, WEIR, free_port, wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
@@ -65,20 +64,15 @@ MOMENTS = [(re.compile(pattern), word) for pattern, word in (
     (r"\b[0-9a-f]{16}\b", "hash"), (r", \d+ times", ""), (r" {2,}", "  "))]
 
 
-class Origin(http.server.BaseHTTPRequestHandler):
+class Origin(Handler):
     """A site: 401 to a wrong password, and a language model whose calls use 400 tokens."""
 
     def do_GET(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(401 if b"wrong" in body else 200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps({"usage": {"total_tokens": 400}}).encode())
+        self.answer(401 if b"wrong" in self.read() else 200,
+                    json.dumps({"usage": {"total_tokens": 400}}).encode(),
+                    Content_Type="application/json")
 
     do_POST = do_GET
-
-    def log_message(self, *_):
-        pass
 
 
 class Page:
@@ -96,9 +90,8 @@ class Page:
         self.root = self.folder  # of the host that the page is on
         self.make_tools()
         self.make_nginx()
-        self.origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
-        self.ports["9000"] = str(self.origin.server_address[1])
-        threading.Thread(target=self.origin.serve_forever, daemon=True).start()
+        self.origin = serving(listen(Origin))
+        self.ports["9000"] = str(self.origin.__enter__().server_port)
 
     def __enter__(self):
         return self
@@ -111,8 +104,7 @@ class Page:
                     wait_until(lambda g=group: not alive(g), "it ends") if number == 15 else None
                 except (ProcessLookupError, AssertionError):
                     pass
-        self.origin.shutdown()
-        self.origin.server_close()
+        self.origin.__exit__(None, None, None)
         for pid in self.folder.rglob("*.pid"):
             if (text := pid.read_text(encoding="ascii").strip()).isdigit():
                 try:

@@ -2,15 +2,14 @@
 
 import contextlib
 import http.client
-import http.server
 import json
 import re
 import subprocess
-import threading
 import typing
 import unittest
 
 import weir_server
+from origin_server import Handler, listen, serving
 from weir_server import Weir, post, run_weir
 
 FILE = "rules:\n  - {id: api, limit: 100, window: 1h}\n  - {id: other, limit: 100, window: 1h}\n"
@@ -231,32 +230,20 @@ def relay(weir):
     """(its URL, the addresses that it has seen): as a proxy's log would have them."""
     seen = []
 
-    class Relay(http.server.BaseHTTPRequestHandler):
+    class Relay(Handler):
         def relay(self):
             seen.append(self.path)
             there = http.client.HTTPConnection("127.0.0.1", weir.port,
                                                timeout=weir_server.DEADLINE_S)
             with contextlib.closing(there):
-                size = int(self.headers.get("Content-Length", 0))
-                there.request(self.command, self.path, self.rfile.read(size))
+                there.request(self.command, self.path, self.read())
                 answer = there.getresponse()
-                body = answer.read()
-            self.send_response(answer.status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+                self.answer(answer.status, answer.read())
 
         do_GET = do_POST = do_PUT = do_DELETE = relay
 
-        def log_message(self, format, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", seen
-        finally:
-            server.shutdown()
+    with serving(listen(Relay)) as server:
+        yield f"http://127.0.0.1:{server.server_port}", seen
 
 
 class Addresses(unittest.TestCase):

@@ -1,7 +1,6 @@
 """weir gateway: nginx with Weir in it, in front of an origin of our own."""
 
 import contextlib
-import http.server
 import json
 import os
 import pathlib
@@ -14,6 +13,7 @@ import unittest
 
 import weir_server
 from certificates import Authority
+from origin_server import Handler, listen, serving
 from weir_server import DEADLINE_S, ROOT, WEIR, Connection, free_ports, get, post, run_weir, \
     wait_until
 
@@ -26,21 +26,15 @@ GUESSES = ("rules: [{id: guesses, limit: 5, window: 366d, match: {path: /login},
            " count_if: {status: [401, 403]}}]\n")
 
 
-class Origin(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Origin(Handler):
     def do_GET(self):
         self.server.asked.append(self.path)
         if self.headers.get("Upgrade") == "websocket":
             return self.echo()
-        body = json.dumps(dict(self.headers)).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        return self.wfile.write(body)
+        return self.answer(200, json.dumps(dict(self.headers)).encode())
 
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.read()
         self.do_GET()
 
     def echo(self):
@@ -53,9 +47,6 @@ class Origin(http.server.BaseHTTPRequestHandler):
             self.wfile.write(line)
         self.close_connection = True
 
-    def log_message(self, *_):
-        pass
-
 
 class SlowOrigin(Origin):
     """Answers with `status` once `thinks` is over."""
@@ -66,9 +57,7 @@ class SlowOrigin(Origin):
     def do_GET(self):
         self.server.asked.append(self.path)
         self.thinks.wait(DEADLINE_S)
-        self.send_response(self.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(self.status)
 
 
 def listens(port):
@@ -86,12 +75,7 @@ class Gateway:
         self._undo = contextlib.ExitStack()
         self.folder = pathlib.Path(
             self._undo.enter_context(tempfile.TemporaryDirectory(prefix="weir-gateway-test-")))
-        self.origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
-        self.origin.asked = []
-        self.origin.daemon_threads = True
-        self._undo.callback(self.origin.server_close)
-        threading.Thread(target=self.origin.serve_forever, daemon=True).start()
-        self._undo.callback(self.origin.shutdown)
+        self.origin = self._undo.enter_context(serving(listen(Origin, asked=[])))
         self.rules = self.folder / "rules.yaml"
         self.rules.write_text(rules, encoding="utf-8")
         self.port = free_ports(1)

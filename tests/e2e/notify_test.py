@@ -5,6 +5,7 @@ import json
 import unittest
 
 from fleet import Fleet
+from origin_server import serving
 from redis_world import Redis, Sentinels
 from webhook_receiver import WebhookReceiver
 from weir_server import Weir, get, main, wait_until
@@ -39,7 +40,7 @@ class Receiver(WebhookReceiver):
 
 
 def config(receiver, parts="[100%, 80%]", shown="true"):
-    return (CONFIG.replace("PORT", str(receiver.port)).replace("PARTS", parts)
+    return (CONFIG.replace("PORT", str(receiver.server_port)).replace("PARTS", parts)
             .replace("SHOWN", shown))
 
 
@@ -55,7 +56,7 @@ def listed(node):
 
 class NotifyTest(unittest.TestCase):
     def setUp(self):
-        self.receiver = self.enterContext(Receiver())
+        self.receiver = self.enterContext(serving(Receiver()))
 
     def fleet_at(self, *urls, **options):
         fleet = self.enterContext(Fleet(urls, "--sync-interval", "100ms", "--redis-deadline", "2s",

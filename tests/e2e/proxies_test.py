@@ -5,16 +5,15 @@ theirs only the syntax is looked at.
 """
 
 import http.client
-import http.server
 import pathlib
 import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import unittest
 
 import yaml
+from origin_server import Handler, listen, serving
 from token_test import SECRET, token
 from weir_server import DEADLINE_S, ROOT, Weir, free_port, wait_until
 
@@ -22,61 +21,21 @@ DEPLOY = ROOT / "deploy"
 RULES = (DEPLOY / "weir.yaml").read_text().split("rules:", 1)[1]
 
 
-class Origin(http.server.ThreadingHTTPServer):
+class Origin(Handler):
     """Answers everything with 200 and its own path, but /forbidden with 403."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.read()
+        self.answer(403 if self.path == "/forbidden" else 200, self.path.encode())
 
-        def do_GET(self):
-            body = self.path.encode()
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(403 if self.path == "/forbidden" else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET
-
-        def log_message(self, *_):
-            pass
-
-    def handle_error(self, *_):
-        pass  # a proxy that is killed resets its connections
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Origin.Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
+    do_POST = do_GET
 
 
-class Statuses(http.server.ThreadingHTTPServer):
+class Statuses(Handler):
     """Stands in Weir's place, and answers every question with one status."""
 
-    status = 200
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            is_probe = self.path == "/health"
-            self.send_response(200 if is_probe else self.server.status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Statuses.Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
+    def do_GET(self):
+        self.answer(200 if self.path == "/health" else self.server.status)
 
 
 def patient(text):
@@ -176,7 +135,8 @@ def recipe(title):
 class ProxiesTest(unittest.TestCase):
     def setUp(self):
         self.weir = self.enterContext(Weir(config="rules:" + RULES))
-        self.origin = self.enterContext(Origin())
+        # A proxy that is killed resets its connections.
+        self.origin = self.enterContext(serving(listen(Origin, handle_error=lambda *_: None)))
         self.ports = {"8000": free_port(), "8080": self.weir.port,
                       "9000": self.origin.server_address[1]}
 
@@ -330,7 +290,7 @@ rules:
         """What each proxy makes of every status that Weir, or a stranger in its place, sends."""
         denials = (301, 400, 401, 403, 404, 413, 414, 421, 429, 431, 500, 501)
         for name, start in PROXIES:
-            with Statuses() as weir:
+            with serving(listen(Statuses, status=200)) as weir:
                 ports = {**self.ports, "8000": free_port(), "8080": weir.server_address[1]}
                 with self.subTest(name), start(ports) as proxy:
                     weir.status = 204 if name == "nginx" else 200

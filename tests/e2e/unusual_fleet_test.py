@@ -1,12 +1,11 @@
 """Unusual traffic of a fleet: all nodes find it in the sums, and one posts it."""
 
-import contextlib
-import http.server
-import threading
 import unittest
 
 from fleet import Fleet, http_load, metrics
+from origin_server import serving
 from redis_world import Redis
+from webhook_receiver import WebhookReceiver
 from weir_server import DEADLINE_S, get, main, wait_until
 
 CONFIG = """
@@ -14,29 +13,6 @@ unusual_traffic: {learn: 1s, webhook: "http://127.0.0.1:PORT/"}
 rules:
   - {id: login, limit: 1000000, window: 1m, mode: local}
 """
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def receiver():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join(timeout=DEADLINE_S)
-        server.server_close()
 
 
 def begun(node):
@@ -52,7 +28,7 @@ class UnusualTrafficOfAFleet(unittest.TestCase):
                          "--duration", f"{4 * DEADLINE_S}s")
 
     def test_all_nodes_find_what_one_of_them_serves(self):
-        port = self.enterContext(receiver())
+        port = self.enterContext(serving(WebhookReceiver())).server_port
         redis = self.enterContext(Redis())
         fleet = self.enterContext(
             Fleet([redis.url] * 2, config=CONFIG.replace("PORT", str(port))))

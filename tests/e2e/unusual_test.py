@@ -9,6 +9,7 @@ import unittest
 
 from certificates import Authority
 from fleet import http_load, metrics
+from origin_server import serving
 from webhook_receiver import WebhookReceiver
 from weir_server import DEADLINE_S, Weir, get, main, wait_until
 
@@ -43,10 +44,11 @@ class UnusualTraffic(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="weir-e2e-unusual-")
         self.addCleanup(folder.cleanup)
         self.authority = self.enterContext(Authority())
-        self.receiver = self.enterContext(Receiver(*self.authority.issue("receiver")))
+        self.receiver = self.enterContext(
+            serving(Receiver(*self.authority.issue("receiver"))))
         token = os.path.join(folder.name, "token")
         pathlib.Path(token).write_text(TOKEN + "\n", encoding="ascii")
-        config = CONFIG.replace("PORT", str(self.receiver.port)).replace("TOKEN_FILE", token)
+        config = CONFIG.replace("PORT", str(self.receiver.server_port)).replace("TOKEN_FILE", token)
         self.weir = self.enterContext(
             Weir(config=config, environment={"SSL_CERT_FILE": self.authority.certificate}))
 

@@ -2,12 +2,10 @@
 way."""
 
 import gzip
-import http.server
 import json
 import socket
 import subprocess
 import sys
-import threading
 import unittest
 
 from nginx_server import NO_LINGER, ROOT, Client, Nginx, remaining, request, wait_until
@@ -15,6 +13,7 @@ from nginx_server import NO_LINGER, ROOT, Client, Nginx, remaining, request, wai
 sys.path[:0] = [str(ROOT / "examples" / "llm"), str(ROOT / "tests" / "e2e")]
 
 import origin  # noqa: E402
+from origin_server import Handler, listen, serving  # noqa: E402
 from redis_world import Redis  # noqa: E402
 
 LIMIT, OTHERWISE = 10_000, 400
@@ -56,35 +55,18 @@ PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages",
 NAMES = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 
 
-class Silent(http.server.BaseHTTPRequestHandler):
+class Silent(Handler):
     """Keeps what it gets, and reports nothing. Of nothing it says that there is none."""
 
-    protocol_version = "HTTP/1.1"
-
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        self.server.bodies.append(body)
-        status = 404 if "nothing" in self.path else 200
-        self.wfile.write(b"HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\n"
-                         b"Content-Length: 0\r\n\r\n" % status)
+        self.server.bodies.append(self.read())
+        self.answer(404 if "nothing" in self.path else 200, Content_Type="text/plain")
 
     do_GET = do_POST
 
-    def log_message(self, *_):
-        pass
-
-
-def served(test, server):
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    test.addCleanup(server.server_close)
-    test.addCleanup(server.shutdown)
-    return server
-
 
 def silent_origin(test):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
-    server.daemon_threads, server.bodies = True, []
-    return served(test, server)
+    return test.enterContext(serving(listen(Silent, bodies=[])))
 
 
 def asking(tokens, size=0):
@@ -101,7 +83,7 @@ def chunked(path, body, pieces):
 
 class AskedTest(unittest.TestCase):
     def setUp(self):
-        self.model = served(self, origin.listen(0, pace=0))
+        self.model = self.enterContext(serving(origin.listen(0, pace=0)))
         self.origin = silent_origin(self)
         ports = (self.origin.server_port, self.model.server_port) + 6 * (self.origin.server_port,)
         self.nginx = self.enterContext(Nginx(RULES, SERVER % ports,

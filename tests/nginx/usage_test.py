@@ -5,7 +5,6 @@ import http.client
 import json
 import socket
 import sys
-import threading
 import unittest
 
 from nginx_server import (
@@ -15,6 +14,7 @@ from nginx_server import (
 sys.path[:0] = [str(ROOT / "examples" / "llm"), str(ROOT / "tests" / "e2e")]
 
 import origin  # noqa: E402
+from origin_server import serving  # noqa: E402
 from redis_world import Redis  # noqa: E402
 
 LIMIT, ESTIMATE = 100_000, 500
@@ -64,9 +64,7 @@ def body_for(path, words=WORDS, prompt=PROMPT, streams=True):
 
 class UsageTest(unittest.TestCase):
     def setUp(self):
-        self.server = self.enterContext(origin.listen(0, pace=0))
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.addCleanup(self.server.shutdown)
+        self.server = self.enterContext(serving(origin.listen(0, pace=0)))
         self.nginx = self.enterContext(Nginx(RULES, SERVER % self.server.server_port))
 
     def test_explain_says_that_it_does_not_see_what_is_reserved(self):
@@ -217,9 +215,7 @@ class OwnPathTest(unittest.TestCase):
 
 class FleetTest(unittest.TestCase):
     def test_nginx_that_share_a_redis_share_what_was_reported(self):
-        server = self.enterContext(origin.listen(0, pace=0))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.shutdown)
+        server = self.enterContext(serving(origin.listen(0, pace=0)))
         redis = self.enterContext(Redis())
         rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
         one, other = [self.enterContext(Nginx(rules, SERVER % server.server_port))
