@@ -8,13 +8,12 @@ import subprocess
 import sys
 import unittest
 
-from nginx_server import NO_LINGER, ROOT, Client, Nginx, remaining, request, wait_until
+from nginx_server import NO_LINGER, ROOT, Client, Nginx, remaining, request, sharing, wait_until
 
-sys.path[:0] = [str(ROOT / "examples" / "llm"), str(ROOT / "tests" / "e2e")]
+sys.path.insert(0, str(ROOT / "examples" / "llm"))
 
 import origin  # noqa: E402
 from origin_server import Handler, listen, serving  # noqa: E402
-from redis_world import Redis  # noqa: E402
 
 LIMIT, OTHERWISE = 10_000, 400
 RULES = f"""
@@ -225,13 +224,7 @@ class FleetTest(unittest.TestCase):
 
     def test_what_was_held_is_charged_in_redis(self):
         server = silent_origin(self)
-        redis = self.enterContext(Redis())
-        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
-        ports = 8 * (server.server_port,)
-        one, other = [self.enterContext(Nginx(rules, SERVER % ports)) for _ in range(2)]
-        for nginx in (one, other):
-            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
-                       "all workers decide in Redis")
+        one, other = sharing(self, 2, RULES, SERVER % (8 * (server.server_port,)))
         body = asking(50, size=30_000)
         for path in ("/asked", "/asked/file"):
             self.assertEqual(one.ask(f"{path}?user=ada", "POST", body=body).status, 200)

@@ -8,15 +8,10 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-from nginx_server import (DEADLINE_S, ROOT, Client, Nginx, field, remaining, request, wait_until)
-
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-from redis_world import Redis  # noqa: E402
+from nginx_server import DEADLINE_S, Client, Nginx, field, remaining, request, sharing, wait_until
 
 WAITING = 3
 TURNS = 8
@@ -214,13 +209,7 @@ class DelayTest(unittest.TestCase):
         self.assertNotIn("[alert]", nginx.log())
 
     def test_turns_are_those_of_all_nginx_of_a_redis(self):
-        redis = self.enterContext(Redis())
-        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
-        server = "access_log FOLDER/waits.log waits;" + SERVER
-        two = [self.enterContext(Nginx(rules, server, http=HTTP)) for _ in range(2)]
-        for nginx in two:
-            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
-                       "all workers decide in Redis")
+        two = sharing(self, 2, RULES, "access_log FOLDER/waits.log waits;" + SERVER, http=HTTP)
         begin = time.monotonic()
         clients = [self.send(nginx, "/spaced?user=ada") for _ in range(5) for nginx in two]
         self.assertEqual([client.read_reply().status for client in clients], 10 * [200])

@@ -10,15 +10,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import unittest
 
-from nginx_server import (DEADLINE_S, ROOT, Client, Load, Nginx, field, remaining, request,
-                          wait_until)
-
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-from redis_world import Redis  # noqa: E402
+from nginx_server import DEADLINE_S, Client, Load, Nginx, field, remaining, request, wait_until
+from redis_world import Redis
 
 RELOADS = 100 if os.environ.get("WEIR_TESTS") == "long" else 5
 
@@ -69,14 +64,9 @@ class FleetTest(unittest.TestCase):
     def nginx(self, deadline=PATIENT, **more):
         rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", deadline)
         nginx = self.enterContext(Nginx(rules, SERVER, http=H2, **more))
-        self.wait_until_shared(nginx)
+        nginx.wait_until_shared()
         (nginx.folder / "html" / "held").write_text("held")
         return nginx
-
-    def wait_until_shared(self, nginx, times=1):
-        workers = len(nginx.serving())
-        wait_until(lambda: nginx.log().count("limits are shared") >= workers * times,
-                   "all workers decide in Redis")
 
     @staticmethod
     def requests_in_progress(nginx):
@@ -261,7 +251,7 @@ class TogetherTest(FleetTest):
         nginx.reload()
         wait_until(lambda: len(nginx.workers()) == 2, "the old workers have gone")
         self.redis.start()
-        self.wait_until_shared(nginx, times=2)  # before another nginx brings a secret of its own
+        nginx.wait_until_shared(times=2)  # before another nginx brings a secret of its own
         self.wait_until_counted(self.nginx(workers=1), "/many", CALM - 20)
 
     def test_one_nginx_is_one_node_through_reloads_and_killed_workers(self):
@@ -436,7 +426,7 @@ class OutageTest(FleetTest):
         self.redis.start()
         # A Redis that begins on a busy machine may take longer than the deadline.
         wait_until(lambda: nginx.ask("/shut").status == 200, "Redis decides")
-        self.wait_until_shared(nginx)
+        nginx.wait_until_shared()
 
 
 if __name__ == "__main__":

@@ -4,16 +4,12 @@ import itertools
 import os
 import pathlib
 import signal
-import sys
 import tempfile
 import unittest
 
 from holding_origin import Holder
-from nginx_server import ROOT, Client, Nginx, remaining, request, wait_until
-
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-from redis_world import Redis  # noqa: E402
+from nginx_server import Client, Nginx, remaining, request, wait_until
+from redis_world import Redis
 
 LIMIT = 4
 
@@ -60,8 +56,7 @@ class LeasedSlotsTest(unittest.TestCase):
     def start(self, deadline=PATIENT):
         rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", deadline)
         nginx = self.enterContext(Nginx(rules, SERVER.replace("HOLDER", str(self.holder))))
-        wait_until(lambda: nginx.log().count("limits are shared") >= len(nginx.serving()),
-                   "all workers decide in Redis")
+        nginx.wait_until_shared()
         return nginx
 
     def send(self, nginx, path=ADA):

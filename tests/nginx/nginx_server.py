@@ -17,6 +17,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
+from redis_world import Redis  # noqa: E402
 from weir_server import (  # noqa: E402
     DEADLINE_S, ROOT, Connection, ConnectionClosed, free_port, wait_until,
 )
@@ -157,6 +158,12 @@ class Nginx:
                 serving.append(worker)
         return serving
 
+    def wait_until_shared(self, times=1):
+        """Until each worker has said so often that it decides in Redis."""
+        said = times * self._said["workers"]
+        wait_until(lambda: self.log().count("limits are shared") >= said,
+                   "all workers decide in Redis")
+
     def reload(self):
         """Returns when new workers serve, and none of those before."""
         before = set(self.workers())
@@ -192,6 +199,16 @@ class Nginx:
     def _read_log(self):
         for line in self.process.stderr:
             self._log.append(line)
+
+
+def sharing(test, count, rules, server, **more):
+    """So many nginx, until the test ends, whose workers decide in a Redis of their own."""
+    redis = test.enterContext(Redis())
+    rules += f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
+    many = [test.enterContext(Nginx(rules, server, **more)) for _ in range(count)]
+    for nginx in many:
+        nginx.wait_until_shared()
+    return many
 
 
 class Client(Connection):

@@ -8,13 +8,13 @@ import threading
 import unittest
 
 from nginx_server import (
-    DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, field, remaining, request, wait_until,
+    DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, field, remaining, request, sharing,
+    wait_until,
 )
 
-sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "attack")]
+sys.path.insert(0, str(ROOT / "tests" / "attack"))
 
 import frames  # noqa: E402
-from redis_world import Redis  # noqa: E402
 
 RULES = """
 rules:
@@ -378,12 +378,7 @@ class FleetTest(unittest.TestCase):
     """Two nginx and their Redis: a look sees what the other has charged."""
 
     def setUp(self):
-        redis = self.enterContext(Redis())
-        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
-        self.two = [self.enterContext(Nginx(rules, SERVER, http=HTTP)) for _ in range(2)]
-        for nginx in self.two:
-            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
-                       "all workers decide in Redis")
+        self.two = sharing(self, 2, RULES, SERVER, http=HTTP)
 
     def test_an_nginx_passes_no_more_at_once_than_may_fail(self):
         one = self.two[0]

@@ -8,14 +8,13 @@ import sys
 import unittest
 
 from nginx_server import (
-    DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, remaining, request, wait_until,
+    DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, remaining, request, sharing, wait_until,
 )
 
-sys.path[:0] = [str(ROOT / "examples" / "llm"), str(ROOT / "tests" / "e2e")]
+sys.path.insert(0, str(ROOT / "examples" / "llm"))
 
 import origin  # noqa: E402
 from origin_server import serving  # noqa: E402
-from redis_world import Redis  # noqa: E402
 
 LIMIT, ESTIMATE = 100_000, 500
 RULES = f"""
@@ -216,13 +215,7 @@ class OwnPathTest(unittest.TestCase):
 class FleetTest(unittest.TestCase):
     def test_nginx_that_share_a_redis_share_what_was_reported(self):
         server = self.enterContext(serving(origin.listen(0, pace=0)))
-        redis = self.enterContext(Redis())
-        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
-        one, other = [self.enterContext(Nginx(rules, SERVER % server.server_port))
-                      for _ in range(2)]
-        for nginx in (one, other):
-            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
-                       "all workers decide in Redis")
+        one, other = sharing(self, 2, RULES, SERVER % server.server_port)
         body = json.dumps(body_for(PATHS[2], streams=False)).encode()
         self.assertEqual(one.ask(f"{PATHS[2]}?user=ada", "POST", body=body).status, 200)
         spent = len(PROMPT.split()) + WORDS
