@@ -110,6 +110,11 @@ function(weir_program name)
 endfunction()
 
 function(weir_register_test name labels timeout)
+  get_property(names GLOBAL PROPERTY WEIR_TEST_NAMES)
+  if(name IN_LIST names)  # CMake allows it in two folders, and ctest -R runs both
+    message(FATAL_ERROR "two tests are named ${name}")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY WEIR_TEST_NAMES ${name})
   if(NOT timeout)
     set(timeout 60)
   endif()
