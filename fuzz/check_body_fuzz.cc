@@ -43,19 +43,19 @@ void check_problem(const Problem& problem) {
 }
 
 // What was read of one check, against its object.
-void check_spec(const CheckSpec& spec, const json::value& object) {
-  WEIR_ASSERT(!spec.key.empty() && spec.key.size() <= kKeyMax);
-  WEIR_ASSERT(text_of(object.at("key")) == spec.key);
-  WEIR_ASSERT(text_of(parse(spec.key_json)) == spec.key);
-  WEIR_ASSERT(spec.limit >= 0 && spec.limit <= kLimitMax);
-  WEIR_ASSERT(spec.cost >= -kCostMax && spec.cost <= kCostMax);
-  if (spec.has(CheckField::kRule)) WEIR_ASSERT(text_of(object.at("rule")) == spec.rule);
-  if (spec.has(CheckField::kBucket)) WEIR_ASSERT(text_of(object.at("bucket")) == spec.bucket);
-  if (spec.has(CheckField::kLimit)) WEIR_ASSERT(object.at("limit") == spec.limit);
+void check_fields(const CheckFields& fields, const json::value& object) {
+  WEIR_ASSERT(!fields.key.empty() && fields.key.size() <= kKeyMax);
+  WEIR_ASSERT(text_of(object.at("key")) == fields.key);
+  WEIR_ASSERT(text_of(parse(fields.key_json)) == fields.key);
+  WEIR_ASSERT(fields.limit >= 0 && fields.limit <= kLimitMax);
+  WEIR_ASSERT(fields.cost >= -kCostMax && fields.cost <= kCostMax);
+  if (fields.has(CheckField::kRule)) WEIR_ASSERT(text_of(object.at("rule")) == fields.rule);
+  if (fields.has(CheckField::kBucket)) WEIR_ASSERT(text_of(object.at("bucket")) == fields.bucket);
+  if (fields.has(CheckField::kLimit)) WEIR_ASSERT(object.at("limit") == fields.limit);
 
   Ask ask;
   Problem problem;
-  if (!make_ask(spec, RuleSet(), ask, problem)) check_problem(problem);
+  if (!make_ask(fields, RuleSet(), ask, problem)) check_problem(problem);
 }
 
 void check_body(const CheckBody& body, std::string_view text) {
@@ -65,10 +65,10 @@ void check_body(const CheckBody& body, std::string_view text) {
   if (error == json::error::exponent_overflow) return;
   WEIR_ASSERT(!error);
   WEIR_ASSERT(!body.checks.empty() && body.checks.size() <= kChecksMax);
-  if (!body.is_list) return check_spec(body.checks[0], whole);
+  if (!body.is_list) return check_fields(body.checks[0], whole);
   const json::array& checks = whole.at("checks").as_array();
   WEIR_ASSERT(checks.size() == body.checks.size());
-  for (std::size_t i = 0; i < checks.size(); ++i) check_spec(body.checks[i], checks[i]);
+  for (std::size_t i = 0; i < checks.size(); ++i) check_fields(body.checks[i], checks[i]);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::size_t kWaitingMax = LiveSession::kAnswersMax + 1024;
 struct Console {
   explicit Console(TestDoor& door)
       : feed(door.view, door.events, door.desk, door.blocks),
-        session(feed.take_place(), consoles, {}, now) {}
+        session(feed.take_seat(), consoles, {}, now) {}
 
   void tell() { consoles.publish(std::make_shared<const LiveMessage>("{}"), now); }
   void hear(std::string_view bytes) {

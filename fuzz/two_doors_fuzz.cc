@@ -95,34 +95,34 @@ class Node {
     add_block_page(http_.core(), {});
     add_rule_pages(http_.core(), desk_, nullptr);
     add_denial_page(http_.core(), traffic_);
-    for (Place& place : places_) connect(place);
+    for (Client& client : clients_) connect(client);
   }
   ~Node() {
-    for (Place& place : places_) place.reset();
+    for (Client& client : clients_) client.reset();
     settle();
   }
 
   // One step of the input: what happens, and to which connection.
   void step(std::uint8_t what, std::string_view bytes) {
-    Place& place = places_[what % places_.size()];
-    switch (what / places_.size() % 8) {
+    Client& client = clients_[what % clients_.size()];
+    switch (what / clients_.size() % 8) {
       case 0:
       case 1:
-      case 2: place->say(bytes, now_); break;
-      case 3: place->end(now_); break;
-      case 4: connect(place); break;
+      case 2: client->say(bytes, now_); break;
+      case 3: client->end(now_); break;
+      case 4: connect(client); break;
       case 5: now_ += std::chrono::milliseconds(10 * bytes.size()); break;
       case 6: use_rules(make_rules(static_cast<std::int64_t>(1 + bytes.size() % 7))); break;
       default: answer(bytes.size());
     }
     go_on();
-    if (place->finished()) connect(place);
+    if (client->finished()) connect(client);
   }
 
   // All that waits is answered, and both doors agree.
   void end() {
     settle();
-    for (Place& place : places_) connect(place);
+    for (Client& client : clients_) connect(client);
     settle();
     store_.answer_at_once();
     for (const std::string_view rule : {"r", "s"}) {
@@ -131,15 +131,15 @@ class Node {
   }
 
  private:
-  using Place = std::unique_ptr<Connection>;
+  using Client = std::unique_ptr<Connection>;
 
-  SessionFactory& door_of(const Place& place) {
-    const auto index = static_cast<std::size_t>(&place - places_.data());
+  SessionFactory& door_of(const Client& client) {
+    const auto index = static_cast<std::size_t>(&client - clients_.data());
     return index % 2 == 0 ? static_cast<SessionFactory&>(http_) : resp_;
   }
-  void connect(Place& place) {
-    place.reset();
-    place = std::make_unique<Connection>(door_of(place), now_);
+  void connect(Client& client) {
+    client.reset();
+    client = std::make_unique<Connection>(door_of(client), now_);
   }
 
   void use_rules(const RuleSetPtr& rules) {
@@ -158,8 +158,8 @@ class Node {
 
   void go_on() {
     if (std::exchange(has_answers_, false)) engine_.go_on(now_);
-    for (Place& place : places_) {
-      if (place != nullptr) place->go_on(now_);
+    for (Client& client : clients_) {
+      if (client != nullptr) client->go_on(now_);
     }
   }
 
@@ -215,7 +215,7 @@ class Node {
   HttpDoor http_{http_node_, engine_, blocks_, make_rules(5)};
   RespNode resp_node_{{.version = {}, .access = {}, .logins = &logins_}, traffic_};
   RespDoor resp_{resp_node_, engine_, blocks_, make_rules(5)};
-  std::array<Place, 4> places_;  // of HTTP and of RESP in turns
+  std::array<Client, 4> clients_;  // of HTTP and of RESP in turns
 };
 
 }  // namespace

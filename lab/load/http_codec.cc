@@ -63,19 +63,19 @@ void count(const HttpReply& reply, Tally& tally) noexcept {
 
 }  // namespace
 
-Request make_get(const Place& place) {
+Request make_get(const Destination& to) {
   constexpr std::string_view kMethod = "GET ";
-  std::string path(place.path);
+  std::string path(to.path);
   Request request;
   if (const std::size_t key = path.find(kKeyWord); key != std::string::npos) {
     path.replace(key, kKeyWord.size(), "k" + std::string(kKeyDigits, '0'));
     request.key_at = kMethod.size() + key + 1;
   }
-  request.bytes = fmt::format("{}{} HTTP/1.1\r\nHost: {}\r\n\r\n", kMethod, path, place.authority);
+  request.bytes = fmt::format("{}{} HTTP/1.1\r\nHost: {}\r\n\r\n", kMethod, path, to.authority);
   return request;
 }
 
-Request make_post(const Place& place, std::string_view json) {
+Request make_post(const Destination& to, std::string_view json) {
   std::string body(json);
   const std::size_t key = body.find(kKeyWord);
   if (key != std::string::npos)
@@ -84,7 +84,7 @@ Request make_post(const Place& place, std::string_view json) {
   request.bytes = fmt::format(
       "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: "
       "{}\r\n\r\n",
-      place.path, place.authority, body.size());
+      to.path, to.authority, body.size());
   if (key != std::string::npos) request.key_at = request.bytes.size() + key + 1;
   request.bytes.append(body);
   return request;

@@ -24,14 +24,14 @@
 
 namespace weir::load {
 
-// The destination of requests: the Host header, and a path.
-struct Place {
+// Where requests go: the Host header, and a path.
+struct Destination {
   std::string_view authority;
   std::string_view path;
 };
 // {key} in the path or in the JSON becomes a new key each time.
-Request make_get(const Place& place);
-Request make_post(const Place& place, std::string_view json);
+Request make_get(const Destination& to);
+Request make_post(const Destination& to, std::string_view json);
 
 enum class Framing : std::uint8_t { kComplete, kPartial, kBroken };
 

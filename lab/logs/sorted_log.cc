@@ -46,13 +46,13 @@ class SortedLog::Stream {
   }
 
  private:
-  struct Place {
+  struct Held {
     Instant time{};
     std::unique_ptr<LogLine> line{};
   };
 
-  Place& at(std::size_t index) { return window_[(begin_ + index) % kWindow]; }
-  const Place& at(std::size_t index) const { return window_[(begin_ + index) % kWindow]; }
+  Held& at(std::size_t index) { return window_[(begin_ + index) % kWindow]; }
+  const Held& at(std::size_t index) const { return window_[(begin_ + index) % kWindow]; }
 
   void fill() {
     while (size_ < kWindow && bytes_ < kWindowBytes && !is_at_end_) {
@@ -122,10 +122,10 @@ class SortedLog::Stream {
 
   // Inserts it behind requests of the same time.
   void insert(Instant time, std::unique_ptr<LogLine> line) {
-    std::size_t place = size_++;
+    std::size_t index = size_++;
     bytes_ += line->text.size();
-    for (; place > 0 && at(place - 1).time > time; --place) at(place) = std::move(at(place - 1));
-    at(place) = {time, std::move(line)};
+    for (; index > 0 && at(index - 1).time > time; --index) at(index) = std::move(at(index - 1));
+    at(index) = {time, std::move(line)};
   }
 
   void refuse(std::string_view text, std::string_view reason) {
@@ -146,7 +146,7 @@ class SortedLog::Stream {
   std::uint64_t number_ = 0;
   bool is_at_end_ = false;
   Instant newest_taken_{};
-  std::vector<Place> window_ = std::vector<Place>(kWindow);
+  std::vector<Held> window_ = std::vector<Held>(kWindow);
   std::size_t begin_ = 0;
   std::size_t size_ = 0;
   std::size_t bytes_ = 0;  // of its lines

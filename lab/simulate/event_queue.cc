@@ -6,31 +6,31 @@ namespace weir::sim {
 
 std::uint32_t EventQueue::add(Happening& what) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(places_.size()));
-    places_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(timers_.size()));
+    timers_.emplace_back();
   }
-  const std::uint32_t place = free_.back();
+  const std::uint32_t timer = free_.back();
   free_.pop_back();
-  places_[place] = {.what = &what};
-  return place;
+  timers_[timer] = {.what = &what};
+  return timer;
 }
 
-void EventQueue::remove(std::uint32_t place) {
-  places_[place] = {};
-  free_.push_back(place);
+void EventQueue::remove(std::uint32_t timer) {
+  timers_[timer] = {};
+  free_.push_back(timer);
 }
 
-void EventQueue::set(std::uint32_t place, Instant when) {
-  Place& at = places_[place];
+void EventQueue::set(std::uint32_t timer, Instant when) {
+  Timer& at = timers_[timer];
   at.when = std::max(when, now_);
-  if (at.when < at.entry_when) push(place);
+  if (at.when < at.entry_when) push(timer);
 }
 
-void EventQueue::push(std::uint32_t place) {
-  Place& at = places_[place];
+void EventQueue::push(std::uint32_t timer) {
+  Timer& at = timers_[timer];
   at.entry = ++orders_;
   at.entry_when = at.when;
-  entries_.push_back({.when = at.when, .order = at.entry, .place = place});
+  entries_.push_back({.when = at.when, .order = at.entry, .timer = timer});
   std::ranges::push_heap(entries_, std::greater());
 }
 
@@ -39,12 +39,12 @@ bool EventQueue::step(Instant end) {
     const Entry entry = entries_.front();
     std::ranges::pop_heap(entries_, std::greater());
     entries_.pop_back();
-    Place& at = places_[entry.place];
+    Timer& at = timers_[entry.timer];
     if (at.entry != entry.order) continue;
     at.entry = 0;
     at.entry_when = Instant::max();
     if (at.when > entry.when) {
-      if (at.when != Instant::max()) push(entry.place);
+      if (at.when != Instant::max()) push(entry.timer);
       continue;
     }
     now_ = entry.when;

@@ -41,7 +41,7 @@ class EventQueue {
   struct Entry {
     Instant when;
     std::uint64_t order;
-    std::uint32_t place;
+    std::uint32_t timer;
 
     bool operator>(const Entry& other) const {
       return when != other.when ? when > other.when : order > other.order;
@@ -49,7 +49,7 @@ class EventQueue {
   };
   // One for each happening. At most one of its entries counts. That entry may be earlier than the
   // time set last: then it is set again when it comes up.
-  struct Place {
+  struct Timer {
     Happening* what = nullptr;
     Instant when = Instant::max();
     Instant entry_when = Instant::max();
@@ -57,28 +57,28 @@ class EventQueue {
   };
 
   std::uint32_t add(Happening& what);
-  void remove(std::uint32_t place);
-  void set(std::uint32_t place, Instant when);
-  void push(std::uint32_t place);
+  void remove(std::uint32_t timer);
+  void set(std::uint32_t timer, Instant when);
+  void push(std::uint32_t timer);
 
   Instant now_;
   std::uint64_t orders_ = 0;
   std::uint64_t happened_ = 0;
   std::vector<Entry> entries_;  // a heap
-  std::vector<Place> places_;
+  std::vector<Timer> timers_;
   std::vector<std::uint32_t> free_;
 };
 
 // An event at the time that was set last. It happens once, and may set itself again.
 class Happening {
  public:
-  explicit Happening(EventQueue& queue) : queue_(queue), place_(queue.add(*this)) {}
-  virtual ~Happening() { queue_.remove(place_); }
+  explicit Happening(EventQueue& queue) : queue_(queue), timer_(queue.add(*this)) {}
+  virtual ~Happening() { queue_.remove(timer_); }
   Happening(const Happening&) = delete;
   Happening& operator=(const Happening&) = delete;
 
   // Instant::max(): never. A time in the past: as soon as its turn comes.
-  void set(Instant when) { queue_.set(place_, when); }
+  void set(Instant when) { queue_.set(timer_, when); }
   EventQueue& queue() { return queue_; }
 
   // It may destroy itself.
@@ -86,7 +86,7 @@ class Happening {
 
  private:
   EventQueue& queue_;
-  const std::uint32_t place_;
+  const std::uint32_t timer_;
 };
 
 // The same with a function.

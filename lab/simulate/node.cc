@@ -23,22 +23,22 @@ MemoryStoreOptions memory_of(const ServerSettings& settings) {
 
 }  // namespace
 
-SimNode::SimNode(Place place)
-    : place_(std::move(place)),
-      written_(place_.means.rules),
-      tokens_(place_.seed),
+SimNode::SimNode(Setup setup)
+    : setup_(std::move(setup)),
+      written_(setup_.means.rules),
+      tokens_(setup_.seed),
       secret_(secret_of(tokens_)),
-      name_("node" + std::to_string(place_.number) + "-" + std::to_string(place_.life)),
-      memory_(make_memory_store(memory_of(*place_.means.settings), now())),
+      name_("node" + std::to_string(setup_.number) + "-" + std::to_string(setup_.life)),
+      memory_(make_memory_store(memory_of(*setup_.means.settings), now())),
       holds_(*memory_, [this] { return secret_of(tokens_); }),
       hasher_(secret_),
       blocks_(hasher_),
       recent_(traffic_, now()),
-      switches_(place_.means.settings->switching, active_, [](const RuleSwitches::Change&) {}),
+      switches_(setup_.means.settings->switching, active_, [](const RuleSwitches::Change&) {}),
       engine_(*memory_, hasher_, traffic_.add_core()),
       pool_(engine_, blocks_, compiled(), DenialDoor::kHttp),
-      reactor_(place_.machine),
-      dialer_(place_.network, place_.machine, place_.number),
+      reactor_(setup_.machine),
+      dialer_(setup_.network, setup_.machine, setup_.number),
       posts_(reactor_.make_alarm([this](Instant) {
         for (auto& action : std::exchange(posted_, {})) action();
       })),
@@ -47,7 +47,7 @@ SimNode::SimNode(Place place)
   engine_.follow(active_);
   seconds_->set(recent_.next_tick());
   if (std::ranges::any_of(written_, &Rule::has_tenants)) {
-    tenants_ = std::make_unique<SimTenants>(secret_of(tokens_), engine_, reactor_, place_.tenants);
+    tenants_ = std::make_unique<SimTenants>(secret_of(tokens_), engine_, reactor_, setup_.tenants);
   }
   join();
 }
@@ -67,23 +67,23 @@ void SimNode::use_zone(std::string_view zone, std::string_view rule) {
 RuleSetPtr SimNode::compiled() {
   std::vector<Rule> rules = written_;
   number_rules(rules, traffic_.rules());
-  return std::make_shared<const RuleSet>(std::move(rules), place_.means.sources);
+  return std::make_shared<const RuleSet>(std::move(rules), setup_.means.sources);
 }
 
 void SimNode::join() {
-  auto options = fleet_settings(place_.means.settings);
+  auto options = fleet_settings(setup_.means.settings);
   if (!options || !*options) return;
-  auto world = world_settings(place_.means.settings);
-  if (place_.place) (*options)->url = *RedisUrl::parse("redis://" + redis_of(*place_.place));
-  const auto named = [this] { post(place_.named); };
+  auto world = world_settings(setup_.means.settings);
+  if (setup_.place) (*options)->url = *RedisUrl::parse("redis://" + redis_of(*setup_.place));
+  const auto named = [this] { post(setup_.named); };
   join(fleet_, **std::move(options),
        {.blocks = blocks_,
         .traffic = &recent_,
         .switches = &switches_,
         .keys = &keys_,
         .tenants = tenants_ ? &tenants_->shared() : nullptr},
-       place_.place ? std::function<void()>() : named);
-  if (!place_.place || !world || !*world) return;
+       setup_.place ? std::function<void()>() : named);
+  if (!setup_.place || !world || !*world) return;
   join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, named);
 }
 
@@ -91,13 +91,13 @@ void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, F
                    std::function<void()> named) {
   options.node = name_;
   options.secret = secret_;
-  options.keys = std::min<std::size_t>(kSharedKeysMax, place_.means.settings->max_keys);
+  options.keys = std::min<std::size_t>(kSharedKeysMax, setup_.means.settings->max_keys);
   fleet.emplace(
       std::move(options), 1,
       NodeFleet::World{
           .topics = std::move(topics),
           .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
-          .say = [this](NodeFleet::Severity, const std::string& sentence) { place_.say(sentence); },
+          .say = [this](NodeFleet::Severity, const std::string& sentence) { setup_.say(sentence); },
           .secret_found = std::move(named)},
       now());
   fleet->begin(0, engine_, reactor_, dialer_, now());

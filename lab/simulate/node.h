@@ -36,7 +36,7 @@ namespace weir::sim {
 
 class SimNode {
  public:
-  struct Place {
+  struct Setup {
     std::size_t number = 0;
     std::size_t life = 0;  // how often a node has started here before
     Machine& machine;
@@ -49,12 +49,12 @@ class SimNode {
     std::function<void()> named{};  // its keys are named by a fleet's secret from now on
   };
 
-  explicit SimNode(Place place);
+  explicit SimNode(Setup setup);
   ~SimNode();
   SimNode(const SimNode&) = delete;
   SimNode& operator=(const SimNode&) = delete;
 
-  Instant now() const { return place_.machine.now(); }
+  Instant now() const { return setup_.machine.now(); }
   const RuleSet& rules() const { return *pool_.rules(); }
   AsksPool& pool() { return pool_; }
   BlockList& blocks() { return blocks_; }
@@ -92,7 +92,7 @@ class SimNode {
   void post(std::function<void()> action);
   void follow_seconds(Instant now);
 
-  const Place place_;
+  const Setup setup_;
   std::vector<Rule> written_;  // the rules, as in a file
   Prng tokens_;                // of the node's secret, and of its holds' tokens
   const HashSecret secret_;

@@ -184,14 +184,14 @@ World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, T
     network_.add_server(SimNode::redis_of(place), near_.back());
   }
   for (std::int64_t i = 0; i < scenario.nodes; ++i) {
-    places_.push_back(std::make_unique<Place>(queue_, up_to(chance_, scenario.skew),
-                                              up_to(chance_, scenario.drift)));
+    hosts_.push_back(std::make_unique<Host>(queue_, up_to(chance_, scenario.skew),
+                                            up_to(chance_, scenario.drift)));
     network_.path(static_cast<std::size_t>(i), 0) = {
         .latency = latency(static_cast<std::size_t>(i)),
         .jitter = scenario.jitter,
         .loss_ppm = static_cast<std::uint32_t>(scenario.loss * 10'000)};
   }
-  for (std::size_t i = 0; i < places_.size(); ++i) start_node(i);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) start_node(i);
   checks_ = make_checks(*this);
   traffic_ = std::make_unique<Traffic>(*this);
   faults_ = std::make_unique<Faults>(*this);
@@ -199,7 +199,7 @@ World::World(const Scenario& scenario, const Means& means, std::uint64_t seed, T
 }
 
 World::~World() {
-  for (std::size_t i = 0; i < places_.size(); ++i) stop_node(i);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) stop_node(i);
 }
 
 void World::run() {
@@ -208,7 +208,7 @@ void World::run() {
   }
   for (std::size_t i = 0; !violation_ && i < checks_.size(); ++i) checks_[i]->end();
   if (violation_ || !scenario_.faults.empty()) return;
-  for (std::size_t i = 0; i < places_.size(); ++i) leave_node(i);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) leave_node(i);
   while (!violation_ && queue_.step(end + kLeaveMax)) {
   }
   for (std::size_t i = 0; !violation_ && i < checks_.size(); ++i) checks_[i]->have_left();
@@ -227,29 +227,28 @@ Duration World::latency(std::size_t node) const {
 }
 
 void World::start_node(std::size_t number) {
-  Place& place = *places_[number];
-  place.machine.frozen_until = Instant{};
-  place.is_leaving = false;
-  place.secret = {};
+  Host& host = *hosts_[number];
+  host.machine.frozen_until = Instant{};
+  host.is_leaving = false;
+  host.secret = {};
   const auto say = [this, number](const std::string& sentence) {
     if (is_noting()) note("node " + std::to_string(number) + ": " + sentence);
   };
-  place.node =
-      std::make_unique<SimNode>(SimNode::Place{.number = number,
-                                               .life = place.life,
-                                               .machine = place.machine,
-                                               .network = network_,
-                                               .means = means_,
-                                               .place = place_of(number),
-                                               .seed = chance_.next(),
-                                               .say = say,
-                                               .tenants = listener_of(number),
-                                               .named = [this, number] { named(number); }});
+  host.node = std::make_unique<SimNode>(SimNode::Setup{.number = number,
+                                                       .life = host.life,
+                                                       .machine = host.machine,
+                                                       .network = network_,
+                                                       .means = means_,
+                                                       .place = place_of(number),
+                                                       .seed = chance_.next(),
+                                                       .say = say,
+                                                       .tenants = listener_of(number),
+                                                       .named = [this, number] { named(number); }});
 }
 
 void World::stop_node(std::size_t number) {
-  Place& place = *places_[number];
-  if (place.node == nullptr) return;
+  Host& host = *hosts_[number];
+  if (host.node == nullptr) return;
   for (const auto& check : checks_) check->stops(number);
   for (const auto& request : requests_) {
     if (!request->is_of(number)) continue;
@@ -257,23 +256,23 @@ void World::stop_node(std::size_t number) {
     std::erase(decided_, request.get());
     spare_.push_back(request.get());
   }
-  place.node.reset();
-  ++place.life;
+  host.node.reset();
+  ++host.life;
   for (const auto& check : checks_) check->restarted(number);
 }
 
 void World::leave_node(std::size_t number) {
-  places_[number]->is_leaving = true;
+  hosts_[number]->is_leaving = true;
   go_on_leaving();
 }
 
 // As the server does: again and again until it is done, or time is up.
 void World::go_on_leaving() {
   bool is_any_left = false;
-  for (const auto& place : places_) {
-    if (!place->is_leaving || place->node == nullptr) continue;
-    if (!place->machine.stands_still() && place->node->leave()) place->is_leaving = false;
-    is_any_left = is_any_left || place->is_leaving;
+  for (const auto& host : hosts_) {
+    if (!host->is_leaving || host->node == nullptr) continue;
+    if (!host->machine.stands_still() && host->node->leave()) host->is_leaving = false;
+    is_any_left = is_any_left || host->is_leaving;
   }
   if (is_any_left) leaver_.set(now() + kLeaveEvery);
 }
@@ -324,12 +323,12 @@ SimTenants::Listener World::listener_of(std::size_t number) {
 
 std::optional<std::int64_t> World::left_in_redis(std::uint32_t rule, std::uint32_t key,
                                                  RedisServer::Script script) {
-  const auto is_sharing = [](const auto& place) {
-    return place->node != nullptr && place->node->is_sharing();
+  const auto is_sharing = [](const auto& host) {
+    return host->node != nullptr && host->node->is_sharing();
   };
-  const auto found = std::ranges::find_if(places_, is_sharing);
-  if (!redis_ || (found == places_.end() && !hasher_)) return std::nullopt;
-  const KeyHasher& hasher = found == places_.end() ? *hasher_ : (*found)->node->hasher();
+  const auto found = std::ranges::find_if(hosts_, is_sharing);
+  if (!redis_ || (found == hosts_.end() && !hasher_)) return std::nullopt;
+  const KeyHasher& hasher = found == hosts_.end() ? *hasher_ : (*found)->node->hasher();
   const Rule& asked = rules()[rule];
   const KeyName name{.rule = asked.id, .bucket = "", .key = keys_[key]};
   const Charge charge{.key = hasher.hash(name, asked.quota), .quota = &asked.quota, .cost = 0};
@@ -371,7 +370,7 @@ World::Request& World::free_request() {
 
 void World::ask(std::size_t number, std::size_t source, const std::vector<Part>& parts, Then then,
                 const Work& work) {
-  if (node(number) == nullptr || places_[number]->is_leaving) return;
+  if (node(number) == nullptr || hosts_[number]->is_leaving) return;
   if (machine(number).stands_still()) return;
   for (const Part& part : parts) {
     key_text(part.key);
@@ -437,26 +436,26 @@ void World::fault_ends() {
 // A node that has just begun may bring its secret to a Redis that has lost the fleet's, until a
 // node that knows the fleet's comes. A node only changes to older names.
 void World::named(std::size_t number) {
-  Place& place = *places_[number];
-  const std::uint64_t secret = place.node->secret_number();
+  Host& host = *hosts_[number];
+  const std::uint64_t secret = host.node->secret_number();
   const auto known = std::ranges::find(secrets_, secret);
-  if (place.secret && known >= std::ranges::find(secrets_, *place.secret) && !has_clock_steps()) {
+  if (host.secret && known >= std::ranges::find(secrets_, *host.secret) && !has_clock_steps()) {
     fail("recovers", "node " + std::to_string(number) + " has given up the fleet's secret");
   }
   if (known == secrets_.end()) secrets_.push_back(secret);
   for (const auto& check : checks_) {
     if (secrets_.size() > 1) check->named_anew();
-    if (place.secret) check->restarted(number);
+    if (host.secret) check->restarted(number);
   }
-  place.secret = secret;
-  hasher_ = place.node->hasher();
+  host.secret = secret;
+  hasher_ = host.node->hasher();
 }
 
 bool World::has_one_secret() const {
   std::optional<std::uint64_t> one;
-  return std::ranges::all_of(places_, [&one](const auto& place) {
-    if (!one) one = place->secret;
-    return !place->secret || place->secret == one;
+  return std::ranges::all_of(hosts_, [&one](const auto& host) {
+    if (!one) one = host->secret;
+    return !host->secret || host->secret == one;
   });
 }
 

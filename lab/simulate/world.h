@@ -81,10 +81,10 @@ class World {
   Duration elapsed() const { return now() - start_; }
   Prng& chance() { return chance_; }
 
-  std::size_t nodes() const { return places_.size(); }
-  SimNode* node(std::size_t number) { return places_[number]->node.get(); }  // null: it is down
-  std::size_t life(std::size_t number) const { return places_[number]->life; }
-  Machine& machine(std::size_t number) { return places_[number]->machine; }
+  std::size_t nodes() const { return hosts_.size(); }
+  SimNode* node(std::size_t number) { return hosts_[number]->node.get(); }  // null: it is down
+  std::size_t life(std::size_t number) const { return hosts_[number]->life; }
+  Machine& machine(std::size_t number) { return hosts_[number]->machine; }
   void start_node(std::size_t number);
   void stop_node(std::size_t number);
   // It takes no more requests, and leaves in good order.
@@ -130,8 +130,8 @@ class World {
 
  private:
   class Request;
-  struct Place {
-    Place(EventQueue& queue, Duration ahead, std::int64_t drift) : machine(queue, ahead, drift) {}
+  struct Host {
+    Host(EventQueue& queue, Duration ahead, std::int64_t drift) : machine(queue, ahead, drift) {}
     Machine machine;
     std::unique_ptr<SimNode> node;
     std::size_t life = 0;
@@ -168,7 +168,7 @@ class World {
   Task collector_;
   Task looker_;
   Task leaver_;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Check>> checks_;
   std::unique_ptr<Traffic> traffic_;
   std::unique_ptr<Faults> faults_;

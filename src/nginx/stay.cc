@@ -71,10 +71,10 @@ void Stay::admit(Ask& ask, std::size_t place, const BodyStart* body) {
     lacks_body_ = lacks_body_ || (body == nullptr && !is_free && rule.response->reserved_path);
     if (lacks_body_) return;
     const std::int64_t limit = least_of(rule.limits_for(ask.key, ask.tier));
-    Charge& charge = owe(ask, place, limit, is_free ? nullptr : body);
+    Bill& bill = owe(ask, place, limit, is_free ? nullptr : body);
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
-    if (rule.response->reserved > 0 && !is_free) reserve(ask, limit, charge);
+    if (rule.response->reserved > 0 && !is_free) reserve(ask, limit, bill);
   }
   ask.patience = patience(ask);
 }
@@ -90,16 +90,15 @@ std::int64_t Stay::enter(const Ask& ask) {
 
 // An ask that no limit has room for holds nothing. Else requests that are sure to be denied would
 // take others' places while they wait for a Redis.
-void Stay::reserve(Ask& ask, std::int64_t limit, Charge& charge) {
+void Stay::reserve(Ask& ask, std::int64_t limit, Bill& bill) {
   const Rule& rule = *ask.rule;
   const KeyHash share =
       hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
-  const auto entrance =
-      under_way_.enter(share, limit, Concurrency::Count::kLiving, charge.estimate);
-  if (entrance.has_entered()) charge.share = share;
+  const auto entrance = under_way_.enter(share, limit, Concurrency::Count::kLiving, bill.estimate);
+  if (entrance.has_entered()) bill.share = share;
   // If too little is left whatever the others do, the look says when there is enough.
   const bool is_by_levels = rule.quota.algorithm() == Algorithm::kExponentialBackoff;
-  if (!is_by_levels) ask.cost = charge.estimate;
+  if (!is_by_levels) ask.cost = bill.estimate;
   ask.under_way = counted(entrance, limit, rule);
   ask.is_alone = entrance.is_alone;
 }
@@ -118,10 +117,9 @@ Duration Stay::patience(const Ask& ask) {
 }
 
 // The estimate is at most the limit: with more the request could never pass.
-Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit,
-                        const BodyStart* body) {
+Stay::Bill& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit, const BodyStart* body) {
   const auto [units, prices] = asked_of(*ask.rule->response, body);
-  charges_.push_back(
+  bills_.push_back(
       {.ask = ask,
        .look = look,
        .rule = ask.rule->id,
@@ -130,8 +128,8 @@ Stay::Charge& Stay::owe(const Ask& ask, std::size_t look, std::int64_t limit,
        .estimate = std::clamp<std::int64_t>(units, 1, std::max<std::int64_t>(1, limit)),
        .asked = prices,
        .wants_body = ask.rule->response->is_of_body()});
-  charges_.back().ask.choices = nullptr;  // it is the request's, like the texts
-  return charges_.back();
+  bills_.back().ask.choices = nullptr;  // it is the request's, like the texts
+  return bills_.back();
 }
 
 void Stay::go_on() {
@@ -141,8 +139,8 @@ void Stay::go_on() {
 
 void Stay::let_all_go() {
   go_on();
-  for (const Charge& charge : charges_) leave(charge);
-  charges_.clear();
+  for (const Bill& bill : bills_) leave(bill);
+  bills_.clear();
   for (const KeyHash& key : held_) under_way_.leave(key);
   held_.clear();
   leased_.give_back(slots_);
@@ -150,86 +148,86 @@ void Stay::let_all_go() {
   lacks_body_ = false;
 }
 
-void Stay::leave(const Charge& charge) {
-  if (charge.share) under_way_.leave(*charge.share, charge.estimate);
+void Stay::leave(const Bill& bill) {
+  if (bill.share) under_way_.leave(*bill.share, bill.estimate);
 }
 
 void Stay::passes(const Asks& looks, Duration wait, Instant now) {
   slots_.let_stay(now);
   if (wait == Duration{0}) go_on();
-  std::erase_if(charges_, [&](const Charge& charge) {
-    const bool is_denied = looks.answer(charge.look).over;
-    if (is_denied) leave(charge);
+  std::erase_if(bills_, [&](const Bill& bill) {
+    const bool is_denied = looks.answer(bill.look).over;
+    if (is_denied) leave(bill);
     return is_denied;
   });
-  is_empty_ = charges_.empty() && held_.empty() && waiting_.empty() && slots_.empty();
+  is_empty_ = bills_.empty() && held_.empty() && waiting_.empty() && slots_.empty();
 }
 
 bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {
   return count.counts(response.status) || (!response.is_known && count.counts(kUnknownStatus));
 }
 
-bool Stay::owes() const { return !std::ranges::all_of(charges_, &Charge::is_paid); }
+bool Stay::owes() const { return !std::ranges::all_of(bills_, &Bill::is_paid); }
 
-bool Stay::wants_body() const { return std::ranges::any_of(charges_, &Charge::wants_body); }
+bool Stay::wants_body() const { return std::ranges::any_of(bills_, &Bill::wants_body); }
 
 bool Stay::reads_body() const {
-  return std::ranges::any_of(charges_, [](const Charge& charge) { return charge.body != nullptr; });
+  return std::ranges::any_of(bills_, [](const Bill& bill) { return bill.body != nullptr; });
 }
 
-void Stay::add_due(Charge& charge, const Rule& rule, std::optional<std::int64_t> cost, Asks& asks) {
-  Ask due = charge.ask;
+void Stay::add_due(Bill& bill, const Rule& rule, std::optional<std::int64_t> cost, Asks& asks) {
+  Ask due = bill.ask;
   due.rule = &rule;
-  due.key = charge.key;
-  due.tier = charge.tier;
+  due.key = bill.key;
+  due.tier = bill.tier;
   due.cost = cost.value_or(due.cost);
   if (due.cost > 0) WEIR_ASSERT(asks.add(due));
 }
 
 void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
   is_error_ = is_error(response.status);
-  for (Charge& charge : charges_) {
-    charge.is_paid = true;
-    const Rule* const rule = rules.find(charge.rule);
+  for (Bill& bill : bills_) {
+    bill.is_paid = true;
+    const Rule* const rule = rules.find(bill.rule);
     if (rule == nullptr || !rule->response || !counts(*rule->response, response)) continue;
     const ResponseCount& count = *rule->response;
     if (count.is_of_body() && response.is_known && response.body) {
-      charge.is_paid = false;
-      charge.body = count.prices == nullptr
-                        ? std::make_unique<UsageReader>(*response.body, count.cost_name)
-                        : std::make_unique<UsageReader>(*response.body, count.prices);
+      bill.is_paid = false;
+      bill.body = count.prices == nullptr
+                      ? std::make_unique<UsageReader>(*response.body, count.cost_name)
+                      : std::make_unique<UsageReader>(*response.body, count.prices);
     } else {
-      add_due(charge, *rule, cost_of(response, count, charge.estimate), asks);
+      add_due(bill, *rule, cost_of(response, count, bill.estimate), asks);
     }
   }
 }
 
 void Stay::read(std::string_view piece) noexcept {
-  for (const Charge& charge : charges_) {
-    if (charge.body != nullptr) charge.body->feed(piece);
+  for (const Bill& bill : bills_) {
+    if (bill.body != nullptr) bill.body->feed(piece);
   }
 }
 
 std::optional<std::string> Stay::pay_for_body(const RuleSet& rules, Asks& asks) {
   std::optional<std::string> unknown;
-  for (Charge& charge : charges_) {
-    charge.is_paid = true;
-    const auto body = std::exchange(charge.body, nullptr);
-    const Rule* const rule = rules.find(charge.rule);
+  for (Bill& bill : bills_) {
+    bill.is_paid = true;
+    const auto body = std::exchange(bill.body, nullptr);
+    const Rule* const rule = rules.find(bill.rule);
     if (body == nullptr || rule == nullptr || !rule->response) continue;
-    const std::int64_t unsaid = is_error_ ? 0 : charge.estimate;
-    const auto cost = body->has_prices() ? body->cost(charge.asked) : body->units();
-    const bool has_price = body->knows_model() || charge.asked;
+    const std::int64_t unsaid = is_error_ ? 0 : bill.estimate;
+    const auto cost = body->has_prices() ? body->cost(bill.asked) : body->units();
+    const bool has_price = body->knows_model() || bill.asked;
     if (body->has_prices() && cost && !has_price) unknown = body->unknown_model();
-    add_due(charge, *rule, cost.value_or(unsaid), asks);
+    add_due(bill, *rule, cost.value_or(unsaid), asks);
   }
   return unknown;
 }
 
 void Stay::let_go() {
-  std::erase_if(charges_, [&](const Charge& charge) {
-    if (charge.is_paid) leave(charge);
-    return charge.is_paid;
+  std::erase_if(bills_, [&](const Bill& bill) {
+    if (bill.is_paid) leave(bill);
+    return bill.is_paid;
   });
 }
 

@@ -112,7 +112,8 @@ class Stay {
   }
 
  private:
-  struct Charge {
+  // What the request owes one rule.
+  struct Bill {
     Ask ask;  // without texts and rule, which a request may change meanwhile
     std::size_t look;
     std::string rule;
@@ -127,13 +128,12 @@ class Stay {
   };
   void let_all_go();
   std::int64_t enter(const Ask& ask);
-  Charge& owe(const Ask& ask, std::size_t look, std::int64_t limit, const BodyStart* body);
-  void reserve(Ask& ask, std::int64_t limit, Charge& charge);
+  Bill& owe(const Ask& ask, std::size_t look, std::int64_t limit, const BodyStart* body);
+  void reserve(Ask& ask, std::int64_t limit, Bill& bill);
   Duration patience(const Ask& ask);
-  void leave(const Charge& charge);
+  void leave(const Bill& bill);
   static bool counts(const ResponseCount& count, const ResponseHead& response);
-  static void add_due(Charge& charge, const Rule& rule, std::optional<std::int64_t> cost,
-                      Asks& asks);
+  static void add_due(Bill& bill, const Rule& rule, std::optional<std::int64_t> cost, Asks& asks);
 
   Concurrency& under_way_;
   LeasedSlots& leased_;
@@ -141,7 +141,7 @@ class Stay {
   std::size_t rules_ = 0;
   bool is_empty_ = true;  // mostly true: then nothing else is read
   bool lacks_body_ = false;
-  std::vector<Charge> charges_;
+  std::vector<Bill> bills_;
   bool is_error_ = false;  // by the status of the response whose body is read
   RequestSlots slots_;
   std::vector<KeyHash> held_;

@@ -70,10 +70,10 @@ void read_text(const Words& words, std::size_t size, std::string& text) {
 std::string_view method_name(std::uint8_t method) { return kMethods[method % kMethods.size()]; }
 
 std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
-  const auto place = [](const DenialRecord& one) {
+  const auto order = [](const DenialRecord& one) {
     return std::tuple(CoreDenials::second_of(one.at), name_of(one), one.at);
   };
-  std::ranges::sort(denials, {}, place);
+  std::ranges::sort(denials, {}, order);
   std::vector<DenialRecord> sums;
   for (DenialRecord& one : denials) {
     if (sums.empty() || name_of(sums.back()) != name_of(one) ||
@@ -117,7 +117,7 @@ void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
   const std::int64_t second = second_of(facts.at);
   if (second != second_) {
     second_ = second;
-    begin_ = (begin_ + size_) % kPlaces;
+    begin_ = (begin_ + size_) % kEntries;
     size_ = 0;
     forgotten_ = 0;
     seen_ = {};
@@ -129,7 +129,7 @@ void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
       ++own_[i].times;
       if (facts.retry_after > own_[i].retry_after) {  // a key in debt owes more each time
         own_[i].retry_after = facts.retry_after;
-        places_[place_of(i)].set_wait(facts.retry_after);
+        entries_[index_of(i)].set_wait(facts.retry_after);
       }
       return tell_times(i);
     }
@@ -145,12 +145,12 @@ void CoreDenials::add(DenialFacts facts, DenialTexts texts) noexcept {
       facts.client = {};
       texts = {};
     }
-    places_[place_of(index)].write(facts, texts);
+    entries_[index_of(index)].write(facts, texts);
   }
   if (forgotten_ > 0) tell_times(0);
 }
 
-// The entry's place in this second; it may replace another entry. kPerSecond: it has no place.
+// The entry's number in this second; it may replace another. kPerSecond: there is no room.
 std::size_t CoreDenials::room_for(const Own& entry) noexcept {
   const std::uint32_t seen = ++seen_[static_cast<std::size_t>(entry.turn)];
   if (size_ < kPerSecond) return size_;
@@ -173,12 +173,12 @@ std::size_t CoreDenials::room_for(const Own& entry) noexcept {
   return index;
 }
 
-// The first entry of a second also counts the denials without a place.
+// The first entry of a second also counts the denials without an entry.
 void CoreDenials::tell_times(std::size_t index) noexcept {
-  places_[place_of(index)].count(own_[index].times, index == 0 ? forgotten_ : 0);
+  entries_[index_of(index)].count(own_[index].times, index == 0 ? forgotten_ : 0);
 }
 
-void CoreDenials::Place::write(const DenialFacts& new_facts, const DenialTexts& texts) noexcept {
+void CoreDenials::Entry::write(const DenialFacts& new_facts, const DenialTexts& texts) noexcept {
   std::array<std::uint64_t, kFactWords> words;
   std::memcpy(words.data(), &new_facts, sizeof(new_facts));
   const std::uint64_t before = version.load(std::memory_order_relaxed);
@@ -191,14 +191,14 @@ void CoreDenials::Place::write(const DenialFacts& new_facts, const DenialTexts& 
 }
 
 // Both numbers are in one word, so that a reader sees either the old or the new ones.
-void CoreDenials::Place::count(std::uint32_t times, std::uint32_t forgotten) noexcept {
+void CoreDenials::Entry::count(std::uint32_t times, std::uint32_t forgotten) noexcept {
   constexpr std::size_t kOffset = offsetof(DenialFacts, times);
   static_assert(kOffset % 8 == 0 && offsetof(DenialFacts, forgotten) == kOffset + sizeof(times));
   const std::array both = {times, forgotten};
   facts[kOffset / 8].store(std::bit_cast<std::uint64_t>(both), std::memory_order_relaxed);
 }
 
-void CoreDenials::Place::set_wait(Duration retry_after) noexcept {
+void CoreDenials::Entry::set_wait(Duration retry_after) noexcept {
   static_assert(sizeof(retry_after) == 8 && offsetof(DenialFacts, retry_after) % 8 == 0);
   facts[offsetof(DenialFacts, retry_after) / 8].store(std::bit_cast<std::uint64_t>(retry_after),
                                                       std::memory_order_relaxed);
@@ -207,15 +207,15 @@ void CoreDenials::Place::set_wait(Duration retry_after) noexcept {
 std::int64_t CoreDenials::whole_since() const {
   using Seconds = std::numeric_limits<std::int64_t>;
   std::int64_t oldest = Seconds::max() - 1;
-  for (const Place& place : places_) {
-    if (place.version.load(std::memory_order_relaxed) == 0) return Seconds::min();
-    const auto denial = place.read(Seconds::min(), oldest);
+  for (const Entry& entry : entries_) {
+    if (entry.version.load(std::memory_order_relaxed) == 0) return Seconds::min();
+    const auto denial = entry.read(Seconds::min(), oldest);
     if (denial) oldest = second_of(denial->at);
   }
   return oldest + 1;
 }
 
-std::optional<DenialRecord> CoreDenials::Place::read(std::int64_t first, std::int64_t last) const {
+std::optional<DenialRecord> CoreDenials::Entry::read(std::int64_t first, std::int64_t last) const {
   const std::uint64_t before = version.load(std::memory_order_acquire);
   if (before == 0 || before % 2 == 1) return std::nullopt;
   std::array<std::uint64_t, kFactWords> words;

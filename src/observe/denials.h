@@ -1,13 +1,13 @@
 // Denials: a record of recent denials, with their rules, keys and answers, so that people can look
 // ten minutes later.
 //
-// A core keeps at most kPerSecond denials of each second, in a ring of kPlaces places. That is
+// A core keeps at most kPerSecond denials of each second, in a ring of kEntries entries. That is
 // seventeen minutes if every second has so many, else longer. Denials of one second with the same
-// rule, key, reason, status and door are one entry, so a client that hammers takes one place. The
-// entry counts them, and shows method, path, client and country of the first. Each rule's first
-// denial in a second has a place, whatever floods others, while there are no more rules than
-// places. Chance decides which later ones stay (Vitter's reservoir): all of a second have the same
-// chance. A denial without a place is counted.
+// rule, key, reason, status and door are one entry, so a client that hammers takes one. It
+// counts them, and shows method, path, client and country of the first. Each rule's first
+// denial in a second has an entry, whatever floods others, while there are no more rules than
+// entries. Chance decides which later ones stay (Vitter's reservoir): all of a second have the same
+// chance. A denial without an entry is counted.
 //
 // An allowed request costs nothing here. A denial is compared with each entry of its second.
 //
@@ -64,7 +64,7 @@ struct DenialFacts {
   bool is_shadow = false;    // counted as a denial, but the request passed
   std::uint16_t status = 0;  // what a proxy should send; 0: the caller is no proxy
   std::uint32_t times = 1;
-  std::uint32_t forgotten = 0;  // denials without a place in its second, in one entry only
+  std::uint32_t forgotten = 0;  // denials without an entry in its second, in one entry only
   std::uint64_t key_hash = 0;
   std::int64_t cost = 0;
   std::int64_t limit = 0;
@@ -96,7 +96,7 @@ std::string to_text(const DenialRecord& denial, std::string_view rule);
 class CoreDenials {
  public:
   static constexpr std::size_t kPerSecond = 8;
-  static constexpr std::size_t kPlaces = 8'192;
+  static constexpr std::size_t kEntries = 8'192;
   static constexpr std::size_t kTextMax = 64;  // bytes of a key, and of a path
 
   // The part of a text that is kept. It never ends within a character.
@@ -110,8 +110,8 @@ class CoreDenials {
   // Calls visit(denial) for each entry of the seconds `first` to `last`, since 1970, in no order.
   template <typename Visit>
   void each(std::int64_t first, std::int64_t last, Visit visit) const {
-    for (const Place& place : places_) {
-      const auto denial = place.read(first, last);
+    for (const Entry& entry : entries_) {
+      const auto denial = entry.read(first, last);
       if (denial) visit(*denial);
     }
   }
@@ -124,14 +124,14 @@ class CoreDenials {
   }
 
  private:
-  static_assert(kPlaces % kPerSecond == 0);
+  static_assert(kEntries % kPerSecond == 0);
   static_assert(std::is_trivially_copyable_v<DenialFacts> && sizeof(DenialFacts) % 8 == 0);
   static constexpr std::size_t kFactWords = sizeof(DenialFacts) / 8;
   using Text = std::array<std::atomic<std::uint64_t>, kTextMax / 8>;
 
   // A writer makes `version` odd, writes, and makes it even. A reader drops what it read if the
   // version was odd or has changed. The fences pair with each other.
-  struct Place {
+  struct Entry {
     std::atomic<std::uint64_t> version{0};  // 0: never written
     std::atomic<std::uint32_t> key_size{0};
     std::atomic<std::uint32_t> path_size{0};
@@ -154,20 +154,20 @@ class CoreDenials {
     RuleNumber rule = kNoRuleNumber;
     Turn turn = Turn::kFirst;
   };
-  std::size_t place_of(std::size_t index) const noexcept { return (begin_ + index) % kPlaces; }
+  std::size_t index_of(std::size_t index) const noexcept { return (begin_ + index) % kEntries; }
   std::size_t room_for(const Own& entry) noexcept;
   void tell_times(std::size_t index) noexcept;
 
   std::atomic<std::uint32_t> keeps_texts_{0};
-  std::uint32_t forgotten_ = 0;  // denials without a place in this second
-  // How many entries this second had for each turn, with those that lost their places.
+  std::uint32_t forgotten_ = 0;  // denials without an entry in this second
+  // How many entries this second had for each turn, with those that were replaced.
   std::array<std::uint32_t, 2> seen_{};
   std::int64_t second_ = 0;
-  std::uint64_t begin_ = 0;   // the place of this second's first entry
+  std::uint64_t begin_ = 0;   // the index of this second's first entry
   std::size_t size_ = 0;      // this second's entries
   std::uint64_t chance_ = 0;  // the generator's state
   std::array<Own, kPerSecond> own_{};
-  std::array<Place, kPlaces> places_{};
+  std::array<Entry, kEntries> entries_{};
 };
 
 }  // namespace weir

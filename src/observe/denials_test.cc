@@ -185,7 +185,7 @@ TEST_F(DenialsTest, ChanceDecidesWhichOfASecondStay) {
 }
 
 // Otherwise one rule's flood could hide that another rule denied somebody in the same second.
-TEST_F(DenialsTest, TheFirstOfEachRuleHasAPlaceWhateverFloodsOthers) {
+TEST_F(DenialsTest, TheFirstOfEachRuleHasAnEntryWhateverFloodsOthers) {
   for (int second = 0; second < 50; ++second) {
     const Instant at = kNow + second * 1s;
     DenialFacts quiet = denial(1, at);
@@ -201,7 +201,7 @@ TEST_F(DenialsTest, TheFirstOfEachRuleHasAPlaceWhateverFloodsOthers) {
   }
 }
 
-TEST_F(DenialsTest, OfMoreRulesThanPlacesChanceDecides) {
+TEST_F(DenialsTest, OfMoreRulesThanEntriesChanceDecides) {
   int late = 0;
   for (int second = 0; second < 200; ++second) {
     DenialFacts facts = denial(1, kNow + second * 1s);
@@ -212,7 +212,7 @@ TEST_F(DenialsTest, OfMoreRulesThanPlacesChanceDecides) {
   EXPECT_LT(late, 200 * 8 * 6 / 10);
 }
 
-TEST_F(DenialsTest, WhatHasNoPlaceIsCounted) {
+TEST_F(DenialsTest, WhatHasNoEntryIsCounted) {
   std::uint64_t seed = 7;
   std::uint64_t added = 0;
   for (int i = 0; i < 5'000; ++i) {
@@ -229,10 +229,10 @@ TEST_F(DenialsTest, WhatHasNoPlaceIsCounted) {
 }
 
 TEST_F(DenialsTest, TheOldestMakeRoom) {
-  const int seconds = static_cast<int>(CoreDenials::kPlaces) + 10;
+  const int seconds = static_cast<int>(CoreDenials::kEntries) + 10;
   for (int i = 0; i < seconds; ++i) core_->add(denial(1, kNow + i * 1s), {});
   const auto all = read();
-  ASSERT_EQ(all.size(), CoreDenials::kPlaces);
+  ASSERT_EQ(all.size(), CoreDenials::kEntries);
   EXPECT_EQ(all.front().at, kNow + 10s);
   EXPECT_EQ(core_->whole_since(), CoreDenials::second_of(kNow) + 11);
 }

@@ -2,8 +2,8 @@
 // to one read (HTTP/1.1, the Redis protocol).
 //
 // Each complete request that has arrived is handled at once, and all answers to one read leave in
-// one piece. A reply whose answer comes later is parked in its place. Requests behind it are still
-// handled, and their replies wait. Three requests, where the second asks a distant store:
+// one piece. A reply whose answer comes later is parked. Requests behind it are still handled, and
+// their replies wait. Three requests, where the second asks a distant store:
 //
 //   received   1 handled, its reply is output    2 asks, parked    3 handled, its reply waits
 //   woken      2 is written to the output, then 3
@@ -94,7 +94,7 @@ class PipelinedSession : public Session {
 
   std::size_t held() const final {
     std::size_t bytes = in_.capacity() + out_.capacity() + held_besides();
-    for (const Place& place : places_) bytes += kPlaceBytes + place.output.capacity();
+    for (const Parked& parked : line_) bytes += kParkedBytes + parked.output.capacity();
     return bytes;
   }
 
@@ -102,7 +102,7 @@ class PipelinedSession : public Session {
 
   Instant deadline() const final {
     // A late reply has its own deadline.
-    const Instant due = waits() ? places_.front().late->due_at() : Instant::max();
+    const Instant due = waits() ? line_.front().late->due_at() : Instant::max();
     if (!out_.empty()) return std::min(due, taken_since_ + limits_.stalled_max);
     if (waits()) return due;
     if (request_since_) return *request_since_ + limits_.request_max;
@@ -111,8 +111,8 @@ class PipelinedSession : public Session {
 
   void expired(Instant now) final {
     if (now < deadline()) return;
-    if (waits() && now >= places_.front().late->due_at()) {
-      places_.front().late->time_has_come();
+    if (waits() && now >= line_.front().late->due_at()) {
+      line_.front().late->time_has_come();
       return woken(now);
     }
     if (out_.empty() && request_since_ && !is_closing_) {
@@ -126,7 +126,7 @@ class PipelinedSession : public Session {
       out_.release();
       return;
     }
-    places_.clear();
+    line_.clear();
     out_.consume(out_.size());
     is_closing_ = true;
   }
@@ -171,24 +171,24 @@ class PipelinedSession : public Session {
 
   // Where to write a reply that is there already. It waits behind parked replies.
   Output& end_of_line() {
-    if (places_.empty()) return out_;
-    if (places_.back().late != nullptr) {
-      const Instant since = places_.back().since;
-      places_.emplace_back();
-      places_.back().since = since;
+    if (line_.empty()) return out_;
+    if (line_.back().late != nullptr) {
+      const Instant since = line_.back().since;
+      line_.emplace_back();
+      line_.back().since = since;
     }
-    return places_.back().output;
+    return line_.back().output;
   }
-  // Parks a reply that comes later in the next place. Its texts may be in in().
+  // Parks a reply that comes later. Its texts may be in in().
   void park(std::unique_ptr<LateReply<Sink>> late, Instant now) {
     if (waker_ != nullptr) late->attach(*waker_);
     if (waker_ != nullptr && late->due_at() != Instant::max()) waker_->look_at(late->due_at());
-    places_.emplace_back();
-    places_.back().late = std::move(late);
-    places_.back().since = now;
+    line_.emplace_back();
+    line_.back().late = std::move(late);
+    line_.back().since = now;
   }
   // Whether a reply is parked.
-  bool waits() const { return !places_.empty(); }
+  bool waits() const { return !line_.empty(); }
   bool is_last_and_draining(std::size_t size) const {
     return is_draining_ && in_.text().size() == size;
   }
@@ -201,19 +201,19 @@ class PipelinedSession : public Session {
   }
 
  private:
-  // A parked reply, or replies that wait behind one: the first place always has a parked reply.
-  struct Place {
+  // A reply that comes later, or replies behind one: the first in line always comes later.
+  struct Parked {
     std::unique_ptr<LateReply<Sink>> late{};
     Output output{};
     Instant since{};
   };
 
   // About what a parked reply takes.
-  static constexpr std::size_t kPlaceBytes = 512;
+  static constexpr std::size_t kParkedBytes = 512;
 
   bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
-  // One read bounds how many places its replies take.
+  // One read bounds how many replies are parked.
   void handle_requests(Instant now) {
     const bool was_empty = out_.empty();
     held_back_ = yields_ = false;
@@ -242,18 +242,18 @@ class PipelinedSession : public Session {
 
   // Writes the replies that are due, up to the first one that is not.
   void write_due(Instant now) {
-    while (!places_.empty()) {
-      Place& place = places_.front();
-      if (place.late != nullptr && !place.late->is_due()) break;
-      const bool is_last = is_draining_ && in_.empty() && places_.size() == 1;
+    while (!line_.empty()) {
+      Parked& first = line_.front();
+      if (first.late != nullptr && !first.late->is_due()) break;
+      const bool is_last = is_draining_ && in_.empty() && line_.size() == 1;
       writing(
-          {.waited = now - place.since, .then = is_last ? Turn::Then::kClose : Turn::Then::kGoOn});
-      if (place.late == nullptr) {
-        out_.append(place.output);
-      } else if (!place.late->write(out_, now)) {
+          {.waited = now - first.since, .then = is_last ? Turn::Then::kClose : Turn::Then::kGoOn});
+      if (first.late == nullptr) {
+        out_.append(first.output);
+      } else if (!first.late->write(out_, now)) {
         break;
       }
-      places_.pop_front();
+      line_.pop_front();
     }
     writing({});
   }
@@ -261,7 +261,7 @@ class PipelinedSession : public Session {
   const PipelineLimits& limits_;
   InputBuffer in_;
   Output out_;
-  std::list<Place> places_;  // in the order of their requests
+  std::list<Parked> line_;  // in the order of their requests
   Waker* waker_ = nullptr;
   bool held_back_ = false;  // input waits until the peer takes output
   bool yields_ = false;     // input waits until others had their turn

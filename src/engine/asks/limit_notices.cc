@@ -15,7 +15,7 @@ namespace {
 
 // The most notices that wait for somebody to take them.
 constexpr std::size_t kWaitingMax = 10 * LimitNotices::kNoticesMax;
-// The part of a place's word that holds milliseconds: 34 years of them.
+// The part of a word that holds milliseconds: 34 years of them.
 constexpr std::uint64_t kUntilMask = (std::uint64_t{1} << 40) - 1;
 
 std::uint64_t mixed(std::uint64_t name) { return name * 0x9E3779B97F4A7C15; }
@@ -57,7 +57,7 @@ void LimitNotices::look_at(const Round::Item& item, std::size_t limit, Instant n
     if (percent == 0 || percent > used) return;
     const Instant until = window_end(quota, decision, now);
     const std::uint64_t name = item.hashes[limit].low + percent;
-    const auto [claimed, place] = claim(name, until, now);
+    const auto [claimed, word] = claim(name, until, now);
     if (claimed == Claim::kIsKnown) continue;
     bool is_kept = false;
     if (claimed == Claim::kIsNew) {
@@ -78,13 +78,13 @@ void LimitNotices::look_at(const Round::Item& item, std::size_t limit, Instant n
                 item.mode, now);
       });
       // The notice may come again in the next span.
-      if (!is_kept) place->store(word_of(name, std::min(until, now + kSpan), now));
+      if (!is_kept) word->store(word_of(name, std::min(until, now + kSpan), now));
     }
     if (!is_kept) left_out_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-// 24 bits of the name, and the millisecond since the start when its place is free again: not before
+// 24 bits of the name, and the millisecond since the start when the word is free again: not before
 // `until`.
 std::uint64_t LimitNotices::word_of(std::uint64_t name, Instant until, Instant now) const {
   const std::int64_t free_ms =
@@ -99,16 +99,16 @@ std::int64_t LimitNotices::milliseconds(Instant now) const {
   return std::clamp<std::int64_t>(passed, 0, kUntilMask - 1);
 }
 
-// A name takes the first free place of a few. So cores that see the same at once want the same
-// place, and one of them gets it.
+// A name takes the first free word of a few. So cores that see the same at once want the same
+// word, and one of them gets it.
 LimitNotices::Claimed LimitNotices::claim(std::uint64_t name, Instant until, Instant now) {
   const std::uint64_t word = word_of(name, until, now);
   const auto passed = static_cast<std::uint64_t>(milliseconds(now));
-  const std::span ways(&places_[mixed(name) % (kPlaces / kWays) * kWays], kWays);
+  const std::span ways(&words_[mixed(name) % (kWords / kWays) * kWays], kWays);
   for (std::size_t attempt = 0; attempt < kWays; ++attempt) {
-    Place* free = nullptr;
+    Word* free = nullptr;
     std::uint64_t was = 0;
-    for (Place& way : ways) {
+    for (Word& way : ways) {
       const std::uint64_t there = way.load(std::memory_order_relaxed);
       if ((there & kUntilMask) <= passed) {
         if (free == nullptr) was = there;

@@ -1,13 +1,13 @@
 // LimitNotices: notes keys that have used so much of a limit that their rule wants people to be
 // told (`notify_at`), once a key, part and window.
 //
-//   look()          a core, when a request is decided; the first that sees it keeps a place for it
+//   look()          a core, when a request is decided; the first that sees it keeps a word for it
 //     | counters of this node alone      | shared ones: all nodes may see it, and Redis
 //     v                                  v names one of them (LimitsField)
 //   take()          who tells people of it  <── tell()
 //
-// A place is kept until the window ends: the end of a fixed window, else a window's length from
-// now. If there are more keys than places, or more notices in a span than people read, the rest is
+// A word is kept until the window ends: the end of a fixed window, else a window's length from
+// now. If there are more keys than words, or more notices in a span than people read, the rest is
 // left out and counted. A key that was left out may be told of a span later.
 //
 // A node that decides alone, without its Redis, sees only its share of a limit, and says nothing.
@@ -48,7 +48,7 @@ struct LimitNotice {
 
 class LimitNotices {
  public:
-  static constexpr std::size_t kPlaces = 65'536;
+  static constexpr std::size_t kWords = 65'536;
   static constexpr std::size_t kNoticesMax = 100;  // in each span
   static constexpr Duration kSpan = std::chrono::seconds(10);
 
@@ -71,12 +71,12 @@ class LimitNotices {
   void tell(LimitNotice notice);
 
  private:
-  static constexpr std::size_t kWays = 8;  // the places where a key may be
-  using Place = std::atomic<std::uint64_t>;
+  static constexpr std::size_t kWays = 8;  // the words that may be a key's
+  using Word = std::atomic<std::uint64_t>;
   enum class Claim : std::uint8_t { kIsNew, kIsKnown, kNoRoom };
   struct Claimed {
     Claim claim;
-    Place* place = nullptr;  // only if kIsNew
+    Word* word = nullptr;  // only if kIsNew
   };
 
   void look_at(const Round::Item& item, std::size_t limit, Instant now);
@@ -87,8 +87,8 @@ class LimitNotices {
 
   const KeyTexts texts_;
   const Instant started_;
-  // Each place: 24 bits of a name, and the millisecond since the start when it is free again.
-  HugeArray<Place> places_{kPlaces};
+  // Each word: 24 bits of a name, and the millisecond since the start when it is free again.
+  HugeArray<Word> words_{kWords};
   std::atomic<std::uint64_t> left_out_{0};
 
   mutable std::mutex mutex_;  // guards all below

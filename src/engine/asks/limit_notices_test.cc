@@ -54,7 +54,7 @@ TEST_F(LimitNoticesTest, OnceAKeyPartAndWindow) {
   EXPECT_EQ(told(), "a 80% 9/10 ") << "the next window has begun";
 }
 
-// A place counts time in milliseconds.
+// A word counts time in milliseconds.
 TEST_F(LimitNoticesTest, NotAgainInTheLastMomentOfAWindow) {
   hit(rule_, "a", 8);
   EXPECT_EQ(told(), "a 80% 8/10 ");
@@ -138,11 +138,11 @@ TEST_F(LimitNoticesTest, OfAFloodSomeAreToldAndTheRestIsCounted) {
   now_ += LimitNotices::kSpan;
   EXPECT_EQ(told(), "and 7");
   EXPECT_EQ(told(), "");
-  flood("b", 2 * LimitNotices::kPlaces);
+  flood("b", 2 * LimitNotices::kWords);
   now_ += LimitNotices::kSpan;
   const auto last = notices_.take(now_);
   EXPECT_EQ(last.notices.size(), LimitNotices::kNoticesMax);
-  EXPECT_EQ(last.left_out, 2 * LimitNotices::kPlaces - LimitNotices::kNoticesMax);
+  EXPECT_EQ(last.left_out, 2 * LimitNotices::kWords - LimitNotices::kNoticesMax);
 }
 
 class SharedLimitNotices : public LimitNoticesTest {

@@ -159,7 +159,7 @@ void CoreBusiestKeys::Window::begin(std::int64_t new_number) noexcept {
   number.store(new_number, std::memory_order_release);
 }
 
-std::uint64_t CoreBusiestKeys::Place::asked_since(std::int64_t period) const noexcept {
+std::uint64_t CoreBusiestKeys::RuleKeys::asked_since(std::int64_t period) const noexcept {
   std::uint64_t asked = 0;
   for (const Window& window : windows) {
     if (window.number.load(std::memory_order_relaxed) >= period) {
@@ -170,32 +170,32 @@ std::uint64_t CoreBusiestKeys::Place::asked_since(std::int64_t period) const noe
 }
 
 // The rule goes first and comes last, as in a minute.
-void CoreBusiestKeys::Place::give_to(RuleNumber rule) noexcept {
+void CoreBusiestKeys::RuleKeys::give_to(RuleNumber rule) noexcept {
   owner.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   for (Window& window : windows) window.begin(kNoPeriod);
   owner.store(rule + 1, std::memory_order_release);
 }
 
-// Null: the rule gets no place.
-CoreBusiestKeys::Place* CoreBusiestKeys::place_for(const Sample& sample, KeySampler& sampler,
-                                                   std::int64_t period, Prng& random) noexcept {
-  Place& own = places_[sampler.place_];
+// Null: the rule gets none.
+CoreBusiestKeys::RuleKeys* CoreBusiestKeys::keys_of(const Sample& sample, KeySampler& sampler,
+                                                    std::int64_t period, Prng& random) noexcept {
+  RuleKeys& own = rules_[sampler.index_];
   if (own.owner.load(std::memory_order_relaxed) == sample.rule + 1) return &own;
   std::size_t least = 0;
   std::uint64_t least_asked = std::numeric_limits<std::uint64_t>::max();
   for (std::size_t i = 0; i < kRules && least_asked > 0; ++i) {
-    const bool is_free = places_[i].owner.load(std::memory_order_relaxed) == 0;
-    const std::uint64_t asked = is_free ? 0 : places_[i].asked_since(period - 1);
+    const bool is_free = rules_[i].owner.load(std::memory_order_relaxed) == 0;
+    const std::uint64_t asked = is_free ? 0 : rules_[i].asked_since(period - 1);
     if (asked >= least_asked) continue;
     least = i;
     least_asked = asked;
   }
   const std::uint64_t weight = std::uint64_t{1} << sampler.shift_;
   if (random.next() % (least_asked + weight) >= weight) return nullptr;
-  places_[least].give_to(sample.rule);
-  sampler.place_ = static_cast<std::uint16_t>(least);
-  return &places_[least];
+  rules_[least].give_to(sample.rule);
+  sampler.index_ = static_cast<std::uint16_t>(least);
+  return &rules_[least];
 }
 
 // The keys' hashes are secret, hence the gaps are, too: nobody can aim between the samples.
@@ -203,8 +203,8 @@ void CoreBusiestKeys::add(const Sample& sample, KeySampler& sampler, Instant now
   Prng random(chance_ ^ sample.hash ^ static_cast<std::uint64_t>(epoch_us(now)));
   chance_ = random.next();
   const std::int64_t period = period_of(now);
-  if (Place* const place = place_for(sample, sampler, period, random)) {
-    count(*place, sample, std::uint64_t{1} << sampler.shift_, period);
+  if (RuleKeys* const keys = keys_of(sample, sampler, period, random)) {
+    count(*keys, sample, std::uint64_t{1} << sampler.shift_, period);
   }
   const std::uint32_t second = second_of(now);
   const unsigned shift =
@@ -213,25 +213,25 @@ void CoreBusiestKeys::add(const Sample& sample, KeySampler& sampler, Instant now
   sampler.left_ = gap(shift, random);
 }
 
-void CoreBusiestKeys::count(Place& place, const Sample& sample, std::uint64_t weight,
+void CoreBusiestKeys::count(RuleKeys& keys, const Sample& sample, std::uint64_t weight,
                             std::int64_t period) noexcept {
   const std::size_t which = static_cast<std::uint64_t>(period) % 2;
-  Window& window = place.windows[which];
+  Window& window = keys.windows[which];
   if (window.number.load(std::memory_order_relaxed) != period) window.begin(period);
   const std::size_t kinds = sample.outcome == RuleOutcome::kAllowed ? 1 : kKeysByCount;
   for (std::size_t by = 0; by < kinds; ++by) {
     const std::size_t counter = window.summaries[by].add(sample.hash, weight);
     if (keeps_texts_.load(std::memory_order_relaxed) == 0) continue;
-    const auto at = static_cast<std::size_t>(&place - places_.data());
+    const auto at = static_cast<std::size_t>(&keys - rules_.data());
     texts_[at][which][by][counter].write(std::max<std::uint64_t>(sample.hash, 1), sample.key);
   }
 }
 
-KeyReport CoreBusiestKeys::report_of(const Place& place, std::size_t window, KeysBy by) const {
+KeyReport CoreBusiestKeys::report_of(const RuleKeys& keys, std::size_t window, KeysBy by) const {
   const auto kind = static_cast<std::size_t>(by);
-  KeyReport report = place.windows[window].summaries[kind].report();
+  KeyReport report = keys.windows[window].summaries[kind].report();
   if (keeps_texts_.load(std::memory_order_relaxed) == 0) return report;
-  const auto& texts = texts_[static_cast<std::size_t>(&place - places_.data())][window][kind];
+  const auto& texts = texts_[static_cast<std::size_t>(&keys - rules_.data())][window][kind];
   for (const KeyText& text : texts) text.name_in(report);
   return report;
 }
@@ -239,16 +239,16 @@ KeyReport CoreBusiestKeys::report_of(const Place& place, std::size_t window, Key
 KeyReport CoreBusiestKeys::report(RuleNumber rule, KeysBy by, Instant now) const {
   const std::int64_t newest = period_of(now);
   KeyReport sum;
-  for (const Place& place : places_) {
-    if (place.owner.load(std::memory_order_acquire) != rule + 1) continue;
-    for (std::size_t i = 0; i < place.windows.size(); ++i) {
-      const auto& number = place.windows[i].number;
+  for (const RuleKeys& keys : rules_) {
+    if (keys.owner.load(std::memory_order_acquire) != rule + 1) continue;
+    for (std::size_t i = 0; i < keys.windows.size(); ++i) {
+      const auto& number = keys.windows[i].number;
       const std::int64_t period = number.load(std::memory_order_acquire);
       if (period != newest && period != newest - 1) continue;
-      KeyReport report = report_of(place, i, by);
+      KeyReport report = report_of(keys, i, by);
       std::atomic_thread_fence(std::memory_order_acquire);
       const bool is_whole = number.load(std::memory_order_relaxed) == period &&
-                            place.owner.load(std::memory_order_relaxed) == rule + 1;
+                            keys.owner.load(std::memory_order_relaxed) == rule + 1;
       if (is_whole) sum.add(std::move(report));
     }
   }

@@ -19,15 +19,15 @@
 //                 requests a second    64       1,000      16,000    1,000,000
 //                 a sample stands for   1    16 to 32         256          256
 //
-// Summaries cover this minute and the one before it. kRules rules have a place on a core. Another
-// rule may take the place of the least busy rule. The chance is the weight of its sample over that
+// Summaries cover this minute and the one before it. A core keeps those of kRules rules. Another
+// rule may take over those of the least busy rule. The chance is the weight of its sample over that
 // rule's requests. (Ben Basat et al., "Randomized Admission Policy", 2017.) So rules that come once
 // do not push out busy ones.
 //
 // Plain memory that begins as zeros (core_slots.h).
 //
 // Thread rule: add() and keep_texts() on the owning core; report() and each_rule() from any thread.
-// A reader may miss what is being written: a counter that changes its key, a minute or a place that
+// A reader may miss what is being written: a counter that changes its key, a minute or a rule that
 // begins. It never takes one key's count for another's, except for the least counts.
 // Tested by busiest_keys_test.cc.
 
@@ -75,7 +75,7 @@ class KeySampler {
 
   std::int32_t left_ = 0;    // requests before the next sample
   std::uint8_t shift_ = 0;   // the next sample stands for 2^shift_ requests
-  std::uint16_t place_ = 0;  // the rule's, among the core's rules
+  std::uint16_t index_ = 0;  // the rule's, among the core's rules
   SamplePace pace_;
 };
 
@@ -101,7 +101,7 @@ class KeySummary {
  public:
   static constexpr std::size_t kKeys = 64;
 
-  // The key came `weight` times more. Returns the place of its counter.
+  // The key came `weight` times more. Returns the index of its counter.
   std::size_t add(std::uint64_t hash, std::uint64_t weight) noexcept;
   void clear() noexcept;
 
@@ -154,10 +154,10 @@ class CoreBusiestKeys {
   // Calls visit(rule, how often requests asked for its keys) for each rule with requests.
   template <typename Visit>
   void each_rule(Instant now, Visit visit) const {
-    for (const Place& place : places_) {
-      const std::uint32_t owner = place.owner.load(std::memory_order_acquire);
+    for (const RuleKeys& keys : rules_) {
+      const std::uint32_t owner = keys.owner.load(std::memory_order_acquire);
       if (owner == 0) continue;
-      const std::uint64_t asked = place.asked_since(period_of(now) - 1);
+      const std::uint64_t asked = keys.asked_since(period_of(now) - 1);
       if (asked > 0) visit(RuleNumber{owner - 1}, asked);
     }
   }
@@ -172,7 +172,7 @@ class CoreBusiestKeys {
     void begin(std::int64_t new_number) noexcept;
   };
 
-  struct Place {
+  struct RuleKeys {
     std::atomic<std::uint32_t> owner{0};  // the rule's number plus 1; 0: free
     std::array<Window, 2> windows;
 
@@ -184,16 +184,16 @@ class CoreBusiestKeys {
 
   static std::int64_t period_of(Instant now) noexcept;
 
-  Place* place_for(const Sample& sample, KeySampler& sampler, std::int64_t period,
-                   Prng& random) noexcept;
-  void count(Place& place, const Sample& sample, std::uint64_t weight,
+  RuleKeys* keys_of(const Sample& sample, KeySampler& sampler, std::int64_t period,
+                    Prng& random) noexcept;
+  void count(RuleKeys& keys, const Sample& sample, std::uint64_t weight,
              std::int64_t period) noexcept;
-  KeyReport report_of(const Place& place, std::size_t window, KeysBy by) const;
+  KeyReport report_of(const RuleKeys& keys, std::size_t window, KeysBy by) const;
 
   std::atomic<std::uint32_t> keeps_texts_{0};
   std::uint64_t chance_ = 0;  // the generator's state
   SamplePace pace_;
-  std::array<Place, kRules> places_;
+  std::array<RuleKeys, kRules> rules_;
   std::array<Texts, kRules> texts_;  // apart from the rest: takes no memory unless texts are kept
 };
 

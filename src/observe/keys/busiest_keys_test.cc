@@ -94,7 +94,7 @@ TEST(KeySummary, KeepsItsBoundOnEachZipfLoadInEachOrder) {
 }
 
 // Each new key takes the least counter. In turns, that hits a key that comes as often as a key can
-// without a sure place.
+// that may have no summaries.
 TEST(KeySummary, KeepsItsBoundAgainstKeysThatComeInTurns) {
   std::vector<std::uint64_t> turns;
   for (std::size_t i = 0; i < 60'000; ++i) turns.push_back(hash_of(i % (KeySummary::kKeys + 1)));
@@ -270,9 +270,9 @@ TEST_F(BusiestKeys, ARuleThatCalmsDownIsExactAgain) {
   EXPECT_EQ(taken, 100);
 }
 
-// ---- places ----
+// ---- which rules have summaries ----
 
-TEST_F(BusiestKeys, BusyRulesKeepTheirPlacesAmongManyThatComeOnce) {
+TEST_F(BusiestKeys, BusyRulesKeepTheirSummariesAmongManyThatComeOnce) {
   CoreTraffic& core = traffic_->add_core();
   for (RuleNumber round = 0; round < 100; ++round) {
     for (RuleNumber rule = 0; rule < 20; ++rule) {
@@ -287,9 +287,9 @@ TEST_F(BusiestKeys, BusyRulesKeepTheirPlacesAmongManyThatComeOnce) {
   EXPECT_GE(kept, 18);
 }
 
-// If each new rule took the place of the least busy one, a later rule would lose its place before
+// If each new rule took over from the least busy one, a later rule would lose its summaries before
 // it has shown how busy it is.
-TEST_F(BusiestKeys, ABusyRuleFindsAPlaceAmongThoseThatAreThereAndManyThatComeOnce) {
+TEST_F(BusiestKeys, ABusyRuleFindsSummariesAmongThoseThatAreThereAndManyThatComeOnce) {
   CoreTraffic& core = traffic_->add_core();
   const auto others = static_cast<RuleNumber>(CoreBusiestKeys::kRules);
   Instant now = kStart;

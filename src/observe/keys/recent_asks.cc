@@ -18,8 +18,8 @@ constexpr std::uint64_t low_bits(unsigned count) { return (std::uint64_t{1} << c
 }  // namespace
 
 CoreRecentAsks::CoreRecentAsks(std::size_t bytes, Instant now)
-    : slow_from_(now + kSlow), places_(std::min(bytes, kBytesMax) / sizeof(Place)) {
-  part_ends_ = places_.size() / kParts;
+    : slow_from_(now + kSlow), ring_(std::min(bytes, kBytesMax) / sizeof(Entry)) {
+  part_ends_ = ring_.size() / kParts;
 }
 
 // A reader notices asks that were left out: the next kept ask, or else the ring, has their shift.
@@ -34,7 +34,7 @@ void CoreRecentAsks::set_shift(Instant now) noexcept {
   }
   shift_.store(shift, kRelaxed);
   mask_ = low_bits(shift);
-  part_ends_ = written_.load(kRelaxed) + places_.size() / kParts;
+  part_ends_ = written_.load(kRelaxed) + ring_.size() / kParts;
   slow_from_ = now + kSlow;
 }
 

@@ -71,32 +71,32 @@ class CoreRecentAsks {
   void add(const RecentAsk& ask) noexcept {
     const std::uint64_t number = written_.load(kRelaxed);
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the one in each()
-    Place& place = places_[next_];
-    place[0].store(ask.key, kRelaxed);
+    Entry& entry = ring_[next_];
+    entry[0].store(ask.key, kRelaxed);
     // Builds the second word as it lies in memory.
     const std::uint64_t shift = shift_.load(kRelaxed);
     const auto operation = static_cast<std::uint64_t>(ask.operation);
     const std::uint64_t place_of_key = ask.place;
-    place[1].store(ask.tier | place_of_key << 16 | std::uint64_t{ask.rule} << 32 | shift << 48 |
+    entry[1].store(ask.tier | place_of_key << 16 | std::uint64_t{ask.rule} << 32 | shift << 48 |
                        operation << 56,
                    kRelaxed);
-    place[2].store(static_cast<std::uint64_t>(ask.cost), kRelaxed);
-    place[3].store(static_cast<std::uint64_t>(ask.at.time_since_epoch().count()), kRelaxed);
+    entry[2].store(static_cast<std::uint64_t>(ask.cost), kRelaxed);
+    entry[3].store(static_cast<std::uint64_t>(ask.at.time_since_epoch().count()), kRelaxed);
     written_.store(number + 1, std::memory_order_release);
-    if (++next_ == places_.size()) next_ = 0;
+    if (++next_ == ring_.size()) next_ = 0;
     if (number + 1 >= part_ends_ || ask.at > slow_from_) set_shift(ask.at);
   }
 
  private:
   friend class RecentAsks;
   using Words = std::array<std::uint64_t, sizeof(RecentAsk) / sizeof(std::uint64_t)>;
-  using Place = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>>;
+  using Entry = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>>;
   static_assert(std::has_unique_object_representations_v<RecentAsk>);
   static_assert(std::endian::native == std::endian::little);
 
   void set_shift(Instant now) noexcept;
   std::uint64_t oldest(std::uint64_t written) const noexcept {
-    return written > places_.size() ? written - places_.size() : 0;
+    return written > ring_.size() ? written - ring_.size() : 0;
   }
   // Calls visit(ask, whether asks before it are lost) for each ask, the oldest first.
   template <typename Visit>
@@ -104,9 +104,9 @@ class CoreRecentAsks {
     std::uint64_t end = written_.load(std::memory_order_acquire);
     bool are_lost = oldest(end) > 0;
     for (std::uint64_t i = oldest(end); i < end;) {
-      const Place& place = places_[i % places_.size()];
+      const Entry& entry = ring_[i % ring_.size()];
       Words words;
-      for (std::size_t w = 0; w < words.size(); ++w) words[w] = place[w].load(kRelaxed);
+      for (std::size_t w = 0; w < words.size(); ++w) words[w] = entry[w].load(kRelaxed);
       // Pairs with the fence in add(): a reader that saw a word of a later ask sees its number.
       std::atomic_thread_fence(std::memory_order_acquire);
       const std::uint64_t first = oldest(written_.load(kRelaxed) + 1);
@@ -125,12 +125,12 @@ class CoreRecentAsks {
 
   // A cache line that no other core writes.
   alignas(64) std::uint64_t mask_ = 0;  // keys with one of these bits are left out: `shift` bits
-  std::size_t next_ = 0;                // place
+  std::size_t next_ = 0;                // entry
   std::uint64_t part_ends_;             // looks at the pace after so many asks, or
   Instant slow_from_;                   // at this time
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint8_t> shift_{0};
-  HugeArray<Place> places_;
+  HugeArray<Entry> ring_;
 };
 
 class RecentAsks {

@@ -100,7 +100,7 @@ class CompactTable {
   };
 
   CompactTable(std::size_t max_keys, Instant base)
-      : slots_(kSetSlots * sets_for(max_keys)),
+      : slots_(kSetSlots * set_count_for(max_keys)),
         set_count_(slots_.size() / kSetSlots),
         packing_(base) {}
   // A table that other processes may use, too: all must give the same `base`. `slots`, which are
@@ -113,9 +113,9 @@ class CompactTable {
 
   // Fetches the key's lines ahead of a call about it. Inlined: GCC 12 drops calls that only fetch.
   [[gnu::always_inline]] void prefetch(KeyHash key) const noexcept {
-    const Place place = place_of(key);
-    fetch(place.first);
-    fetch(place.second);
+    const Sets sets = sets_of(key);
+    fetch(sets.first);
+    fetch(sets.second);
   }
 
   // Decides and, if it is allowed, charges. `change`, unless null, gets how to undo it.
@@ -126,7 +126,7 @@ class CompactTable {
   // Charges even over the limit. REQUIRES: as for spend()
   template <typename State>
   Decision charge(const Charge& charge, Instant now) noexcept {
-    return apply<State>(place_of(charge.key), charge, now, nullptr, [&](const State& state) {
+    return apply<State>(sets_of(charge.key), charge, now, nullptr, [&](const State& state) {
       return algo::charge(*charge.quota, state, charge.cost, now);
     });
   }
@@ -135,18 +135,18 @@ class CompactTable {
   // REQUIRES: as for spend(), and the quota is adaptive and its backoff active
   void record_denial(const Charge& charge, Instant now) noexcept {
     using State = algo::AdaptiveState;
-    apply<State>(place_of(charge.key), charge, now, nullptr, [&](const State& state) {
+    apply<State>(sets_of(charge.key), charge, now, nullptr, [&](const State& state) {
       return algo::record_denial(*charge.quota, state, now);
     });
   }
   // Notes that the key was denied, in its rank.
   void note_denial(KeyHash key, Instant now) noexcept {
-    const Place place = place_of(key);
-    const std::size_t candidate = candidate_of(place);
+    const Sets sets = sets_of(key);
+    const std::size_t candidate = candidate_of(sets);
     if (candidate == kCandidates) return;
-    const SlotWord word = load(place[candidate]);
-    if (word.fingerprint() != place.fingerprint || word.claimed()) return;
-    mark_denied(place, candidate, word, now);
+    const SlotWord word = load(sets[candidate]);
+    if (word.fingerprint() != sets.fingerprint || word.claimed()) return;
+    mark_denied(sets, candidate, word, now);
   }
 
   // The key's state; State{} if the table does not have the key.
@@ -156,24 +156,24 @@ class CompactTable {
   // Takes back a charge exactly, unless the key has been charged since. Says whether it did.
   bool undo(KeyHash key, const SlotChange& change) noexcept {
     if (change.before == change.after) return true;
-    const Place place = place_of(key);
-    const std::size_t candidate = candidate_of(place);
+    const Sets sets = sets_of(key);
+    const std::size_t candidate = candidate_of(sets);
     if (candidate == kCandidates) return false;
-    const SlotWord word = load(place[candidate]);
+    const SlotWord word = load(sets[candidate]);
     const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for rank
-    return untouched && exchange(place[candidate], word, change.before);
+    return untouched && exchange(sets[candidate], word, change.before);
   }
 
   // From now on `fine`, which outlives this, counts sliding windows near their limits.
   void use(FineCounts& fine) noexcept { fine_ = &fine; }
 
   void erase(KeyHash key) noexcept {
-    const Place place = place_of(key);
+    const Sets sets = sets_of(key);
     for (;;) {
-      const std::size_t candidate = candidate_of(place);
+      const std::size_t candidate = candidate_of(sets);
       if (candidate == kCandidates) return;
-      const SlotWord word = load(place[candidate]);
-      if (word.fingerprint() == place.fingerprint) exchange(place[candidate], word, SlotWord{});
+      const SlotWord word = load(sets[candidate]);
+      if (word.fingerprint() == sets.fingerprint) exchange(sets[candidate], word, SlotWord{});
     }
   }
 
@@ -200,7 +200,7 @@ class CompactTable {
  private:
   static constexpr std::size_t kSetSlots = kSetPlaces;
 
-  struct Place {
+  struct Sets {
     std::uint64_t fingerprint;
     Atomic128* first;
     Atomic128* second;
@@ -211,20 +211,20 @@ class CompactTable {
     std::uint32_t upper() const { return static_cast<std::uint32_t>(fingerprint >> 16); }
   };
 
-  static std::size_t sets_for(std::size_t max_keys) {
+  static std::size_t set_count_for(std::size_t max_keys) {
     const auto slots = static_cast<std::size_t>(static_cast<double>(max_keys) / kLoadMax) + 1;
     return (slots + kSetSlots - 1) / kSetSlots + 1;  // at least two, so that a key has two sets
   }
-  Place place_of(KeyHash key) const noexcept;
+  Sets sets_of(KeyHash key) const noexcept;
 
   [[gnu::always_inline]] static void fetch(const Atomic128* set) noexcept {
     __builtin_prefetch(set);
     __builtin_prefetch(set + kSetSlots / 2);
   }
   // The first slot that has the upper bits of the key's fingerprint, so it probably names the key.
-  static Atomic128* likely_slot(const Place& place) noexcept;
+  static Atomic128* likely_slot(const Sets& sets) noexcept;
   // The first candidate that names the key; kCandidates if none does.
-  static std::size_t candidate_of(const Place& place) noexcept;
+  static std::size_t candidate_of(const Sets& sets) noexcept;
   static SlotWord load(const Atomic128& slot) noexcept { return SlotWord(slot.load()); }
   static bool exchange(Atomic128& slot, SlotWord expected, SlotWord desired) noexcept {
     return slot.compare_exchange(expected.bits(), desired.bits());
@@ -232,7 +232,7 @@ class CompactTable {
 
   // Changes the key's state by `decide`, which maps a state to an algo::Step.
   template <typename State, typename Decide>
-  Decision apply(const Place& place, const Charge& charge, Instant now, SlotChange* change,
+  Decision apply(const Sets& sets, const Charge& charge, Instant now, SlotChange* change,
                  Decide decide) noexcept;
   // The fast path: the state is mostly a Plain, kept as a State. `kFine`: use() was called.
   template <typename Plain, typename State, bool kFine = false>
@@ -243,8 +243,8 @@ class CompactTable {
 #endif
   Decision
   spend_later(const Charge& charge, Instant now, SlotChange* change) noexcept {
-    Place place = place_of(charge.key);
-    return apply<State>(place, charge, now, change,
+    Sets sets = sets_of(charge.key);
+    return apply<State>(sets, charge, now, change,
                         [&](const State& state) { return decide_near(fine_, charge, state, now); });
   }
 
@@ -259,17 +259,17 @@ class CompactTable {
     return {word.empty() || packing_.expired(word, now), word.rank(), word.expiry_us()};
   }
   // The rank of a key in this candidate that has nothing left; `word` was read from the candidate.
-  Rank rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
+  Rank rank_over_limit(const Sets& sets, std::size_t candidate, SlotWord word,
                        Instant now) const noexcept;
-  Claim claim(const Place& place, OnFull on_full, Instant now) noexcept;
+  Claim claim(const Sets& sets, OnFull on_full, Instant now) noexcept;
   // Empties the claimed slot, unless the claim has been settled or evicted.
-  static void give_up(const Place& place, Claim& claim) noexcept {
+  static void give_up(const Sets& sets, Claim& claim) noexcept {
     if (claim.candidate == kCandidates) return;
-    exchange(place[claim.candidate], claim.word, SlotWord{});
+    exchange(sets[claim.candidate], claim.word, SlotWord{});
     claim = {};
   }
-  bool settle(const Place& place, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
-  void mark_denied(const Place& place, std::size_t candidate, SlotWord word,
+  bool settle(const Sets& sets, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
+  void mark_denied(const Sets& sets, std::size_t candidate, SlotWord word,
                    Instant now) const noexcept;
 
   mutable HugeArray<Atomic128> slots_;  // a reader of a const table still gets Atomic128&
@@ -307,13 +307,13 @@ template <typename Plain, typename State, bool kFine>
 [[gnu::flatten]] Decision CompactTable<Probe>::spend_soon(const Charge& charge, Instant now,
                                                           SlotChange* change) noexcept {
   Decision decision;
-  Place place = place_of(charge.key);  // if const, GCC 12 keeps it in memory; so `next`
-  Atomic128* const slot = likely_slot(place);
+  Sets sets = sets_of(charge.key);  // if const, GCC 12 keeps it in memory; so `next`
+  Atomic128* const slot = likely_slot(sets);
   if (slot != nullptr && charge.cost > 0) [[likely]] {
     const SlotWord word(slot->load_halves());  // if of two words, the exchange fails
     const int code = Packing::code_of<Plain>(*charge.quota);
     Plain state;
-    if (SlotWord::high_half_is(word.high_half(), place.fingerprint, code) &&
+    if (SlotWord::high_half_is(word.high_half(), sets.fingerprint, code) &&
         packing_.unpack_now(*charge.quota, word, now, state)) [[likely]] {
       FineCounts::Glance seen;
       auto next = next_of<kFine>(fine_, packing_, *slot, charge, word, state, now, decision, seen);
@@ -331,17 +331,17 @@ template <typename Plain, typename State, bool kFine>
 
 template <typename Probe>
 template <typename State, typename Decide>
-Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, Instant now,
+Decision CompactTable<Probe>::apply(const Sets& sets, const Charge& charge, Instant now,
                                     SlotChange* change, Decide decide) noexcept {
   const Quota& quota = *charge.quota;
   Claim own;
   for (;;) {
-    std::size_t candidate = candidate_of(place);
-    if (own.candidate != candidate) give_up(place, own);
+    std::size_t candidate = candidate_of(sets);
+    if (own.candidate != candidate) give_up(sets, own);
     SlotWord word;  // empty: the start of a new key
     if (candidate < kCandidates) {
-      word = load(place[candidate]);
-      if (word.fingerprint() != place.fingerprint) continue;  // replaced meanwhile
+      word = load(sets[candidate]);
+      if (word.fingerprint() != sets.fingerprint) continue;  // replaced meanwhile
     }
     State state{};
     const bool known = candidate < kCandidates && !word.claimed();
@@ -349,28 +349,28 @@ Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, In
     const algo::Step<State> step = decide(state);
     if (!step.changed) {
       if (known && step.decision.verdict == Verdict::kDenied) {
-        mark_denied(place, candidate, word, now);
+        mark_denied(sets, candidate, word, now);
       }
       if (change != nullptr) *change = {word, word};
       return step.decision;
     }
     if (candidate == kCandidates) {
-      own = claim(place, charge.on_full, now);
+      own = claim(sets, charge.on_full, now);
       if (own.is_refused) return refused_for_room(quota);
       if (!kOneThread && own.candidate == kCandidates) continue;
       candidate = own.candidate;
       word = own.word;
     }
     Rank rank =
-        leaves_nothing(step.decision) ? rank_over_limit(place, candidate, word, now) : Rank::kPlain;
+        leaves_nothing(step.decision) ? rank_over_limit(sets, candidate, word, now) : Rank::kPlain;
     const bool is_blocked = step.decision.backoff_level == algo::kBackoffLevelMax;
     if (is_blocked && rank == Rank::kOverLimit) rank = Rank::kBlocked;
-    const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
+    const SlotWord next = SlotWord::make(sets.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
     if (known) {
       Probe::reached(TablePoint::kBeforeUpdate);
-      if (exchange(place[candidate], word, next)) return step.decision;
-    } else if (settle(place, candidate, word, next)) {
+      if (exchange(sets[candidate], word, next)) return step.decision;
+    } else if (settle(sets, candidate, word, next)) {
       return step.decision;
     }
   }
@@ -379,12 +379,12 @@ Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, In
 template <typename Probe>
 template <typename State>
 State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept {
-  const Place place = place_of(key);
+  const Sets sets = sets_of(key);
   for (;;) {
-    const std::size_t candidate = candidate_of(place);
+    const std::size_t candidate = candidate_of(sets);
     if (candidate == kCandidates) return State{};
-    const SlotWord word = load(place[candidate]);
-    if (word.fingerprint() != place.fingerprint) continue;
+    const SlotWord word = load(sets[candidate]);
+    if (word.fingerprint() != sets.fingerprint) continue;
     State state{};
     if (!word.claimed()) packing_.unpack(quota, word, state);
     return state;
@@ -392,7 +392,7 @@ State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept 
 }
 
 template <typename Probe>
-auto CompactTable<Probe>::place_of(KeyHash key) const noexcept -> Place {
+auto CompactTable<Probe>::sets_of(KeyHash key) const noexcept -> Sets {
   // The high 64 bits of hash * count spread evenly over the sets, without a division.
   const auto set_of = [this](std::uint64_t hash) {
     return static_cast<std::size_t>((Uint128{hash} * set_count_) >> 64);
@@ -407,12 +407,12 @@ auto CompactTable<Probe>::place_of(KeyHash key) const noexcept -> Place {
 }
 
 template <typename Probe>
-std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
+std::size_t CompactTable<Probe>::candidate_of(const Sets& sets) noexcept {
   for (const std::size_t set : {std::size_t{0}, kSetSlots}) {
-    for (unsigned found = Atomic128::find(&place[set], place.upper()); found != 0;
+    for (unsigned found = Atomic128::find(&sets[set], sets.upper()); found != 0;
          found &= found - 1) {
       const std::size_t slot = set + static_cast<std::size_t>(std::countr_zero(found)) / 2;
-      if (SlotWord::high_half_is(place[slot].load_high(), place.fingerprint)) return slot;
+      if (SlotWord::high_half_is(sets[slot].load_high(), sets.fingerprint)) return slot;
     }
   }
   return kCandidates;
@@ -420,12 +420,12 @@ std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
 
 // No branches among a set's slots: which one it is can't be predicted. Two bits are one slot.
 template <typename Probe>
-Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
-  fetch(place.second);  // while this thread looks through the first set
-  Atomic128* set = place.first;
-  unsigned found = Atomic128::find(set, place.upper());
+Atomic128* CompactTable<Probe>::likely_slot(const Sets& sets) noexcept {
+  fetch(sets.second);  // while this thread looks through the first set
+  Atomic128* set = sets.first;
+  unsigned found = Atomic128::find(set, sets.upper());
   if (found == 0) [[unlikely]] {
-    found = Atomic128::find(set = place.second, place.upper());
+    found = Atomic128::find(set = sets.second, sets.upper());
     if (found == 0) return nullptr;
   }
   return reinterpret_cast<Atomic128*>(reinterpret_cast<std::uint64_t*>(set) +
@@ -433,21 +433,21 @@ Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
 }
 
 template <typename Probe>
-Rank CompactTable<Probe>::rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
+Rank CompactTable<Probe>::rank_over_limit(const Sets& sets, std::size_t candidate, SlotWord word,
                                           Instant now) const noexcept {
   if (word.rank() == Rank::kProtected && !packing_.expired(word, now)) return word.rank();
   const bool protects =
-      may_protect(candidate, [&](std::size_t other) { return tenant_of(load(place[other]), now); });
+      may_protect(candidate, [&](std::size_t other) { return tenant_of(load(sets[other]), now); });
   return protects ? Rank::kProtected : Rank::kOverLimit;
 }
 
 // Takes a slot for the key, unless the slot changes meanwhile. Other threads may take others.
 template <typename Probe>
-auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now) noexcept -> Claim {
+auto CompactTable<Probe>::claim(const Sets& sets, OnFull on_full, Instant now) noexcept -> Claim {
   Probe::reached(TablePoint::kBeforeChoice);
   std::array<SlotWord, kCandidates> words;
   const Room room = choose_room([&](std::size_t candidate) {
-    words[candidate] = load(place[candidate]);
+    words[candidate] = load(sets[candidate]);
     return tenant_of(words[candidate], now);
   });
   if (on_full == OnFull::kDeny && room.frees_somebody()) {
@@ -456,9 +456,9 @@ auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now)
   }
   // Relaxed, as only the numbers' being different matters.
   const std::uint64_t number = counts_->claims.fetch_add(1, std::memory_order_relaxed);
-  const SlotWord word = SlotWord::claim(place.fingerprint, number);
+  const SlotWord word = SlotWord::claim(sets.fingerprint, number);
   Probe::reached(TablePoint::kBeforeClaim);
-  if (!exchange(place[room.candidate], words[room.candidate], word)) return {};
+  if (!exchange(sets[room.candidate], words[room.candidate], word)) return {};
   // Statistics: they order nothing.
   if (!room.is_free) counts_->evictions.fetch_add(1, std::memory_order_relaxed);
   if (room.frees_somebody()) counts_->freed.fetch_add(1, std::memory_order_relaxed);
@@ -467,34 +467,34 @@ auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now)
 
 // Turns the claim into the key's first state. False: the caller must look at all slots again.
 template <typename Probe>
-bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, SlotWord claim,
+bool CompactTable<Probe>::settle(const Sets& sets, std::size_t candidate, SlotWord claim,
                                  SlotWord first) noexcept {
-  if constexpr (kOneThread) return exchange(place[candidate], claim, first);
+  if constexpr (kOneThread) return exchange(sets[candidate], claim, first);
   Probe::reached(TablePoint::kBeforeSettle);
   for (const std::size_t set : {std::size_t{0}, kSetSlots}) {
-    for (unsigned found = Atomic128::find(&place[set], place.upper()); found != 0;
+    for (unsigned found = Atomic128::find(&sets[set], sets.upper()); found != 0;
          found &= found - 1) {
       const std::size_t other = set + static_cast<std::size_t>(std::countr_zero(found)) / 2;
-      const SlotWord word = load(place[other]);
-      if (other == candidate || word.fingerprint() != place.fingerprint) continue;
+      const SlotWord word = load(sets[other]);
+      if (other == candidate || word.fingerprint() != sets.fingerprint) continue;
       if (!word.claimed() || other < candidate) {  // the other slot keeps the key
-        exchange(place[candidate], claim, SlotWord{});
+        exchange(sets[candidate], claim, SlotWord{});
         return false;
       }
-      if (!exchange(place[other], word, SlotWord{})) return false;
+      if (!exchange(sets[other], word, SlotWord{})) return false;
     }
   }
   Probe::reached(TablePoint::kBeforeCommit);
-  return exchange(place[candidate], claim, first);
+  return exchange(sets[candidate], claim, first);
 }
 
 // A denial changes only the key's rank: a denied key is worth keeping longer than others.
 template <typename Probe>
-void CompactTable<Probe>::mark_denied(const Place& place, std::size_t candidate, SlotWord word,
+void CompactTable<Probe>::mark_denied(const Sets& sets, std::size_t candidate, SlotWord word,
                                       Instant now) const noexcept {
   if (word.rank() == Rank::kProtected) return;
-  const Rank rank = rank_over_limit(place, candidate, word, now);
-  if (rank > word.rank()) exchange(place[candidate], word, word.with_rank(rank));
+  const Rank rank = rank_over_limit(sets, candidate, word, now);
+  if (rank > word.rank()) exchange(sets[candidate], word, word.with_rank(rank));
 }
 
 }  // namespace weir

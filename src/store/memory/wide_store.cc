@@ -112,7 +112,7 @@ WideStore::~WideStore() {
   }
 }
 
-inline WideStore::Place WideStore::place_of(KeyHash key) noexcept {
+inline WideStore::Sets WideStore::sets_of(KeyHash key) noexcept {
   const std::size_t shard = key.low & (shard_count_ - 1);  // a power of two
   const std::size_t sets = records_per_shard_ / kSetPlaces;
   Record* const records = &records_[shard * records_per_shard_];
@@ -125,9 +125,9 @@ inline WideStore::Place WideStore::place_of(KeyHash key) noexcept {
           .second = records + second * kSetPlaces};
 }
 
-// A record that has expired no longer has a protected place.
-inline WideStore::Record* WideStore::find(const Place& place, KeyHash key, Instant now) noexcept {
-  for (Record* const set : {place.first, place.second}) {
+// A record that has expired no longer has a protected sets.
+inline WideStore::Record* WideStore::find(const Sets& sets, KeyHash key, Instant now) noexcept {
+  for (Record* const set : {sets.first, sets.second}) {
     for (Record& record : std::span(set, kSetPlaces)) {
       if (record.key != key || !record.used) continue;
       if (record.expiry_us <= epoch_us(now)) record.rank = Rank::kPlain;
@@ -142,30 +142,30 @@ Tenant WideStore::tenant_of(const Record& record, Instant now) noexcept {
 }
 
 // An unused record among the candidates, emptied if necessary; null if that is not allowed.
-[[gnu::noinline]] WideStore::Record* WideStore::make_room(const Place& place, OnFull on_full,
+[[gnu::noinline]] WideStore::Record* WideStore::make_room(const Sets& sets, OnFull on_full,
                                                           Instant now) noexcept {
   const Room room =
-      choose_room([&](std::size_t candidate) { return tenant_of(place[candidate], now); });
+      choose_room([&](std::size_t candidate) { return tenant_of(sets[candidate], now); });
   if (on_full == OnFull::kDeny && room.frees_somebody()) {
-    ++place.shard.refused;
+    ++sets.shard.refused;
     return nullptr;
   }
-  if (!room.is_free) ++place.shard.evictions;
-  if (room.frees_somebody()) ++place.shard.freed;
-  Record& record = place[room.candidate];
+  if (!room.is_free) ++sets.shard.evictions;
+  if (room.frees_somebody()) ++sets.shard.freed;
+  Record& record = sets[room.candidate];
   if (record.used) clear(record);
   return &record;
 }
 
-void WideStore::rank(const Place& place, Record& record, const Decision& decision,
+void WideStore::rank(const Sets& sets, Record& record, const Decision& decision,
                      Instant now) noexcept {
   if (!leaves_nothing(decision)) {
     record.rank = Rank::kPlain;
     return;
   }
   if (record.rank == Rank::kProtected) return;
-  const auto tenant = [&](std::size_t candidate) { return tenant_of(place[candidate], now); };
-  const bool in_first = &record >= place.first && &record < place.first + kSetPlaces;
+  const auto tenant = [&](std::size_t candidate) { return tenant_of(sets[candidate], now); };
+  const bool in_first = &record >= sets.first && &record < sets.first + kSetPlaces;
   const bool is_blocked = decision.backoff_level == algo::kBackoffLevelMax;
   record.rank = may_protect(in_first ? 0 : kSetPlaces, tenant) ? Rank::kProtected
                 : is_blocked ? Rank::kBlocked
@@ -178,13 +178,13 @@ void WideStore::clear(Record& record) noexcept {
 }
 
 // The key's record, new if it had none; null if there is no room for it.
-WideStore::Record* WideStore::keep(const Place& place, Record* record, const Charge& charge,
+WideStore::Record* WideStore::keep(const Sets& sets, Record* record, const Charge& charge,
                                    Instant now) noexcept {
   if (record != nullptr) return record;
-  Record* const fresh = make_room(place, charge.on_full, now);
+  Record* const fresh = make_room(sets, charge.on_full, now);
   if (fresh == nullptr) return nullptr;
   fresh->used = true;
-  place.shard.used = true;
+  sets.shard.used = true;
   fresh->key = charge.key;
   return fresh;
 }
@@ -203,43 +203,42 @@ Decision WideStore::charge(const Charge& charge, Instant now) noexcept {
 
 Decision WideStore::enter(const Charge& charge, Entry entry, Instant now,
                           WideChange* change) noexcept {
-  const Place place = place_of(charge.key);
+  const Sets sets = sets_of(charge.key);
   // Fetched before the lock, as no load passes it.
 #pragma GCC unroll 8
-  for (std::size_t at = 0; at < kSetPlaces; ++at) __builtin_prefetch(place.first + at);
-  const Lock lock(*this, place.shard);
+  for (std::size_t at = 0; at < kSetPlaces; ++at) __builtin_prefetch(sets.first + at);
+  const Lock lock(*this, sets.shard);
   return charge.quota->algorithm() == Algorithm::kSlidingLog
-             ? enter_log(charge, entry, place, now, change)
-             : enter_state(charge, entry, place, now, change);
+             ? enter_log(charge, entry, sets, now, change)
+             : enter_state(charge, entry, sets, now, change);
 }
 
-Decision WideStore::enter_state(const Charge& charge, Entry entry, const Place& place, Instant now,
+Decision WideStore::enter_state(const Charge& charge, Entry entry, const Sets& sets, Instant now,
                                 WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
-  Record* record = find(place, charge.key, now);
+  Record* record = find(sets, charge.key, now);
   return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
     const State before = record != nullptr ? unpack<State>(record->state) : State{};
     const auto step = entry == Entry::kAlways ? algo::charge(quota, before, charge.cost, now)
                                               : algo::decide(quota, before, charge.cost, now);
     if (change != nullptr) *change = {.before = pack(before), .after = pack(step.state)};
     if (step.changed) {
-      record = keep(place, record, charge, now);
+      record = keep(sets, record, charge, now);
       if (record == nullptr) return refused_for_room(quota);
       record->state = pack(step.state);
       record->expiry_us = epoch_us(algo::expiry(quota, step.state));
     }
     if (record != nullptr && charge.cost > 0 && step.decision.verdict != Verdict::kNever) {
-      rank(place, *record, step.decision, now);
+      rank(sets, *record, step.decision, now);
     }
     return step.decision;
   });
 }
 
-[[gnu::noinline]] Decision WideStore::enter_log(const Charge& charge, Entry entry,
-                                                const Place& place, Instant now,
-                                                WideChange* change) noexcept {
+[[gnu::noinline]] Decision WideStore::enter_log(const Charge& charge, Entry entry, const Sets& sets,
+                                                Instant now, WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
-  Record* record = find(place, charge.key, now);
+  Record* record = find(sets, charge.key, now);
   TimeRing never_seen{};
   if (record == nullptr) {
     RingView fresh(never_seen, budget_);
@@ -247,7 +246,7 @@ Decision WideStore::enter_state(const Charge& charge, Entry entry, const Place& 
     const bool counts = entry == Entry::kAlways && quota.limit() > 0;
     if (charge.cost <= 0 || !(decision.allowed() || counts)) return decision;
   }
-  record = keep(place, record, charge, now);
+  record = keep(sets, record, charge, now);
   if (record == nullptr) return refused_for_room(quota);
   record->has_ring = true;
   RingView log(ring_in(record->state), budget_);
@@ -255,15 +254,15 @@ Decision WideStore::enter_state(const Charge& charge, Entry entry, const Place& 
                                                     : algo::decide(quota, log, charge.cost, now);
   if (change != nullptr && log.size() > 0) change->charged_at_us = log[log.size() - 1].at_us;
   record->expiry_us = epoch_us(algo::expiry(quota, log));
-  if (charge.cost > 0 && decision.verdict != Verdict::kNever) rank(place, *record, decision, now);
+  if (charge.cost > 0 && decision.verdict != Verdict::kNever) rank(sets, *record, decision, now);
   return decision;
 }
 
 Decision WideStore::look(const Charge& charge, Instant now) noexcept {
   const Quota& quota = *charge.quota;
-  const Place place = place_of(charge.key);
-  const Lock lock(*this, place.shard);
-  Record* record = find(place, charge.key, now);
+  const Sets sets = sets_of(charge.key);
+  const Lock lock(*this, sets.shard);
+  Record* record = find(sets, charge.key, now);
   if (quota.algorithm() != Algorithm::kSlidingLog) {
     return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
       const State state = record != nullptr ? unpack<State>(record->state) : State{};
@@ -278,30 +277,30 @@ Decision WideStore::look(const Charge& charge, Instant now) noexcept {
 }
 
 void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
-  const Place place = place_of(charge.key);
-  const Lock lock(*this, place.shard);
-  Record* record = find(place, charge.key, now);
+  const Sets sets = sets_of(charge.key);
+  const Lock lock(*this, sets.shard);
+  Record* record = find(sets, charge.key, now);
   if (!counts_denials(*charge.quota)) {
-    if (record != nullptr) rank(place, *record, {.verdict = Verdict::kDenied}, now);
+    if (record != nullptr) rank(sets, *record, {.verdict = Verdict::kDenied}, now);
     return;
   }
   with_denial_state(*charge.quota, [&]<typename State>(std::type_identity<State>) {
     const auto before = record != nullptr ? unpack<State>(record->state) : State{};
     const auto step = algo::record_denial(*charge.quota, before, now);
     if (!step.changed) return;
-    record = keep(place, record, charge, now);
+    record = keep(sets, record, charge, now);
     if (record == nullptr) return;
     record->state = pack(step.state);
     record->expiry_us = epoch_us(algo::expiry(*charge.quota, step.state));
-    rank(place, *record, step.decision, now);
+    rank(sets, *record, step.decision, now);
   });
 }
 
 void WideStore::undo(const Charge& charge, const WideChange& change, Instant now) noexcept {
   const Quota& quota = *charge.quota;
-  const Place place = place_of(charge.key);
-  const Lock lock(*this, place.shard);
-  Record* record = find(place, charge.key, now);
+  const Sets sets = sets_of(charge.key);
+  const Lock lock(*this, sets.shard);
+  Record* record = find(sets, charge.key, now);
   if (record == nullptr) return;
   if (quota.algorithm() == Algorithm::kSlidingLog) {
     RingView log(ring_in(record->state), budget_);
@@ -320,9 +319,9 @@ void WideStore::undo(const Charge& charge, const WideChange& change, Instant now
 }
 
 void WideStore::erase(KeyHash key) noexcept {
-  const Place place = place_of(key);
-  const Lock lock(*this, place.shard);
-  if (Record* record = find(place, key, Instant{})) clear(*record);
+  const Sets sets = sets_of(key);
+  const Lock lock(*this, sets.shard);
+  if (Record* record = find(sets, key, Instant{})) clear(*record);
 }
 
 std::uint64_t WideStore::sum_of(std::uint64_t Shard::*figure) noexcept {

@@ -106,7 +106,7 @@ class WideStore {
   class Lock;
 
   // The two sets in which one key may be.
-  struct Place {
+  struct Sets {
     Shard& shard;
     Record* first;
     Record* second;
@@ -119,21 +119,21 @@ class WideStore {
   std::uint64_t sum_of(std::uint64_t Shard::*figure) noexcept;
   static Tenant tenant_of(const Record& record, Instant now) noexcept;
 
-  Place place_of(KeyHash key) noexcept;
-  Record* find(const Place& place, KeyHash key, Instant now) noexcept;
-  Record* make_room(const Place& place, OnFull on_full, Instant now) noexcept;
+  Sets sets_of(KeyHash key) noexcept;
+  Record* find(const Sets& sets, KeyHash key, Instant now) noexcept;
+  Record* make_room(const Sets& sets, OnFull on_full, Instant now) noexcept;
   void clear(Record& record) noexcept;
 
   // How a cost enters a state.
   enum class Entry : std::uint8_t { kIfItFits, kAlways };
   Decision enter(const Charge& charge, Entry entry, Instant now, WideChange* change) noexcept;
-  Decision enter_state(const Charge& charge, Entry entry, const Place& place, Instant now,
+  Decision enter_state(const Charge& charge, Entry entry, const Sets& sets, Instant now,
                        WideChange* change) noexcept;
-  Decision enter_log(const Charge& charge, Entry entry, const Place& place, Instant now,
+  Decision enter_log(const Charge& charge, Entry entry, const Sets& sets, Instant now,
                      WideChange* change) noexcept;
-  Record* keep(const Place& place, Record* record, const Charge& charge, Instant now) noexcept;
-  // Sets the record's rank by the decision. REQUIRES: the record is of this place
-  static void rank(const Place& place, Record& record, const Decision& decision,
+  Record* keep(const Sets& sets, Record* record, const Charge& charge, Instant now) noexcept;
+  // Sets the record's rank by the decision. REQUIRES: the record is in `sets`
+  static void rank(const Sets& sets, Record& record, const Decision& decision,
                    Instant now) noexcept;
 
   static std::size_t shards_in(std::span<std::byte> memory);

@@ -52,32 +52,33 @@ std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
   return problem;
 }
 
-bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
-  ask.bucket = spec.bucket;
-  ask.key = spec.key;
-  ask.cost = spec.resets ? 0 : spec.cost;
-  ask.counting = spec.counting;
-  ask.mode = spec.mode;
-  ask.echo = spec.key_json;
-  if (spec.has(CheckField::kRule)) {
-    ask.rule = rules.find(spec.rule);
-    ask.tier = spec.tier;
+bool make_ask(const CheckFields& fields, const RuleSet& rules, Ask& ask, Problem& problem) {
+  ask.bucket = fields.bucket;
+  ask.key = fields.key;
+  ask.cost = fields.resets ? 0 : fields.cost;
+  ask.counting = fields.counting;
+  ask.mode = fields.mode;
+  ask.echo = fields.key_json;
+  if (fields.has(CheckField::kRule)) {
+    ask.rule = rules.find(fields.rule);
+    ask.tier = fields.tier;
     if (ask.rule == nullptr) {
-      problem = unknown_rule(spec.rule, rules);
+      problem = unknown_rule(fields.rule, rules);
       return false;
     }
     if (ask.rule->has_slots()) {
       problem = needs_acquire();
       return false;
     }
-    auto mistake = spec.has(CheckField::kTier) ? unknown_tier(spec.tier, *ask.rule) : std::nullopt;
+    auto mistake =
+        fields.has(CheckField::kTier) ? unknown_tier(fields.tier, *ask.rule) : std::nullopt;
     if (mistake) problem = std::move(*mistake);
     return !mistake;
   }
-  const auto quota = Quota::make({.algorithm = spec.algorithm,
-                                  .limit = spec.limit,
-                                  .window = spec.window,
-                                  .burst = spec.burst});
+  const auto quota = Quota::make({.algorithm = fields.algorithm,
+                                  .limit = fields.limit,
+                                  .window = fields.window,
+                                  .burst = fields.burst});
   if (!quota) {
     problem = invalid_field(quota.error().field, quota.error().expected);
     return false;

@@ -24,6 +24,6 @@ std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule);
 // The ask's echo is the key as the reply repeats it. The ask refers to the body and the rule set.
 // False if the check asks for something that does not exist or cannot be enforced. `problem` then
 // says why; its field is the check's own ("limit", not "checks[3].limit").
-bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem);
+bool make_ask(const CheckFields& fields, const RuleSet& rules, Ask& ask, Problem& problem);
 
 }  // namespace weir

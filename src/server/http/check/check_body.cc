@@ -49,9 +49,9 @@ constexpr std::uint16_t bit(CheckField field) {
 }
 
 // False if it was there before.
-bool mark(CheckField field, CheckSpec& spec) {
-  const bool is_new = !spec.has(field);
-  spec.present = static_cast<std::uint16_t>(spec.present | bit(field));
+bool mark(CheckField field, CheckFields& fields) {
+  const bool is_new = !fields.has(field);
+  fields.present = static_cast<std::uint16_t>(fields.present | bit(field));
   return is_new;
 }
 
@@ -141,25 +141,25 @@ const char* read_plain(const char* at, const char* end, Value& value) {
 // Reads one check as programs write it, with at most a blank between two tokens. False only means
 // that simdjson has to read it.
 // REQUIRES: 64 bytes behind the end may be read
-bool read_plain_check(const char* at, const char* end, CheckSpec& spec) {
+bool read_plain_check(const char* at, const char* end, CheckFields& fields) {
   const auto take = [&at](char c) {
     at += *at == ' ';
     const bool is_there = *at == c;
     at += is_there;
     return is_there;
   };
-  spec = {};
+  fields = {};
   if (*at != '{') return false;
   ++at;
   Value value;
   do {
     if (at >= end || !take('"')) return false;
     const auto field = field_at(at);
-    if (!field || !mark(*field, spec)) return false;
+    if (!field || !mark(*field, fields)) return false;
     at += kCheckFieldNames[static_cast<std::size_t>(*field)].size() + 1;
     if (!take(':')) return false;
     at = read_plain(at + (*at == ' '), end, value);
-    if (at == nullptr || !set_field(*field, value, spec)) return false;
+    if (at == nullptr || !set_field(*field, value, fields)) return false;
   } while (take(','));
   return take('}') && at == end;
 }
@@ -176,7 +176,7 @@ class CheckReader::Pass {
   Pass(CheckReader& reader, CheckForm form)
       : reader_(reader),
         parser_(reader.parser_->parser),
-        specs_(*reader.specs_),
+        checks_(*reader.checks_),
         body_(reader.body_),
         problem_(reader.problem_),
         form_(form) {}
@@ -195,15 +195,15 @@ class CheckReader::Pass {
   };
 
   bool read_object(od::object object);
-  bool read_check(od::object object, CheckSpec& spec);
+  bool read_check(od::object object, CheckFields& fields);
   bool read_list_field(std::size_t field, od::value value);
   bool read_checks(od::value value);
-  bool read_field(CheckField field, od::value value, CheckSpec& spec);
+  bool read_field(CheckField field, od::value value, CheckFields& fields);
 
   bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
-  bool require_all(const CheckSpec& spec);
-  bool require(CheckField field, const CheckSpec& spec);
-  bool forbid(CheckField field, const CheckSpec& spec);
+  bool require_all(const CheckFields& fields);
+  bool require(CheckField field, const CheckFields& fields);
+  bool forbid(CheckField field, const CheckFields& fields);
   bool check_list();
 
   bool fail(std::string_view name, std::string_view expected);
@@ -220,7 +220,7 @@ class CheckReader::Pass {
 
   CheckReader& reader_;
   od::parser& parser_;
-  std::array<CheckSpec, kChecksMax>& specs_;
+  std::array<CheckFields, kChecksMax>& checks_;
   CheckBody& body_;
   Problem& problem_;
   CheckForm form_;
@@ -233,16 +233,16 @@ class CheckReader::Pass {
 bool CheckReader::Pass::read_plain(const RequestBody& source) {
   constexpr std::size_t kKeptMax = 1024;
   constexpr unsigned kOthersMax = 8;  // as copying one costs as much as reading it
-  body_.checks = {specs_.data(), 1};
+  body_.checks = {checks_.data(), 1};
   for (const Kept& kept : reader_.kept_) {
     if (read_as_kept(kept, {source.text, source.size})) return true;
   }
-  const bool is_right =
-      read_plain_check(source.text, source.text + source.size, specs_[0]) && require_all(specs_[0]);
+  const bool is_right = read_plain_check(source.text, source.text + source.size, checks_[0]) &&
+                        require_all(checks_[0]);
   if (!is_right || source.size > kKeptMax || ++reader_.others_ % kOthersMax != 0) return is_right;
-  auto& [body, spec] = reader_.kept_[(reader_.others_ / kOthersMax + 1) % reader_.kept_.size()];
+  auto& [body, fields] = reader_.kept_[(reader_.others_ / kOthersMax + 1) % reader_.kept_.size()];
   body.assign(source.text, source.size).append(InputBuffer::kPadding, ' ');
-  read_plain_check(body.data(), body.data() + source.size, spec);
+  read_plain_check(body.data(), body.data() + source.size, fields);
   body.resize(source.size);
   return true;
 }
@@ -250,7 +250,7 @@ bool CheckReader::Pass::read_plain(const RequestBody& source) {
 // True if the body differs from the kept one by the key alone.
 bool CheckReader::Pass::read_as_kept(const Kept& known, std::string_view source) {
   const std::string_view kept = known.body;
-  const std::string_view key = known.spec.key;
+  const std::string_view key = known.fields.key;
   if (kept.empty()) return false;
   const auto before = static_cast<std::size_t>(key.data() - kept.data());
   const std::string_view behind = kept.substr(before + key.size());
@@ -261,8 +261,8 @@ bool CheckReader::Pass::read_as_kept(const Kept& known, std::string_view source)
                                     value) != source.data() + source.size() - behind.size() + 1) {
     return false;
   }
-  specs_[0] = known.spec;
-  return set_field(CheckField::kKey, value, specs_[0]);
+  checks_[0] = known.fields;
+  return set_field(CheckField::kKey, value, checks_[0]);
 }
 
 bool CheckReader::Pass::read(const RequestBody& source) {
@@ -277,20 +277,20 @@ bool CheckReader::Pass::read(const RequestBody& source) {
     return fail_syntax(simdjson::TRAILING_CONTENT);
   }
   if (body_.is_list) return check_list();
-  body_.checks = {specs_.data(), 1};
-  return require_all(specs_[0]);
+  body_.checks = {checks_.data(), 1};
+  return require_all(checks_[0]);
 }
 
 // `charge` is refused, as a commit charges. `mode` is refused next to a rule, which has its own.
 bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view& hold) {
   if (!read(source)) return false;
-  const CheckSpec& spec = specs_[0];
-  if (spec.has(CheckField::kCharge)) {
+  const CheckFields& fields = checks_[0];
+  if (fields.has(CheckField::kCharge)) {
     return fail(CheckField::kCharge, "nothing: a commit charges");
   }
-  if (spec.has(CheckField::kRule) && !forbid(CheckField::kMode, spec)) return false;
-  if (!spec.has(CheckField::kCost)) return fail_missing("cost", kEstimateExpected);
-  if (spec.cost < 1) return fail(CheckField::kCost, kEstimateExpected);
+  if (fields.has(CheckField::kRule) && !forbid(CheckField::kMode, fields)) return false;
+  if (!fields.has(CheckField::kCost)) return fail_missing("cost", kEstimateExpected);
+  if (fields.cost < 1) return fail(CheckField::kCost, kEstimateExpected);
   if (hold_.empty()) return fail_missing("hold", kHoldExpected);
   hold = hold_;
   return true;
@@ -298,8 +298,8 @@ bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view
 
 // The outermost object: a check, or a list of them.
 bool CheckReader::Pass::read_object(od::object object) {
-  CheckSpec& spec = specs_[0];
-  spec = {};
+  CheckFields& fields = checks_[0];
+  fields = {};
   for (auto result : object) {
     Field field;
     if (!next_field(std::move(result), field)) return false;
@@ -308,7 +308,7 @@ bool CheckReader::Pass::read_object(od::object object) {
         return fail(*field.of_check, "nothing: with \"checks\" it is in each");
       }
       is_single_ = true;
-      if (!read_field(*field.of_check, field.value, spec)) return false;
+      if (!read_field(*field.of_check, field.value, fields)) return false;
       continue;
     }
     if (form_ == CheckForm::kReserve && field.name == "hold") {
@@ -364,52 +364,52 @@ bool CheckReader::Pass::read_checks(od::value value) {
     if (auto error = result.get(item)) return fail_syntax(error);
     item_ = count;
     if (item.get_object().get(object)) return fail("", "an object: one check");
-    if (!read_check(object, specs_[count]) || !require_all(specs_[count])) return false;
+    if (!read_check(object, checks_[count]) || !require_all(checks_[count])) return false;
     ++count;
   }
   item_.reset();
-  body_.checks = {specs_.data(), count};
+  body_.checks = {checks_.data(), count};
   return count > 0 || fail("checks", kChecksExpected);
 }
 
-bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
-  spec = {};
+bool CheckReader::Pass::read_check(od::object object, CheckFields& fields) {
+  fields = {};
   for (auto result : object) {
     Field field;
     if (!next_field(std::move(result), field)) return false;
     if (!field.of_check) return fail_unknown(field.name);
-    if (!read_field(*field.of_check, field.value, spec)) return false;
+    if (!read_field(*field.of_check, field.value, fields)) return false;
   }
   return true;
 }
 
-bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec& spec) {
-  if (!mark(field, spec)) return fail(field, "the field only once");
-  return set_field(field, value_of(value), spec) || fail(field);
+bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckFields& fields) {
+  if (!mark(field, fields)) return fail(field, "the field only once");
+  return set_field(field, value_of(value), fields) || fail(field);
 }
 
 // A check has a quota or a rule, not both.
-bool CheckReader::Pass::require_all(const CheckSpec& spec) {
+bool CheckReader::Pass::require_all(const CheckFields& fields) {
   constexpr unsigned kLeast =
       bit(CheckField::kKey) | bit(CheckField::kLimit) | bit(CheckField::kWindow);
   constexpr unsigned kOfRules = bit(CheckField::kRule) | bit(CheckField::kTier);
-  if ((spec.present & (kLeast | kOfRules)) == kLeast) return true;
-  if (!require(CheckField::kKey, spec)) return false;
-  if (spec.has(CheckField::kRule)) {
-    return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&
-           forbid(CheckField::kBurst, spec) && forbid(CheckField::kAlgorithm, spec);
+  if ((fields.present & (kLeast | kOfRules)) == kLeast) return true;
+  if (!require(CheckField::kKey, fields)) return false;
+  if (fields.has(CheckField::kRule)) {
+    return forbid(CheckField::kLimit, fields) && forbid(CheckField::kWindow, fields) &&
+           forbid(CheckField::kBurst, fields) && forbid(CheckField::kAlgorithm, fields);
   }
-  if (spec.has(CheckField::kTier)) return fail(CheckField::kTier, "nothing: tiers are a rule's");
-  return require(CheckField::kLimit, spec) && require(CheckField::kWindow, spec);
+  if (fields.has(CheckField::kTier)) return fail(CheckField::kTier, "nothing: tiers are a rule's");
+  return require(CheckField::kLimit, fields) && require(CheckField::kWindow, fields);
 }
 
-bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec) {
+bool CheckReader::Pass::require(CheckField field, const CheckFields& fields) {
   const auto place = static_cast<std::size_t>(field);
-  return spec.has(field) || fail_missing(kCheckFieldNames[place], kExpected[place]);
+  return fields.has(field) || fail_missing(kCheckFieldNames[place], kExpected[place]);
 }
 
-bool CheckReader::Pass::forbid(CheckField field, const CheckSpec& spec) {
-  return !spec.has(field) || fail(field, "nothing: it comes from the rule");
+bool CheckReader::Pass::forbid(CheckField field, const CheckFields& fields) {
+  return !fields.has(field) || fail(field, "nothing: it comes from the rule");
 }
 
 bool CheckReader::Pass::check_list() {
@@ -453,7 +453,7 @@ bool CheckReader::Pass::fail_syntax(error_code error) {
 
 CheckReader::CheckReader()
     : parser_(std::make_unique<Parser>()),
-      specs_(std::make_unique<std::array<CheckSpec, kChecksMax>>()) {
+      checks_(std::make_unique<std::array<CheckFields, kChecksMax>>()) {
   // Else the first large body would do this; a failure shows there.
   (void)!parser_->parser.allocate(kUsualBodyMax);
 }

@@ -61,8 +61,8 @@ inline constexpr std::string_view kHoldExpected = "a duration as text, such as \
 inline constexpr std::size_t kKeyMax = 4096;  // bytes of UTF-8
 inline constexpr std::size_t kChecksMax = 256;
 
-// One check as the body describes it. The texts are valid until the reader's next call.
-struct CheckSpec {
+// The fields of one check of a body. The texts are valid until the reader's next call.
+struct CheckFields {
   std::string_view key;
   std::string_view key_json;  // as in the body, with quotes and escapes
   std::string_view bucket;
@@ -88,7 +88,7 @@ enum class CheckForm : std::uint8_t {
 };
 
 struct CheckBody {
-  std::span<const CheckSpec> checks;  // valid until the reader's next call
+  std::span<const CheckFields> checks;  // valid until the reader's next call
   bool is_list = false;
   bool atomic = false;
 };
@@ -112,11 +112,11 @@ class CheckReader {
   struct Parser;
 
   std::unique_ptr<Parser> parser_;  // keeps simdjson out of this header
-  std::unique_ptr<std::array<CheckSpec, kChecksMax>> specs_;
+  std::unique_ptr<std::array<CheckFields, kChecksMax>> checks_;
   CheckBody body_;
   struct Kept {
     std::string body;  // of a plain check; empty: none
-    CheckSpec spec;
+    CheckFields fields;
   };
   std::array<Kept, 2> kept_;  // for clients that take turns
   unsigned others_ = 0;       // bodies that it might have kept

@@ -41,7 +41,7 @@ struct Reading {
     ok = reader.read({.text = padded.data(), .size = text.size(), .readable = padded.size()}, form);
     EXPECT_EQ(expect_agreement(text, form), ok);
   }
-  const CheckSpec& check() const { return reader.body().checks[0]; }
+  const CheckFields& check() const { return reader.body().checks[0]; }
 };
 
 TEST(CheckReader, ReadsTheLeast) {
@@ -49,7 +49,7 @@ TEST(CheckReader, ReadsTheLeast) {
   ASSERT_TRUE(reading.ok) << reading.reader.problem().detail;
   EXPECT_EQ(reading.reader.body().checks.size(), 1u);
   EXPECT_FALSE(reading.reader.body().is_list);
-  const CheckSpec& check = reading.check();
+  const CheckFields& check = reading.check();
   EXPECT_EQ(check.key, "user_123");
   EXPECT_EQ(check.key_json, "\"user_123\"");
   EXPECT_EQ(check.limit, 100);
@@ -65,7 +65,7 @@ TEST(CheckReader, ReadsTheMost) {
       " {\t\"burst\" : 7 ,\r\n\"algorithm\":\"token_bucket\",\"cost\":-3,\"bucket\":\"b\\\"\","
       "\"window\":\"1h30m\",\"limit\":0,\"key\" : \"\\u00e9\\ud83d\\ude00\\n\\/\"  }\n");
   ASSERT_TRUE(reading.ok) << reading.reader.problem().detail;
-  const CheckSpec& check = reading.check();
+  const CheckFields& check = reading.check();
   EXPECT_EQ(check.key, "\xC3\xA9\xF0\x9F\x98\x80\n/");
   EXPECT_EQ(check.key_json, "\"\\u00e9\\ud83d\\ude00\\n\\/\"");  // as it stood, and no more
   EXPECT_EQ(check.bucket, "b\"");

@@ -24,7 +24,7 @@ inline std::string said_of(CheckReader& reader, std::string text, CheckForm form
   }
   const CheckBody& body = reader.body();
   std::string said = body.is_list ? "list" : "one";
-  for (const CheckSpec& check : body.checks) {
+  for (const CheckFields& check : body.checks) {
     for (const std::string_view part :
          {check.key, check.key_json, check.bucket, check.rule, check.tier}) {
       said.append("|").append(part);

@@ -90,10 +90,11 @@ void CheckDesk::decide_single(const Exchange& exchange, Operation operation) {
 
 void CheckDesk::decide_uncharged(const Exchange& exchange, Operation operation) {
   if (!read_body(exchange, CheckForm::kSingle)) return;
-  const CheckSpec& spec = reader_.body().checks[0];
-  const bool resets_only = spec.resets && operation == Operation::kReset;
-  const bool charges = spec.has(CheckField::kCharge) && spec.counting != Ask::Counting::kIfItFits;
-  if (charges || (spec.resets && !resets_only)) {
+  const CheckFields& fields = reader_.body().checks[0];
+  const bool resets_only = fields.resets && operation == Operation::kReset;
+  const bool charges =
+      fields.has(CheckField::kCharge) && fields.counting != Ask::Counting::kIfItFits;
+  if (charges || (fields.resets && !resets_only)) {
     return core_.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
   }
   decide_single(exchange, operation);

@@ -60,28 +60,29 @@ inline bool set_window(const Value& value, Duration& window) {
   return is_exact || set_known(duration_from_seconds(static_cast<double>(value.integer)), window);
 }
 
-inline bool set_charge(const Value& value, CheckSpec& spec) {
+inline bool set_charge(const Value& value, CheckFields& fields) {
   const std::string_view name = value.text;
-  spec.counting = Ask::Counting::kIfItFits;
-  if (name == "always") spec.counting = Ask::Counting::kAlways;
-  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
-  spec.resets = name == "reset";
-  return spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
+  fields.counting = Ask::Counting::kIfItFits;
+  if (name == "always") fields.counting = Ask::Counting::kAlways;
+  if (name == "drain") fields.counting = Ask::Counting::kOrWhatIsLeft;
+  fields.resets = name == "reset";
+  return fields.resets || name == "fits" || fields.counting != Ask::Counting::kIfItFits;
 }
 
-inline bool set_field(CheckField field, const Value& value, CheckSpec& spec) {
+inline bool set_field(CheckField field, const Value& value, CheckFields& fields) {
   switch (field) {
-    case CheckField::kKey: spec.key_json = value.json; return set_text(value, 1, spec.key);
-    case CheckField::kLimit: return set_integer(value, 0, spec.limit);
-    case CheckField::kWindow: return set_window(value, spec.window);
-    case CheckField::kBucket: return set_text(value, 0, spec.bucket);
-    case CheckField::kCost: return set_integer(value, -kCostMax, spec.cost);
-    case CheckField::kBurst: return set_integer(value, 1, spec.burst);
-    case CheckField::kAlgorithm: return set_known(algorithm_from_name(value.text), spec.algorithm);
-    case CheckField::kRule: return set_text(value, 1, spec.rule);
-    case CheckField::kTier: return set_text(value, 0, spec.tier);
-    case CheckField::kMode: return set_known(mode_from_name(value.text), spec.mode);
-    case CheckField::kCharge: return set_charge(value, spec);
+    case CheckField::kKey: fields.key_json = value.json; return set_text(value, 1, fields.key);
+    case CheckField::kLimit: return set_integer(value, 0, fields.limit);
+    case CheckField::kWindow: return set_window(value, fields.window);
+    case CheckField::kBucket: return set_text(value, 0, fields.bucket);
+    case CheckField::kCost: return set_integer(value, -kCostMax, fields.cost);
+    case CheckField::kBurst: return set_integer(value, 1, fields.burst);
+    case CheckField::kAlgorithm:
+      return set_known(algorithm_from_name(value.text), fields.algorithm);
+    case CheckField::kRule: return set_text(value, 1, fields.rule);
+    case CheckField::kTier: return set_text(value, 0, fields.tier);
+    case CheckField::kMode: return set_known(mode_from_name(value.text), fields.mode);
+    case CheckField::kCharge: return set_charge(value, fields);
   }
   return false;
 }

@@ -133,13 +133,13 @@ void upgrade(const Console& console, Exchange& exchange, const AccessClaim& clai
   HttpNode& node = core.node();
   auto stay = may_stay(node, claim, exchange.now);
   const bool is_stranger = console.is_public && !stay;
-  auto place = console.feed.take_place(is_stranger ? std::optional(caller_of(core, exchange))
-                                                   : std::nullopt);
-  if (!place || node.draining()) {
+  auto seat =
+      console.feed.take_seat(is_stranger ? std::optional(caller_of(core, exchange)) : std::nullopt);
+  if (!seat || node.draining()) {
     return core.reply_problem(exchange, http_problem(503, "No more consoles can listen here now."),
                               kComeAgain);
   }
-  exchange.successor = std::make_unique<LiveSession>(std::move(place), console.consoles,
+  exchange.successor = std::make_unique<LiveSession>(std::move(seat), console.consoles,
                                                      std::move(stay), exchange.now);
   exchange.after = AfterReply::kStay;
   const std::array<NameValue, 3> fields = {

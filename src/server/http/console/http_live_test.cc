@@ -80,7 +80,7 @@ TEST(HttpLive, SoManyMayListenAndNoMore) {
   EXPECT_EQ(upgrade(door, ""), 101);
 }
 
-// Once one client took all places of a public console.
+// Once one client took all seats of a public console.
 TEST(HttpLive, StrangersFromOneNetworkHaveSomePlaces) {
   TestDoor door(with(Use::kPublic, kToken));
   const std::string cookie = cookie_of(door);

@@ -143,8 +143,8 @@ std::string LiveFeed::history(std::chrono::seconds span, RuleNumber rule) const 
   return picture_.traffic == nullptr ? "{}" : history_json(picture_, history_, span, rule);
 }
 
-LiveFeed::Place LiveFeed::take_place(const std::optional<Caller>& stranger) {
-  const std::scoped_lock lock(places_mutex_);
+LiveFeed::Seat LiveFeed::take_seat(const std::optional<Caller>& stranger) {
+  const std::scoped_lock lock(seats_mutex_);
   if (consoles_ == kConsolesMax) return nullptr;
   if (stranger) {
     int& taken = strangers_[stranger->network()];
@@ -152,11 +152,11 @@ LiveFeed::Place LiveFeed::take_place(const std::optional<Caller>& stranger) {
     ++taken;
   }
   ++consoles_;
-  return Place(this, [stranger](LiveFeed* feed) { feed->leave(stranger); });
+  return Seat(this, [stranger](LiveFeed* feed) { feed->leave(stranger); });
 }
 
 void LiveFeed::leave(const std::optional<Caller>& stranger) noexcept {
-  const std::scoped_lock lock(places_mutex_);
+  const std::scoped_lock lock(seats_mutex_);
   --consoles_;
   if (!stranger) return;
   const auto found = strangers_.find(stranger->network());

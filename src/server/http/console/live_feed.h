@@ -117,12 +117,12 @@ class LiveFeed {
   // Adds an event of that kind; the text is a sentence without its stop.
   void tell(std::string_view kind, std::string rule, std::string text);
 
-  // A listening console has a place for as long as it keeps this.
-  using Place = std::shared_ptr<LiveFeed>;
-  // Null if all places are taken; for a stranger, if all of its network are.
-  Place take_place(const std::optional<Caller>& stranger = {});
+  // A console listens for as long as it keeps this.
+  using Seat = std::shared_ptr<LiveFeed>;
+  // Null if all seats are taken; for a stranger, if all of its network are.
+  Seat take_seat(const std::optional<Caller>& stranger = {});
   int consoles() const {
-    const std::scoped_lock lock(places_mutex_);
+    const std::scoped_lock lock(seats_mutex_);
     return consoles_;
   }
 
@@ -150,9 +150,9 @@ class LiveFeed {
   const People people_;
   std::atomic<std::uint64_t> dropped_{0};  // relaxed: it orders nothing else
 
-  mutable std::mutex places_mutex_;  // guards these two
+  mutable std::mutex seats_mutex_;  // guards these two
   int consoles_ = 0;
-  std::map<Caller, int> strangers_;  // by network: places of consoles without a session
+  std::map<Caller, int> strangers_;  // by network: seats of consoles without a session
 
   // Only the ticking thread uses these.
   std::unordered_map<RuleNumber, LatencyFigures> latency_before_;  // of rules that were timed

@@ -6,9 +6,8 @@ namespace weir {
 
 using websocket::CloseCode;
 
-LiveSession::LiveSession(LiveFeed::Place place, LiveConsoles& consoles, MayStay may_stay,
-                         Instant now)
-    : feed_(std::move(place)),
+LiveSession::LiveSession(LiveFeed::Seat seat, LiveConsoles& consoles, MayStay may_stay, Instant now)
+    : feed_(std::move(seat)),
       may_stay_(std::move(may_stay)),
       message_(feed_->message()),
       writes_message_(true),

@@ -45,7 +45,7 @@ class LiveSession final : public Session,
   using MayStay = std::function<bool(Instant now)>;
 
   // The feed and the consoles outlive the session.
-  LiveSession(LiveFeed::Place place, LiveConsoles& consoles, MayStay may_stay, Instant now);
+  LiveSession(LiveFeed::Seat seat, LiveConsoles& consoles, MayStay may_stay, Instant now);
 
   // Gets the message of another second.
   void tell(const LiveMessagePtr& message, Instant now);
@@ -71,7 +71,7 @@ class LiveSession final : public Session,
   void count_frames(int frames, Instant now);
   void choose_next();
 
-  const LiveFeed::Place feed_;
+  const LiveFeed::Seat feed_;
   const MayStay may_stay_;
   websocket::Frames frames_;
   std::array<char, 512> input_;

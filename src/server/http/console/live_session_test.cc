@@ -33,7 +33,7 @@ struct Live {
   explicit Live(LiveSession::MayStay may_stay = {}) { open(std::move(may_stay)); }
 
   void open(LiveSession::MayStay may_stay) {
-    session = std::make_unique<LiveSession>(feed.take_place(), consoles, std::move(may_stay), now);
+    session = std::make_unique<LiveSession>(feed.take_seat(), consoles, std::move(may_stay), now);
     session->attach(waker);
   }
   void tell(std::string_view text) {
@@ -191,18 +191,18 @@ TEST(LiveSession, EndsWithTheSessionOfTheConsole) {
   EXPECT_TRUE(live.drink().ends_with("\x88\x02\x03\xf0"));
 }
 
-TEST(LiveSession, LeavesItsPlaceWhenItGoes) {
+TEST(LiveSession, LeavesItsSeatWhenItGoes) {
   Live live;
   EXPECT_EQ(live.feed.consoles(), 1);
   live.session.reset();
   EXPECT_EQ(live.feed.consoles(), 0);
   live.tell("nobody hears it");
-  std::vector<LiveFeed::Place> places;
-  for (int i = 0; i < LiveFeed::kConsolesMax; ++i) places.push_back(live.feed.take_place());
-  EXPECT_FALSE(live.feed.take_place());
+  std::vector<LiveFeed::Seat> seats;
+  for (int i = 0; i < LiveFeed::kConsolesMax; ++i) seats.push_back(live.feed.take_seat());
+  EXPECT_FALSE(live.feed.take_seat());
   EXPECT_EQ(live.feed.consoles(), LiveFeed::kConsolesMax);
-  places.pop_back();
-  EXPECT_TRUE(live.feed.take_place());
+  seats.pop_back();
+  EXPECT_TRUE(live.feed.take_seat());
 }
 
 }  // namespace

@@ -90,19 +90,19 @@ class AsyncStore final : public Store {
   bool tell_all(Instant now) { return syncs_.tell_all(now); }
 
  private:
-  using Places = std::array<std::uint32_t, Batch::kChargesMax>;
+  using Numbers = std::array<std::uint32_t, Batch::kChargesMax>;
   static constexpr std::uint32_t kNobody = Syncs::Keys::kNone;
 
-  bool find_all(const Batch& batch, Places& places);
-  AsyncKey::Trust trust(const Batch& batch, const Places& places, Instant now);
+  bool find_all(const Batch& batch, Numbers& numbers);
+  AsyncKey::Trust trust(const Batch& batch, const Numbers& numbers, Instant now);
   void fail(Batch& batch, Instant now);
-  void decide_here(Batch& batch, const Places& places, Instant now);
-  void spend_all(Batch& batch, const Places& places, Instant now);
-  Decision spend_at(std::uint32_t place, const Charge& charge, Operation operation, Instant now);
-  Decision look(std::uint32_t place, const Charge& charge, Instant now);
+  void decide_here(Batch& batch, const Numbers& numbers, Instant now);
+  void spend_all(Batch& batch, const Numbers& numbers, Instant now);
+  Decision spend_at(std::uint32_t number, const Charge& charge, Operation operation, Instant now);
+  Decision look(std::uint32_t number, const Charge& charge, Instant now);
   void pass_on(Batch& batch, Instant now);
   bool take_back(Batch& batch, Instant now);
-  AsyncKey& copy_at(std::uint32_t place) { return syncs_.keys()[place].copy; }
+  AsyncKey& copy_at(std::uint32_t number) { return syncs_.keys()[number].copy; }
 
   Store& strict_;
   RedisSender& sender_;

@@ -34,12 +34,12 @@ Syncs::Syncs(const AsyncStoreOptions& options, RedisSender& sender, Reactor& rea
 
 // ---- keys ----
 
-std::uint32_t Syncs::place_for(const Charge& charge) {
+std::uint32_t Syncs::number_for(const Charge& charge) {
   const std::uint32_t found = keys_.find(charge.key, charge.tag);
   if (found != kNobody || (keys_.is_full() && !make_room())) return found;
-  const std::uint32_t place = keys_.add(charge.key, charge.tag);
-  keys_[place].copy = AsyncKey(*charge.quota, ahead_);
-  return place;
+  const std::uint32_t number = keys_.add(charge.key, charge.tag);
+  keys_[number].copy = AsyncKey(*charge.quota, ahead_);
+  return number;
 }
 
 // Removes one of a few keys in turn whose units Redis has all charged. It removes a key over its
@@ -47,11 +47,11 @@ std::uint32_t Syncs::place_for(const Charge& charge) {
 bool Syncs::make_room() {
   std::uint32_t leaves = kNobody;
   for (int i = 0; i < kCandidates; ++i) {
-    const std::uint32_t place = keys_.next_in_turn();
-    const SyncingKey& key = keys_[place];
+    const std::uint32_t number = keys_.next_in_turn();
+    const SyncingKey& key = keys_[number];
     const bool is_idle = key.listed == SyncingKey::Listed::kNo && !key.is_in_calm;
     if (!is_idle || key.copy.owed().units > 0 || key.copy.is_out()) continue;
-    leaves = place;
+    leaves = number;
     if (!key.copy.is_denied()) break;
   }
   if (leaves == kNobody) return false;
@@ -62,15 +62,15 @@ bool Syncs::make_room() {
 
 // ---- what a key owes ----
 
-void Syncs::note(std::uint32_t place) {
+void Syncs::note(std::uint32_t number) {
   if (owed_ == nullptr) return;
-  SyncingKey& key = keys_[place];
+  SyncingKey& key = keys_[number];
   const auto [units, entered] = key.copy.owed();
   if (units > 0 && key.note == nullptr) {
-    key.note = owed_->open({.key = keys_.key_of(place),
+    key.note = owed_->open({.key = keys_.key_of(number),
                             .quota = &key.copy.quota(),
                             .cost = 0,
-                            .tag = keys_.tag_of(place)});
+                            .tag = keys_.tag_of(number)});
   }
   if (key.note == nullptr) return;
   key.note->entered.store(entered, std::memory_order_relaxed);
@@ -78,46 +78,46 @@ void Syncs::note(std::uint32_t place) {
   if (units == 0) owed_->close(*std::exchange(key.note, nullptr));
 }
 
-void Syncs::follow(std::uint32_t place, const Quota& quota) {
-  SyncingKey& key = keys_[place];
+void Syncs::follow(std::uint32_t number, const Quota& quota) {
+  SyncingKey& key = keys_[number];
   if (key.copy.follow(quota) && key.note != nullptr) {
     owed_->close(*std::exchange(key.note, nullptr));
   }
 }
 
 void Syncs::owe(const Charge& charge, std::int64_t entered, Instant now) {
-  const std::uint32_t place = place_for(charge);
-  if (place == kNobody) {
+  const std::uint32_t number = number_for(charge);
+  if (number == kNobody) {
     counts_[kAsyncForgotten] += charge.cost;
     return;
   }
-  follow(place, *charge.quota);
-  keys_[place].copy.admit(charge.cost, entered, now);
-  note(place);
-  touch(place, now);
+  follow(number, *charge.quota);
+  keys_[number].copy.admit(charge.cost, entered, now);
+  note(number);
+  touch(number, now);
 }
 
-void Syncs::enter_pending(std::uint32_t place, Instant now) {
-  AsyncKey& copy = keys_[place].copy;
-  own_counters_.enter({keys_.key_of(place), &copy.quota(), copy.enter()}, now);
-  note(place);
+void Syncs::enter_pending(std::uint32_t number, Instant now) {
+  AsyncKey& copy = keys_[number].copy;
+  own_counters_.enter({keys_.key_of(number), &copy.quota(), copy.enter()}, now);
+  note(number);
 }
 
 // ---- when a key is due ----
 
-void Syncs::spent(std::uint32_t place, const Decision& decision, Instant now) {
-  note(place);
-  const bool is_calm = keys_[place].copy.is_calm(decision, untold_part_, 2 * period_, now);
-  is_calm ? list_calm(place) : touch(place, now);
+void Syncs::spent(std::uint32_t number, const Decision& decision, Instant now) {
+  note(number);
+  const bool is_calm = keys_[number].copy.is_calm(decision, untold_part_, 2 * period_, now);
+  is_calm ? list_calm(number) : touch(number, now);
 }
 
 // Plans a sync at the end of the calm.
-void Syncs::list_calm(std::uint32_t place) {
-  SyncingKey& key = keys_[place];
+void Syncs::list_calm(std::uint32_t number) {
+  SyncingKey& key = keys_[number];
   if (key.listed != SyncingKey::Listed::kNo) return;
   key.listed = SyncingKey::Listed::kCalm;
-  key.calm_until = key.copy.calm_until(2 * period_, place);
-  if (!std::exchange(key.is_in_calm, true)) push_calm({key.calm_until, place});
+  key.calm_until = key.copy.calm_until(2 * period_, number);
+  if (!std::exchange(key.is_in_calm, true)) push_calm({key.calm_until, number});
 }
 
 void Syncs::push_calm(const Calm& calm) {
@@ -128,32 +128,32 @@ void Syncs::push_calm(const Calm& calm) {
 
 void Syncs::wake_calm(Instant now) {
   while (!calm_.empty() && calm_.front().until <= now) {
-    const std::uint32_t place = calm_.front().place;
+    const std::uint32_t number = calm_.front().number;
     std::ranges::pop_heap(calm_, std::ranges::greater{}, &Calm::until);
     calm_.pop_back();
-    SyncingKey& key = keys_[place];
+    SyncingKey& key = keys_[number];
     key.is_in_calm = false;
     if (key.listed != SyncingKey::Listed::kCalm) continue;
     if (key.calm_until <= now) {
-      list(place);
+      list(number);
     } else {  // listed again meanwhile
       key.is_in_calm = true;
-      push_calm({key.calm_until, place});
+      push_calm({key.calm_until, number});
     }
   }
 }
 
-void Syncs::touch(std::uint32_t place, Instant now) {
-  list(place);
-  if (!keys_[place].copy.is_older_than(period_, now) || errands_ > 0)
+void Syncs::touch(std::uint32_t number, Instant now) {
+  list(number);
+  if (!keys_[number].copy.is_older_than(period_, now) || errands_ > 0)
     return sync_by(last_sync_ + period_);
   sync_by(syncs_ < kHurriedAtOnce ? Instant{} : last_sync_ + period_ / kHastePart);
 }
 
-void Syncs::list(std::uint32_t place) {
-  if (std::exchange(keys_[place].listed, SyncingKey::Listed::kSoon) == SyncingKey::Listed::kSoon)
+void Syncs::list(std::uint32_t number) {
+  if (std::exchange(keys_[number].listed, SyncingKey::Listed::kSoon) == SyncingKey::Listed::kSoon)
     return;
-  touched_.push_back(place);
+  touched_.push_back(number);
 }
 
 void Syncs::sync_by(Instant when) {
@@ -178,10 +178,10 @@ void Syncs::sync_touched(Instant now) {
   untold_part_ = AsyncKey::kUntoldPart * stores_();
   wake_calm(now);
   std::swap(touched_, syncing_);
-  for (const std::uint32_t place : syncing_) {
-    SyncingKey& key = keys_[place];
+  for (const std::uint32_t number : syncing_) {
+    SyncingKey& key = keys_[number];
     key.listed = SyncingKey::Listed::kNo;
-    key.copy.is_out() ? list(place) : set_out(place, Departure::Lane::kPatient, now);
+    key.copy.is_out() ? list(number) : set_out(number, Departure::Lane::kPatient, now);
   }
   syncing_.clear();
   sender_.flush(now);
@@ -189,12 +189,12 @@ void Syncs::sync_touched(Instant now) {
   if (!calm_.empty()) sync_by(std::max(calm_.front().until, now + period_));
 }
 
-void Syncs::set_out(std::uint32_t place, Departure::Lane lane, Instant now) {
-  const Charge at{.key = keys_.key_of(place), .quota = nullptr, .tag = keys_.tag_of(place)};
-  const Errand errand{.owner = this, .place = place, .operation = ScriptOperation::kSync};
-  if (!sender_.add(errand, at, {.lane = lane}, now)) return list(place);  // with the next sync
+void Syncs::set_out(std::uint32_t number, Departure::Lane lane, Instant now) {
+  const Charge at{.key = keys_.key_of(number), .quota = nullptr, .tag = keys_.tag_of(number)};
+  const Errand errand{.owner = this, .number = number, .operation = ScriptOperation::kSync};
+  if (!sender_.add(errand, at, {.lane = lane}, now)) return list(number);  // with the next sync
   if (errands_++ == 0) wait_since(now);
-  keys_[place].copy.set_out(now);
+  keys_[number].copy.set_out(now);
 }
 
 // Relaxed: it orders nothing else.
@@ -210,13 +210,13 @@ void Syncs::ended(Instant rest_since) {
 
 bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
   errand.deadline = now + AsyncKey::kPatience;
-  enter_pending(errand.place, now);
-  drop_expired(errand.place, now);
-  AsyncKey& copy = keys_[errand.place].copy;
-  const Charge charge{.key = keys_.key_of(errand.place),
+  enter_pending(errand.number, now);
+  drop_expired(errand.number, now);
+  AsyncKey& copy = keys_[errand.number].copy;
+  const Charge charge{.key = keys_.key_of(errand.number),
                       .quota = &copy.quota(),
                       .cost = copy.leave(),
-                      .tag = keys_.tag_of(errand.place)};
+                      .tag = keys_.tag_of(errand.number)};
   words.add(ScriptOperation::kSync, {&charge, 1});
   ++counts_[kAsyncPushes];
   return true;
@@ -224,10 +224,10 @@ bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
 
 // Pushes only those units admitted alone that the algorithm still counts: an outage may have lasted
 // for many windows.
-void Syncs::drop_expired(std::uint32_t place, Instant now) {
-  const std::int64_t expired = keys_[place].copy.drop_expired(now);
+void Syncs::drop_expired(std::uint32_t number, Instant now) {
+  const std::int64_t expired = keys_[number].copy.drop_expired(now);
   counts_[kAsyncForgotten] += expired;
-  if (expired > 0) note(place);
+  if (expired > 0) note(number);
 }
 
 // Makes room while Redis is away: some keys in turn owe it nothing any more.
@@ -251,7 +251,7 @@ void Syncs::catch_up(Instant now) {
 
 ChargeFailure Syncs::answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                               Instant now) {
-  AsyncKey& copy = keys_[errand.place].copy;
+  AsyncKey& copy = keys_[errand.number].copy;
   SyncedState state;
   const ChargeFailure failure = replies.read_state(copy.quota(), state);
   if (failure != ChargeFailure::kNone) return failure;
@@ -265,9 +265,9 @@ ChargeFailure Syncs::answered(const Errand& errand, ChargeReplies& replies, Inst
   peaks_.note_trip(trip, now);
   const Duration period = trip > period_ ? period_ + trip : period_;
   peaks_.note_units(copy.quota(), copy.grown_in(period), now);
-  note(errand.place);
+  note(errand.number);
   if (is_copy) {
-    const Charge charge{.key = keys_.key_of(errand.place), .quota = &copy.quota(), .cost = 0};
+    const Charge charge{.key = keys_.key_of(errand.number), .quota = &copy.quota(), .cost = 0};
     own_counters_.lower(charge, look_at(copy.quota(), state, 0, now + ahead_), now);
   }
   return failure;
@@ -275,10 +275,10 @@ ChargeFailure Syncs::answered(const Errand& errand, ChargeReplies& replies, Inst
 
 void Syncs::lost(const Errand& errand, Instant now) {
   ended(waiting_since_);
-  AsyncKey& copy = keys_[errand.place].copy;
+  AsyncKey& copy = keys_[errand.number].copy;
   copy.lose(sender_.is_away() ? AsyncKey::IsThere::kNo : AsyncKey::IsThere::kYes, now);
   if (copy.owed().units == 0) return;
-  list(errand.place);
+  list(errand.number);
   sync_by(now + period_);
 }
 
@@ -286,8 +286,8 @@ void Syncs::lost(const Errand& errand, Instant now) {
 bool Syncs::tell_all(Instant now) {
   if (sender_.is_away()) return true;
   for (const Calm& calm : calm_) {
-    keys_[calm.place].is_in_calm = false;
-    if (keys_[calm.place].listed == SyncingKey::Listed::kCalm) list(calm.place);
+    keys_[calm.number].is_in_calm = false;
+    if (keys_[calm.number].listed == SyncingKey::Listed::kCalm) list(calm.number);
   }
   calm_.clear();  // and keep what it has reserved
   if (touched_.empty() && errands_ == 0) return true;

@@ -60,25 +60,25 @@ class Syncs final : private ErrandOwner {
         FleetCounts& counts);
 
   Keys& keys() { return keys_; }
-  // The key's place; a new key makes room for itself. kNone: there is no room.
-  std::uint32_t place_for(const Charge& charge);
+  // The key's number; a new key makes room for itself. kNone: there is no room.
+  std::uint32_t number_for(const Charge& charge);
   std::uint64_t removed() const { return removed_; }  // keys, to make room for others
 
   const SyncPeaks& peaks() const { return peaks_; }
 
   // A check has spent units of the key. Plans its sync.
-  void spent(std::uint32_t place, const Decision& decision, Instant now);
+  void spent(std::uint32_t number, const Decision& decision, Instant now);
   // Plans a sync of the key that does not wait for the end of its calm.
-  void touch(std::uint32_t place, Instant now);
+  void touch(std::uint32_t number, Instant now);
   // A sync leaves with the next errands. REQUIRES: none is out
-  void set_out(std::uint32_t place, Departure::Lane lane, Instant now);
+  void set_out(std::uint32_t number, Departure::Lane lane, Instant now);
   // Enters the key's pending units into this node's counters. Each sync does so; later charges do
   // it before these counters decide.
-  void enter_pending(std::uint32_t place, Instant now);
+  void enter_pending(std::uint32_t number, Instant now);
   // From now on the quota decides.
-  void follow(std::uint32_t place, const Quota& quota);
+  void follow(std::uint32_t number, const Quota& quota);
   // To be called when what the key owes has changed.
-  void note(std::uint32_t place);
+  void note(std::uint32_t number);
 
   void owe(const Charge& charge, std::int64_t entered, Instant now);
   void catch_up(Instant now);
@@ -87,7 +87,7 @@ class Syncs final : private ErrandOwner {
  private:
   struct Calm {
     Instant until;
-    std::uint32_t place;
+    std::uint32_t number;
   };
   static constexpr std::uint32_t kNobody = Keys::kNone;
 
@@ -97,13 +97,13 @@ class Syncs final : private ErrandOwner {
   void lost(const Errand& errand, Instant now) override;
 
   bool make_room();
-  void list_calm(std::uint32_t place);
+  void list_calm(std::uint32_t number);
   void push_calm(const Calm& calm);
   void wake_calm(Instant now);
-  void list(std::uint32_t place);
+  void list(std::uint32_t number);
   void sync_by(Instant when);
   void sync_touched(Instant now);
-  void drop_expired(std::uint32_t place, Instant now);
+  void drop_expired(std::uint32_t number, Instant now);
   void forget_expired(Instant now);
   void wait_since(Instant since);
   void ended(Instant rest_since);
@@ -124,7 +124,7 @@ class Syncs final : private ErrandOwner {
   SyncPeaks peaks_;
   std::vector<Calm> calm_;  // a heap, the earliest first
   std::vector<std::uint32_t> touched_;
-  std::size_t swept_ = 0;               // the place in touched_ where forget_expired() stopped
+  std::size_t swept_ = 0;               // the index in touched_ where forget_expired() stopped
   std::vector<std::uint32_t> syncing_;  // keys of touched_ that are being taken up
   Instant last_sync_{};
   Instant counted_from_{};  // when `syncs_` began to count

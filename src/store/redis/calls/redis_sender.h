@@ -71,8 +71,8 @@ struct Errand {
   Instant since;           // when the batch came
   // Until when a check waits. The owner may set it when the errand leaves.
   Instant deadline = Instant::max();
-  std::uint32_t place = 0;  // of the key, for its owner
-  std::uint32_t turn = 0;   // set by RedisSender
+  std::uint32_t number = 0;  // of a key, or of what else its owner has numbered
+  std::uint32_t turn = 0;    // set by RedisSender
   std::uint16_t slot = 0;
   bool is_lost = false;
   ScriptOperation operation = ScriptOperation::kSync;

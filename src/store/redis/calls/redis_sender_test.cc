@@ -24,26 +24,26 @@ struct Nobody final : RedisListener {};
 // Notes the outcomes of errands of one charge each.
 struct Journal final : ErrandOwner {
   bool pack(Errand& errand, ChargeCall& words, Instant now) override {
-    if (errand.place == void_place) return false;
-    const Charge charge{.key = {errand.place, errand.place}, .quota = &quota};
+    if (errand.number == void_number) return false;
+    const Charge charge{.key = {errand.number, errand.number}, .quota = &quota};
     errand.deadline = now + (errand.is_patient() ? kPatience : 20ms);
     words.add(ScriptOperation::kSpendEach, {&charge, 1});
-    packed.push_back(errand.place);
+    packed.push_back(errand.number);
     return true;
   }
   ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant, Instant) override {
-    if (!errand.is_lost) done.push_back(errand.place);
+    if (!errand.is_lost) done.push_back(errand.number);
     return replies.skip(1);
   }
-  void lost(const Errand& errand, Instant) override { gone.push_back(errand.place); }
+  void lost(const Errand& errand, Instant) override { gone.push_back(errand.number); }
 
   const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10, 1min});
-  std::uint32_t void_place = 0;
+  std::uint32_t void_number = 0;
   std::vector<std::uint32_t> packed;
   std::vector<std::uint32_t> done;
   std::vector<std::uint32_t> gone;
 };
-using Places = std::vector<std::uint32_t>;
+using Numbers = std::vector<std::uint32_t>;
 
 class RedisSenderTest : public ::testing::Test {
  protected:
@@ -51,17 +51,17 @@ class RedisSenderTest : public ::testing::Test {
     sender_.emplace(RedisStoreOptions{.spread = spread}, client_, reactor_, nobody_);
   }
   // In a cluster `key` decides its slot.
-  bool add(std::uint32_t place, ScriptOperation operation, const Departure& departure = {},
+  bool add(std::uint32_t number, ScriptOperation operation, const Departure& departure = {},
            std::uint64_t key = 1) {
     const Charge first{.key = {key, key}, .quota = &journal_.quota};
-    return sender_->add({.owner = &journal_, .place = place, .operation = operation}, first,
+    return sender_->add({.owner = &journal_, .number = number, .operation = operation}, first,
                         departure, kStart);
   }
-  bool lease(std::uint32_t place, const Departure& departure = {}) {
-    return add(place, ScriptOperation::kLease, departure);
+  bool lease(std::uint32_t number, const Departure& departure = {}) {
+    return add(number, ScriptOperation::kLease, departure);
   }
-  bool sync(std::uint32_t place, std::uint64_t key = 1) {
-    return add(place, ScriptOperation::kSync, {.lane = Lane::kPatient}, key);
+  bool sync(std::uint32_t number, std::uint64_t key = 1) {
+    return add(number, ScriptOperation::kSync, {.lane = Lane::kPatient}, key);
   }
   bool is_closed() const { return sender_->breaker().closed(); }
 
@@ -79,10 +79,10 @@ TEST_F(RedisSenderTest, ErrandsOfAllModesShareACallThePromptFirst) {
   EXPECT_TRUE(add(3, ScriptOperation::kReturn));
   reactor_.run(kStart);
   EXPECT_EQ(client_.calls, 1);
-  EXPECT_EQ(journal_.packed, (Places{2, 3, 1}));
+  EXPECT_EQ(journal_.packed, (Numbers{2, 3, 1}));
   EXPECT_EQ(client_.sent[0].deadline, kStart + kPatience);
   client_.answer({1, 640, 50, 640, 50, 640, 50}, kStart + 1ms);
-  EXPECT_EQ(journal_.done, (Places{2, 3, 1}));
+  EXPECT_EQ(journal_.done, (Numbers{2, 3, 1}));
   EXPECT_EQ(reactor_.next(), Instant::max());
   EXPECT_EQ(sender_->counts().calls, 0u) << "that decide";
 }
@@ -97,7 +97,7 @@ TEST_F(RedisSenderTest, WhatIsNotDueWaitsForItOrForOthers) {
   EXPECT_TRUE(lease(2, {.due = kStart + 40ms, .latest = kStart + 40ms}));
   EXPECT_TRUE(lease(3));
   reactor_.run(kStart + 21ms);
-  EXPECT_EQ(journal_.packed, (Places{1, 2, 3}));
+  EXPECT_EQ(journal_.packed, (Numbers{1, 2, 3}));
   EXPECT_TRUE(lease(4, {.due = kStart + 40ms, .latest = kStart + 40ms}));
   sender_->hurry();
   reactor_.run(kStart + 22ms);
@@ -105,7 +105,7 @@ TEST_F(RedisSenderTest, WhatIsNotDueWaitsForItOrForOthers) {
 }
 
 TEST_F(RedisSenderTest, WhatHasNothingToAskIsLeftOut) {
-  journal_.void_place = 1;
+  journal_.void_number = 1;
   EXPECT_TRUE(lease(1));
   reactor_.run(kStart);
   EXPECT_EQ(client_.calls, 0);
@@ -113,16 +113,16 @@ TEST_F(RedisSenderTest, WhatHasNothingToAskIsLeftOut) {
   EXPECT_TRUE(lease(2));
   reactor_.run(kStart);
   client_.answer({1, 640, 50}, kStart);
-  EXPECT_EQ(journal_.done, Places{2});
+  EXPECT_EQ(journal_.done, Numbers{2});
 }
 
 TEST_F(RedisSenderTest, InAClusterErrandsOfOneKeyKeepTheirOrder) {
   start(KeySpread::kCluster);
-  Places in_order;
-  for (std::uint32_t place = 0; place < 100; ++place) {
-    EXPECT_TRUE(sync(1 + place, 1));
-    EXPECT_TRUE(sync(1000, 2 + place % 8));
-    in_order.push_back(1 + place);
+  Numbers in_order;
+  for (std::uint32_t number = 0; number < 100; ++number) {
+    EXPECT_TRUE(sync(1 + number, 1));
+    EXPECT_TRUE(sync(1000, 2 + number % 8));
+    in_order.push_back(1 + number);
   }
   reactor_.run(kStart);
   EXPECT_EQ(client_.calls, 9);
@@ -152,10 +152,10 @@ TEST_F(RedisSenderTest, WhoWaitsForALeaseIsNotHeldUpByASync) {
   reactor_.run(kStart);
   EXPECT_EQ(reactor_.next(), kStart + 20ms);
   reactor_.run(kStart + 20ms);
-  EXPECT_EQ(journal_.gone, Places{1});
+  EXPECT_EQ(journal_.gone, Numbers{1});
   client_.answer({1, 640, 50, 640, 50}, kStart + 30ms);
-  EXPECT_EQ(journal_.done, Places{2});
-  EXPECT_EQ(journal_.gone, Places{1});
+  EXPECT_EQ(journal_.done, Numbers{2});
+  EXPECT_EQ(journal_.gone, Numbers{1});
 }
 
 // Else checks would wait for a Redis that hangs for as long as syncs do.
@@ -170,14 +170,14 @@ TEST_F(RedisSenderTest, CallsThatOnlySyncsStillWaitForHaveFailed) {
   }
   for (int i = 0; i < Breaker::kFailuresMax; ++i) reactor_.run(kStart + 20ms + i * 1ms);
   EXPECT_FALSE(is_closed());
-  EXPECT_EQ(journal_.gone, (Places{1, 1, 1, 1}));
+  EXPECT_EQ(journal_.gone, (Numbers{1, 1, 1, 1}));
 }
 
 TEST_F(RedisSenderTest, OneServerThatAnswersNoSyncIsAway) {
   EXPECT_TRUE(sync(1));
   reactor_.run(kStart);
   reactor_.run(kStart + kPatience);
-  EXPECT_EQ(journal_.gone, Places{1});
+  EXPECT_EQ(journal_.gone, Numbers{1});
   EXPECT_TRUE(sender_->is_away());
   EXPECT_FALSE(sync(2));
   start(KeySpread::kCluster);
@@ -191,9 +191,9 @@ TEST_F(RedisSenderTest, WhatWaitsWhenRedisGoesIsLost) {
   EXPECT_TRUE(lease(1));
   client_.link.phase = LinkState::Phase::kDisconnected;
   reactor_.run(kStart);
-  EXPECT_EQ(journal_.gone, Places{1});
+  EXPECT_EQ(journal_.gone, Numbers{1});
   EXPECT_FALSE(lease(2));
-  EXPECT_EQ(journal_.gone, Places{1});
+  EXPECT_EQ(journal_.gone, Numbers{1});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 // worth no trip each, until Redis allows anything of the key. A charge that takes what is left
 // (Operation::kDrain) has to reach Redis while units may be left.
 //
-// Bounded: a key has one place, and takes it from the key that has it.
+// Bounded: keys may share an entry of an array; the later denial takes it.
 //
 // Thread rule: one core. Tested by denial_memory_test.cc.
 
@@ -34,7 +34,7 @@ class DenialMemory {
   static constexpr Duration kWorthMax = std::chrono::seconds(1);
 
   // REQUIRES: keys > 0
-  explicit DenialMemory(std::size_t keys) : places_(keys) {}
+  explicit DenialMemory(std::size_t keys) : denials_(keys) {}
 
   // `now`: when the call left, or earlier. Ignores decisions that are no denial.
   void note(const Charge& charge, const Decision& decision, Instant now,
@@ -43,7 +43,7 @@ class DenialMemory {
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
     const bool is_debt = operation == Operation::kCharge;
     if (is_debt && !charge.quota->is_fixed()) return;
-    place_of(charge.key) = {
+    denial_of(charge.key) = {
         .key = charge.key,
         .cost = charge.cost,
         .capacity = charge.quota->capacity(),
@@ -57,17 +57,17 @@ class DenialMemory {
   // The denial as of `now`, if it must still hold.
   std::optional<Decision> find(const Charge& charge, Instant now,
                                Operation operation = Operation::kSpendEach) {
-    const Place& place = place_of(charge.key);
-    if (place.key != charge.key || charge.cost <= 0 || place.cost == 0) return {};
-    if (place.cost != charge.cost && !place.is_debt) return {};
+    const Denial& denial = denial_of(charge.key);
+    if (denial.key != charge.key || charge.cost <= 0 || denial.cost == 0) return {};
+    if (denial.cost != charge.cost && !denial.is_debt) return {};
     const bool is_charge = operation == Operation::kCharge;
-    const bool is_hit = place.is_debt && charge.cost == 1;
-    if (is_charge ? !is_hit : charge.cost > place.capacity) return {};
-    if (place.capacity != charge.quota->capacity()) return {};
-    if (place.switch_number != charge.quota->switch_number()) return {};
-    if (now < place.asked_at || now >= place.end()) return {};
-    const Duration age = now - place.asked_at;
-    Decision decision = place.decision;
+    const bool is_hit = denial.is_debt && charge.cost == 1;
+    if (is_charge ? !is_hit : charge.cost > denial.capacity) return {};
+    if (denial.capacity != charge.quota->capacity()) return {};
+    if (denial.switch_number != charge.quota->switch_number()) return {};
+    if (now < denial.asked_at || now >= denial.end()) return {};
+    const Duration age = now - denial.asked_at;
+    Decision decision = denial.decision;
     const bool may_have_some = decision.remaining > 0 || decision.more_after <= age;
     if (operation == Operation::kDrain && may_have_some) return {};
     decision.retry_after -= age;
@@ -84,22 +84,22 @@ class DenialMemory {
     Instant end;
   };
   Span span_of(const KeyHash& key) {
-    const Place& place = place_of(key);
-    return {place.asked_at, place.end()};
+    const Denial& denial = denial_of(key);
+    return {denial.asked_at, denial.end()};
   }
 
   void forget(const KeyHash& key) {
-    Place& place = place_of(key);
-    if (place.key == key) place = {};
+    Denial& denial = denial_of(key);
+    if (denial.key == key) denial = {};
   }
   // Redis has allowed something of the key: the key is no longer over its limit.
   void forget_debt(const KeyHash& key) {
-    Place& place = place_of(key);
-    if (place.key == key && place.is_debt) place = {};
+    Denial& denial = denial_of(key);
+    if (denial.key == key && denial.is_debt) denial = {};
   }
 
  private:
-  struct Place {
+  struct Denial {
     KeyHash key;
     std::int64_t cost = 0;  // 0: it is free
     std::int64_t capacity = 0;
@@ -111,9 +111,9 @@ class DenialMemory {
     Instant end() const { return asked_at + std::min(decision.retry_after, kWorthMax); }
   };
 
-  Place& place_of(const KeyHash& key) { return places_[key.high % places_.size()]; }
+  Denial& denial_of(const KeyHash& key) { return denials_[key.high % denials_.size()]; }
 
-  std::vector<Place> places_;
+  std::vector<Denial> denials_;
 };
 
 }  // namespace weir

@@ -84,7 +84,7 @@ TEST_F(DenialMemoryTest, ADenialDoesNotOutliveASwitch) {
   EXPECT_FALSE(memory_.find({charge_.key, &backoff, 3}, kStart));
 }
 
-TEST_F(DenialMemoryTest, ForgetsAKeyAndWhoeverHadItsPlace) {
+TEST_F(DenialMemoryTest, ForgetsAKeyAndWhoeverHadItsEntry) {
   memory_.note(charge_, denied(500ms), kStart);
   memory_.forget({1, 3});
   EXPECT_TRUE(memory_.find(charge_, kStart));
@@ -92,10 +92,10 @@ TEST_F(DenialMemoryTest, ForgetsAKeyAndWhoeverHadItsPlace) {
   EXPECT_FALSE(memory_.find(charge_, kStart));
 
   memory_.note(charge_, denied(500ms), kStart);
-  const Charge same_place{{9, 2}, &quota_, 3};
-  memory_.note(same_place, denied(500ms), kStart);
+  const Charge same_entry{{9, 2}, &quota_, 3};
+  memory_.note(same_entry, denied(500ms), kStart);
   EXPECT_FALSE(memory_.find(charge_, kStart));
-  EXPECT_TRUE(memory_.find(same_place, kStart));
+  EXPECT_TRUE(memory_.find(same_entry, kStart));
 }
 
 TEST_F(DenialMemoryTest, OfWhatCountsAlwaysKnowsOnlyTheDebtsOfFixedWindows) {

@@ -1,8 +1,8 @@
 // KeyTable: one core's values for keys, of so many keys at most.
 //
-// A key is found by its hash and its tag, as in Redis. Its place, a number, and references to its
-// value stay valid until the key is removed. Memory is reserved at once and used as needed: nothing
-// is allocated later. The key and the first 96 bytes of its value come from memory together;
+// A key is found by its hash and its tag, as in Redis. Its number and references to its value stay
+// valid until the key is removed. Memory is reserved at once and used as needed: nothing is
+// allocated later. The key and the first 96 bytes of its value come from memory together;
 // huge_array.h says why it is an array of that kind.
 //
 // Thread rule: one core. Tested by key_table_test.cc.
@@ -25,8 +25,8 @@ namespace weir {
 template <typename Value>
 class KeyTable {
  public:
-  using Place = std::uint32_t;
-  static constexpr Place kNone = UINT32_MAX;
+  using Number = std::uint32_t;
+  static constexpr Number kNone = UINT32_MAX;
 
   // REQUIRES: 0 < keys < kNone
   explicit KeyTable(std::size_t keys) : heads_(2 * std::bit_ceil(keys)), slots_(keys) {
@@ -41,62 +41,62 @@ class KeyTable {
   [[gnu::always_inline]] void prefetch(std::span<const Charge> charges) const {
     for (const Charge& charge : charges) __builtin_prefetch(&heads_[chain_of(charge.key)]);
     for (const Charge& charge : charges) {
-      const Place place = heads_[chain_of(charge.key)];
-      if (place == kNone) continue;
-      const auto* slot = reinterpret_cast<const char*>(&slots_[place]);
+      const Number number = heads_[chain_of(charge.key)];
+      if (number == kNone) continue;
+      const auto* slot = reinterpret_cast<const char*>(&slots_[number]);
       __builtin_prefetch(slot, 1);
       __builtin_prefetch(slot + kLine, 1);
     }
   }
 
-  Place find(const KeyHash& key, std::uint64_t tag) const {
-    Place place = heads_[chain_of(key)];
-    while (place != kNone && !(slots_[place].key == key && slots_[place].tag == tag)) {
-      place = slots_[place].next;
+  Number find(const KeyHash& key, std::uint64_t tag) const {
+    Number number = heads_[chain_of(key)];
+    while (number != kNone && !(slots_[number].key == key && slots_[number].tag == tag)) {
+      number = slots_[number].next;
     }
-    return place;
+    return number;
   }
 
   // REQUIRES: the key is not there; not is_full()
-  Place add(const KeyHash& key, std::uint64_t tag) {
+  Number add(const KeyHash& key, std::uint64_t tag) {
     WEIR_ASSERT(!is_full());
-    Place place = free_;
-    if (place == kNone) {
-      place = places_++;
+    Number number = free_;
+    if (number == kNone) {
+      number = given_++;
     } else {
-      free_ = slots_[place].next;
+      free_ = slots_[number].next;
     }
-    Place& head = heads_[chain_of(key)];
-    slots_[place] = {.key = key, .tag = tag, .next = head, .is_used = true, .value = {}};
-    head = place;
+    Number& head = heads_[chain_of(key)];
+    slots_[number] = {.key = key, .tag = tag, .next = head, .is_used = true, .value = {}};
+    head = number;
     ++size_;
-    return place;
+    return number;
   }
 
-  void remove(Place place) {
-    Slot& slot = slots_[place];
+  void remove(Number number) {
+    Slot& slot = slots_[number];
     WEIR_ASSERT(slot.is_used);
-    Place* link = &heads_[chain_of(slot.key)];
-    while (*link != place) link = &slots_[*link].next;
+    Number* link = &heads_[chain_of(slot.key)];
+    while (*link != number) link = &slots_[*link].next;
     *link = slot.next;
     slot.is_used = false;
     slot.next = free_;
-    free_ = place;
+    free_ = number;
     --size_;
   }
 
   // The next key in turn, over and over: the one to make room. REQUIRES: size() > 0
-  Place next_in_turn() {
+  Number next_in_turn() {
     do {
-      hand_ = hand_ + 1 < places_ ? hand_ + 1 : 0;
+      hand_ = hand_ + 1 < given_ ? hand_ + 1 : 0;
     } while (!slots_[hand_].is_used);
     return hand_;
   }
 
-  // REQUIRES, for all three: a key has the place
-  Value& operator[](Place place) { return slots_[place].value; }
-  const KeyHash& key_of(Place place) const { return slots_[place].key; }
-  std::uint64_t tag_of(Place place) const { return slots_[place].tag; }
+  // REQUIRES, for all three: a key has the number
+  Value& operator[](Number number) { return slots_[number].value; }
+  const KeyHash& key_of(Number number) const { return slots_[number].key; }
+  std::uint64_t tag_of(Number number) const { return slots_[number].tag; }
 
  private:
   static constexpr std::size_t kLine = 64;  // bytes, of the cache
@@ -104,19 +104,19 @@ class KeyTable {
   struct alignas(2 * kLine) Slot {
     KeyHash key;
     std::uint64_t tag = 0;
-    Place next = kNone;  // of its chain, or of the free places
+    Number next = kNone;  // of its chain, or of the free slots
     bool is_used = false;
     Value value{};
   };
 
   std::size_t chain_of(const KeyHash& key) const { return key.low & (heads_.size() - 1); }
 
-  HugeArray<Place> heads_;  // of chains
+  HugeArray<Number> heads_;  // of chains
   HugeArray<Slot> slots_;
-  Place places_ = 0;  // that keys have ever had
+  Number given_ = 0;  // slots that keys have ever had
   std::size_t size_ = 0;
-  Place free_ = kNone;
-  Place hand_ = 0;
+  Number free_ = kNone;
+  Number hand_ = 0;
 };
 
 }  // namespace weir

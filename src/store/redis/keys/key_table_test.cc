@@ -31,7 +31,7 @@ TEST(KeyTable, AnotherTagIsAnotherKey) {
   EXPECT_EQ(table.tag_of(tagged), 9u);
 }
 
-TEST(KeyTable, APlaceIsFreeAgainAndLikeNew) {
+TEST(KeyTable, ASlotIsFreeAgainAndLikeNew) {
   Table table(2);
   const auto one = table.add({1, 4}, 0);
   const auto other = table.add({1, 8}, 0);
@@ -61,11 +61,11 @@ TEST(KeyTable, IsAMapWhateverComesAndGoes) {
   for (int step = 0; step < 20'000; ++step) {
     random = random * 6364136223846793005 + 1442695040888963407;
     const std::uint64_t key = (random >> 33) % 100;
-    const auto place = table.find({key, key % 7}, 0);
-    ASSERT_EQ(place != Table::kNone, expected.contains(key));
-    if (place != Table::kNone) {
-      ASSERT_EQ(table[place], expected[key]);
-      table.remove(place);
+    const auto number = table.find({key, key % 7}, 0);
+    ASSERT_EQ(number != Table::kNone, expected.contains(key));
+    if (number != Table::kNone) {
+      ASSERT_EQ(table[number], expected[key]);
+      table.remove(number);
       expected.erase(key);
     } else if (!table.is_full()) {
       table[table.add({key, key % 7}, 0)] = expected[key] = step;

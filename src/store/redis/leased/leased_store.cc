@@ -49,9 +49,10 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
     : strict_(strict),
       sender_(sender),
       denials_(options.redis.denied_keys),
-      leases_(
-          options, sender, reactor, denials_, counts_,
-          [this](std::uint32_t place, StoreError error, Instant now) { wake(place, error, now); }),
+      leases_(options, sender, reactor, denials_, counts_,
+              [this](std::uint32_t number, StoreError error, Instant now) {
+                wake(number, error, now);
+              }),
       waiting_(kWaitingMax),
       waiters_(kWaitingMax * Batch::kChargesMax, kNobody) {
   waiting_free_.reserve(kWaitingMax);
@@ -88,39 +89,39 @@ bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
   return true;
 }
 
-LeasedStore::Places LeasedStore::find(std::span<const Charge> charges) {
-  Places places;
+LeasedStore::Numbers LeasedStore::find(std::span<const Charge> charges) {
+  Numbers numbers;
   for (std::size_t index = 0; index < charges.size(); ++index) {
-    places[index] = leases_.keys().find(charges[index].key, charges[index].tag);
+    numbers[index] = leases_.keys().find(charges[index].key, charges[index].tag);
   }
-  return places;
+  return numbers;
 }
 
-LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& places,
+LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Numbers& numbers,
                                          std::size_t index, Instant now) {
   const Charge& charge = batch.charges[index];
-  if (places[index] != kNobody) {
-    LeasingKey& key = leases_.keys()[places[index]];
+  if (numbers[index] != kNobody) {
+    LeasingKey& key = leases_.keys()[numbers[index]];
     std::int64_t needed = std::max<std::int64_t>(1, charge.cost);
     for (std::size_t before = 0; spends(batch.operation) && before < index; ++before) {
-      if (places[before] == places[index]) needed += batch.charges[before].cost;
+      if (numbers[before] == numbers[index]) needed += batch.charges[before].cost;
     }
     leases_.drop_expired(key, now);
     if (key.leased.held() >= needed && key.leased.follow(*charge.quota)) return Known::kUnits;
   }
   const bool counts_always = batch.operation == Operation::kCharge;  // so Redis has to count it
-  const bool takes_units = batch.operation == Operation::kDrain && places[index] != kNobody &&
-                           leases_.keys()[places[index]].leased.held() > 0;
+  const bool takes_units = batch.operation == Operation::kDrain && numbers[index] != kNobody &&
+                           leases_.keys()[numbers[index]].leased.held() > 0;
   if (counts_always || takes_units) return Known::kNothing;
   return denials_.find(charge, now, batch.operation) ? Known::kDenial : Known::kNothing;
 }
 
 // False, and nothing is spent, if memory cannot answer all charges.
-bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant now) {
+bool LeasedStore::answer_from_memory(Batch& batch, const Numbers& numbers, Instant now) {
   std::array<Known, Batch::kChargesMax> known;
   bool denied = false;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    known[index] = known_of(batch, places, index, now);
+    known[index] = known_of(batch, numbers, index, now);
     if (known[index] == Known::kNothing) return false;
     denied = denied || known[index] == Known::kDenial;
   }
@@ -130,9 +131,9 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
     const Charge& charge = batch.charges[index];
     if (known[index] == Known::kDenial) {
       batch.decisions[index] = *denials_.find(charge, now);
-      if (spends(batch.operation)) leases_.ask_before_end(places[index], charge, now);
+      if (spends(batch.operation)) leases_.ask_before_end(numbers[index], charge, now);
     } else {
-      batch.decisions[index] = spend(places[index], only_looks ? 0 : charge.cost, now);
+      batch.decisions[index] = spend(numbers[index], only_looks ? 0 : charge.cost, now);
     }
   }
   batch.on_done(batch);
@@ -140,10 +141,10 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
 }
 
 // REQUIRES: the core holds so many units
-Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
-  LeasedKey& key = leases_.keys()[place].leased;
+Decision LeasedStore::spend(std::uint32_t number, std::int64_t cost, Instant now) {
+  LeasedKey& key = leases_.keys()[number].leased;
   const Decision decision = key.spend(cost, now);
-  if (key.runs_low(now)) leases_.ask_ahead(place, now);
+  if (key.runs_low(now)) leases_.ask_ahead(number, now);
   return decision;
 }
 
@@ -159,32 +160,32 @@ bool LeasedStore::is_worth_a_lease(const LeasedKey& key, const Charge& charge, I
 void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
   if (sender_.is_away() || batch.give_up_at <= now) return batch.fail();
   for (const Charge& charge : batch.charges) {
-    if (leases_.place_for(charge, now) == kNobody) return pass_on(batch, now, now);
+    if (leases_.number_for(charge, now) == kNobody) return pass_on(batch, now, now);
   }
-  const Places places = find(batch.charges);  // one may have made room for another
+  const Numbers numbers = find(batch.charges);  // one may have made room for another
   std::array<std::size_t, Batch::kChargesMax> lacking;
   std::uint8_t lacks = 0;
   bool help = !waiting_free_.empty();
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    if (places[index] == kNobody) return pass_on(batch, now, now);
-    if (known_of(batch, places, index, now) != Known::kNothing) continue;
+    if (numbers[index] == kNobody) return pass_on(batch, now, now);
+    if (known_of(batch, numbers, index, now) != Known::kNothing) continue;
     help =
-        help && is_worth_a_lease(leases_.keys()[places[index]].leased, batch.charges[index], now);
+        help && is_worth_a_lease(leases_.keys()[numbers[index]].leased, batch.charges[index], now);
     lacking[lacks++] = index;
   }
   if (!help) {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      leases_.keys()[places[index]].leased.count_demand(batch.charges[index].cost, now);
+      leases_.keys()[numbers[index]].leased.count_demand(batch.charges[index].cost, now);
     }
     return pass_on(batch, now, now);
   }
-  wait(batch, places, std::span(lacking).first(lacks), now);
+  wait(batch, numbers, std::span(lacking).first(lacks), now);
 }
 
-void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
+void LeasedStore::wait(Batch& batch, const Numbers& numbers, std::span<const std::size_t> lacking,
                        Instant now) {
   for (const std::size_t index : lacking) {
-    if (!leases_.ask_at_once(places[index], now)) return batch.fail();
+    if (!leases_.ask_at_once(numbers[index], now)) return batch.fail();
   }
   const std::uint32_t waiting = waiting_free_.back();
   waiting_free_.pop_back();
@@ -192,8 +193,8 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
       .batch = &batch, .since = now, .leases_awaited = static_cast<std::uint8_t>(lacking.size())};
   ++counts_[kLeasedWaited];
   for (const std::size_t index : lacking) {
-    leases_.keys()[places[index]].units_awaited += batch.charges[index].cost;
-    add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
+    leases_.keys()[numbers[index]].units_awaited += batch.charges[index].cost;
+    add_waiter(numbers[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
   }
 }
 
@@ -202,11 +203,11 @@ void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
   ++counts_[kLeasedPassedOn];
   for (const Charge& charge : batch.charges) {
     if (charge.cost < 0 || batch.operation == Operation::kCharge) denials_.forget(charge.key);
-    const std::uint32_t place = leases_.keys().find(charge.key, charge.tag);
+    const std::uint32_t number = leases_.keys().find(charge.key, charge.tag);
     if (batch.operation == Operation::kReset) {
       leases_.forget(charge);
-    } else if (place != kNobody) {
-      leases_.give_back(place, now);
+    } else if (number != kNobody) {
+      leases_.give_back(number, now);
     }
   }
   strict_.decide(batch, since);
@@ -215,27 +216,27 @@ void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
 // A refund of units from a lease that is out returns to that lease: it needs no trip. False,
 // without a change, if that does not cover the whole batch.
 bool LeasedStore::take_back(Batch& batch, Instant now) {
-  const Places places = find(batch.charges);
+  const Numbers numbers = find(batch.charges);
   std::size_t taken = 0;
   while (taken < batch.charges.size() && spends(batch.operation) &&
-         take_back_one(places[taken], batch.charges[taken], now)) {
+         take_back_one(numbers[taken], batch.charges[taken], now)) {
     ++taken;
   }
   const bool is_all = taken == batch.charges.size();
   for (std::size_t index = 0; index < taken; ++index) {
     if (is_all) {
-      batch.decisions[index] = spend(places[index], 0, now);
+      batch.decisions[index] = spend(numbers[index], 0, now);
     } else {  // undone
-      leases_.keys()[places[index]].leased.spend(-batch.charges[index].cost, now);
+      leases_.keys()[numbers[index]].leased.spend(-batch.charges[index].cost, now);
     }
   }
   if (is_all) batch.on_done(batch);
   return is_all;
 }
 
-bool LeasedStore::take_back_one(std::uint32_t place, const Charge& charge, Instant now) {
-  if (place == kNobody || charge.cost > 0) return false;
-  LeasingKey& key = leases_.keys()[place];
+bool LeasedStore::take_back_one(std::uint32_t number, const Charge& charge, Instant now) {
+  if (number == kNobody || charge.cost > 0) return false;
+  LeasingKey& key = leases_.keys()[number];
   if (key.asked == LeasingKey::Asked::kInVain || !key.leased.follow(*charge.quota)) return false;
   leases_.drop_expired(key, now);
   return key.leased.take_back(-charge.cost, now);
@@ -243,8 +244,8 @@ bool LeasedStore::take_back_one(std::uint32_t place, const Charge& charge, Insta
 
 // ---- checks that wait ----
 
-void LeasedStore::add_waiter(std::uint32_t place, std::uint32_t waiter) {
-  LeasingKey& key = leases_.keys()[place];
+void LeasedStore::add_waiter(std::uint32_t number, std::uint32_t waiter) {
+  LeasingKey& key = leases_.keys()[number];
   waiters_[waiter] = kNobody;
   if (key.first_waiter == kNobody) {
     key.first_waiter = waiter;
@@ -255,12 +256,12 @@ void LeasedStore::add_waiter(std::uint32_t place, std::uint32_t waiter) {
 }
 
 // Answers checks in the order they came. A callback may decide again, and then waits again.
-void LeasedStore::wake(std::uint32_t place, StoreError error, Instant now) {
-  std::uint32_t waiter = std::exchange(leases_.keys()[place].first_waiter, kNobody);
+void LeasedStore::wake(std::uint32_t number, StoreError error, Instant now) {
+  std::uint32_t waiter = std::exchange(leases_.keys()[number].first_waiter, kNobody);
   while (waiter != kNobody) {
     const std::uint32_t next = waiters_[waiter];
     const auto index = static_cast<std::uint32_t>(waiter / Batch::kChargesMax);
-    Waiting& waiting = waiting_[index];
+    WaitingBatch& waiting = waiting_[index];
     if (error != StoreError::kNone) waiting.error = error;
     if (--waiting.leases_awaited == 0) resolve(index, now);
     waiter = next;
@@ -269,7 +270,7 @@ void LeasedStore::wake(std::uint32_t place, StoreError error, Instant now) {
 
 // All leases that the check waited for have come, or will not come.
 void LeasedStore::resolve(std::uint32_t index, Instant now) {
-  const Waiting waiting = std::exchange(waiting_[index], {});
+  const WaitingBatch waiting = std::exchange(waiting_[index], {});
   waiting_free_.push_back(index);
   Batch& batch = *waiting.batch;
   if (waiting.error != StoreError::kNone) return batch.fail();

@@ -79,7 +79,7 @@ class LeasedStore final : public Store {
   bool give_back_all(Instant now) { return leases_.give_back_all(now); }
 
  private:
-  struct Waiting {
+  struct WaitingBatch {
     Batch* batch = nullptr;  // null: free
     Instant since;
     std::uint8_t leases_awaited = 0;
@@ -87,7 +87,7 @@ class LeasedStore final : public Store {
   };
   // How memory can answer a charge.
   enum class Known : std::uint8_t { kNothing, kUnits, kDenial };
-  using Places = std::array<std::uint32_t, Batch::kChargesMax>;
+  using Numbers = std::array<std::uint32_t, Batch::kChargesMax>;
   static constexpr std::uint32_t kNobody = Leases::Keys::kNone;
 
   class AtHand final : public Store {
@@ -99,19 +99,20 @@ class LeasedStore final : public Store {
     LeasedStore& leased_;
   };
 
-  Places find(std::span<const Charge> charges);
+  Numbers find(std::span<const Charge> charges);
   bool answer_at_once(Batch& batch, Instant now);
-  bool answer_from_memory(Batch& batch, const Places& places, Instant now);
-  Known known_of(const Batch& batch, const Places& places, std::size_t index, Instant now);
+  bool answer_from_memory(Batch& batch, const Numbers& numbers, Instant now);
+  Known known_of(const Batch& batch, const Numbers& numbers, std::size_t index, Instant now);
   bool is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now);
-  Decision spend(std::uint32_t place, std::int64_t cost, Instant now);
+  Decision spend(std::uint32_t number, std::int64_t cost, Instant now);
   bool take_back(Batch& batch, Instant now);
-  bool take_back_one(std::uint32_t place, const Charge& charge, Instant now);
+  bool take_back_one(std::uint32_t number, const Charge& charge, Instant now);
   void wait_for_leases(Batch& batch, Instant now);
-  void wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking, Instant now);
+  void wait(Batch& batch, const Numbers& numbers, std::span<const std::size_t> lacking,
+            Instant now);
   void pass_on(Batch& batch, Instant since, Instant now);
-  void add_waiter(std::uint32_t place, std::uint32_t waiter);
-  void wake(std::uint32_t place, StoreError error, Instant now);
+  void add_waiter(std::uint32_t number, std::uint32_t waiter);
+  void wake(std::uint32_t number, StoreError error, Instant now);
   void resolve(std::uint32_t waiting, Instant now);
 
   Store& strict_;
@@ -120,7 +121,7 @@ class LeasedStore final : public Store {
   DenialMemory denials_;
   Leases leases_;
   AtHand at_hand_{*this};
-  std::vector<Waiting> waiting_;
+  std::vector<WaitingBatch> waiting_;
   std::vector<std::uint32_t> waiting_free_;
   std::vector<std::uint32_t> waiters_;  // the next of its key; one for each charge that waits
 };

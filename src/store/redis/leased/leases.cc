@@ -43,18 +43,18 @@ void Leases::drop_expired(LeasingKey& key, Instant now) {
   counts_[kLeasedExpired] += key.leased.drop_expired(now);
 }
 
-std::uint32_t Leases::place_for(const Charge& charge, Instant now) {
-  std::uint32_t place = keys_.find(charge.key, charge.tag);
-  if (place == kNobody) {
+std::uint32_t Leases::number_for(const Charge& charge, Instant now) {
+  std::uint32_t number = keys_.find(charge.key, charge.tag);
+  if (number == kNobody) {
     if (keys_.is_full() && !make_room(now)) return kNobody;
-    place = keys_.add(charge.key, charge.tag);
+    number = keys_.add(charge.key, charge.tag);
   }
-  LeasingKey& key = keys_[place];
-  if (key.leased.follow(*charge.quota)) return place;
+  LeasingKey& key = keys_[number];
+  if (key.leased.follow(*charge.quota)) return number;
   drop_expired(key, now);
   if (key.leased.held() > 0 || key.asked != LeasingKey::Asked::kNo) return kNobody;
   key.leased.set_terms(*charge.quota);
-  return place;
+  return number;
 }
 
 // Removes the first of a few keys in turn that holds no units. If all hold units, the last key
@@ -62,13 +62,13 @@ std::uint32_t Leases::place_for(const Charge& charge, Instant now) {
 bool Leases::make_room(Instant now) {
   std::uint32_t leaves = kNobody;
   for (int i = 0; i < kCandidates; ++i) {
-    const std::uint32_t place = keys_.next_in_turn();
-    LeasingKey& key = keys_[place];
+    const std::uint32_t number = keys_.next_in_turn();
+    LeasingKey& key = keys_[number];
     if (key.asked != LeasingKey::Asked::kNo) continue;
     drop_expired(key, now);
-    leaves = place;
+    leaves = number;
     if (key.leased.held() > 0) continue;
-    keys_.remove(place);
+    keys_.remove(number);
     return true;
   }
   if (leaves != kNobody) give_back(leaves, now);
@@ -87,65 +87,65 @@ bool Leases::wants_leases(const LeasedKey& key, std::int64_t units, Instant now)
 
 // ---- asking ----
 
-bool Leases::add(std::uint32_t place, ScriptOperation operation, const Departure& departure,
+bool Leases::add(std::uint32_t number, ScriptOperation operation, const Departure& departure,
                  Instant now) {
-  const Charge at{.key = keys_.key_of(place), .quota = nullptr, .tag = keys_.tag_of(place)};
+  const Charge at{.key = keys_.key_of(number), .quota = nullptr, .tag = keys_.tag_of(number)};
   const std::uint8_t charges = operation == ScriptOperation::kReturn ? LeasedKey::kLeases : 1;
-  const Errand errand{.owner = this, .place = place, .operation = operation, .charges = charges};
+  const Errand errand{.owner = this, .number = number, .operation = operation, .charges = charges};
   const bool is_added = sender_.add(errand, at, departure, now);
   errands_ += is_added ? 1 : 0;
   return is_added;
 }
 
-bool Leases::ask(std::uint32_t place, Instant due, Instant now) {
-  LeasingKey& key = keys_[place];
+bool Leases::ask(std::uint32_t number, Instant due, Instant now) {
+  LeasingKey& key = keys_[number];
   if (key.asked != LeasingKey::Asked::kNo) return true;
-  if (!add(place, ScriptOperation::kLease, {.due = due, .latest = due}, now)) return false;
+  if (!add(number, ScriptOperation::kLease, {.due = due, .latest = due}, now)) return false;
   key.asked = LeasingKey::Asked::kYes;
   return true;
 }
 
-bool Leases::ask_at_once(std::uint32_t place, Instant now) {
-  if (!ask(place, Instant{}, now)) return false;
+bool Leases::ask_at_once(std::uint32_t number, Instant now) {
+  if (!ask(number, Instant{}, now)) return false;
   sender_.hurry();
   return true;
 }
 
-void Leases::ask_ahead(std::uint32_t place, Instant now) {
-  const LeasingKey& key = keys_[place];
+void Leases::ask_ahead(std::uint32_t number, Instant now) {
+  const LeasingKey& key = keys_[number];
   const bool may_ask = key.asked == LeasingKey::Asked::kNo && key.leased.left(now) > 0;
   if (!may_ask || sender_.is_away() || !wants_leases(key.leased, 1, now)) return;
   const bool hurries = key.leased.held() < key.leased.demand_soon(now);
-  ask(place, hurries ? Instant{} : now + kGather, now);
+  ask(number, hurries ? Instant{} : now + kGather, now);
 }
 
 // When its denial ends, a busy key finds the units that came back meanwhile. It asks in the
 // denial's last quarter, so that a short denial, too, saves most of the trips.
-void Leases::ask_before_end(std::uint32_t place, const Charge& charge, Instant now) {
-  if (place == kNobody) return;
+void Leases::ask_before_end(std::uint32_t number, const Charge& charge, Instant now) {
+  if (number == kNobody) return;
   const auto [begin, end] = denials_.span_of(charge.key);
   const Duration early = std::min(LeasedKey::kAheadMin, (end - begin) / 4);
   if (end - now > early) return;
-  LeasedKey& key = keys_[place].leased;
+  LeasedKey& key = keys_[number].leased;
   key.count_demand(charge.cost, now);
-  if (key.is_busy(now) && !sender_.is_away()) ask(place, end - std::min(kTrip, early), now);
+  if (key.is_busy(now) && !sender_.is_away()) ask(number, end - std::min(kTrip, early), now);
 }
 
 bool Leases::pack(Errand& errand, ChargeCall& words, Instant now) {
   errand.deadline = now + options_.redis.deadline;
   if (errand.operation == ScriptOperation::kLease) {
-    pack_lease(errand.place, words, now);
+    pack_lease(errand.number, words, now);
     return true;
   }
-  errand.charges = pack_returns(errand.place, words, now);
+  errand.charges = pack_returns(errand.number, words, now);
   if (errand.charges == 0) --errands_;
   return errand.charges > 0;
 }
 
 // Asks for a long lease if a small part of what remains covers the demand, or demand is small.
-void Leases::pack_lease(std::uint32_t place, ChargeCall& words, Instant now) {
-  LeasedKey& key = keys_[place].leased;
-  const std::int64_t awaited = std::exchange(keys_[place].units_awaited, 0);
+void Leases::pack_lease(std::uint32_t number, ChargeCall& words, Instant now) {
+  LeasedKey& key = keys_[number].leased;
+  const std::int64_t awaited = std::exchange(keys_[number].units_awaited, 0);
   const Duration length = lease_length(key.quota());
   const Duration long_length = long_lease_length(key.quota());
   const std::int64_t demand = std::max(kUnitsAtFirst, key.demand_within(long_length, now));
@@ -158,12 +158,12 @@ void Leases::pack_lease(std::uint32_t place, ChargeCall& words, Instant now) {
                    .length = length,
                    .long_length = is_long ? long_length : Duration{0}};
   key.settle(terms);
-  keys_[place].asked_under = key.quota().switch_number();
+  keys_[number].asked_under = key.quota().switch_number();
   words.add_lease(
-      {.key = keys_.key_of(place),
+      {.key = keys_.key_of(number),
        .quota = &key.quota(),
        .cost = std::clamp(std::max(needed, units), std::int64_t{1}, LeasedKey::kUnitsMax),
-       .tag = keys_.tag_of(place)},
+       .tag = keys_.tag_of(number)},
       terms);
   ++counts_[kLeases];
 }
@@ -176,8 +176,8 @@ ChargeFailure Leases::answered(const Errand& errand, ChargeReplies& replies, Ins
     errands_ -= errand.is_lost || failure != ChargeFailure::kNone ? 0 : 1;
     return failure;
   }
-  LeasingKey& key = keys_[errand.place];
-  const Charge charge{.key = keys_.key_of(errand.place), .quota = &key.leased.quota(), .cost = 1};
+  LeasingKey& key = keys_[errand.number];
+  const Charge charge{.key = keys_.key_of(errand.number), .quota = &key.leased.quota(), .cost = 1};
   Lease lease;
   failure = replies.read_lease(charge, lease);
   if (errand.is_lost || failure != ChargeFailure::kNone) return failure;
@@ -190,51 +190,51 @@ ChargeFailure Leases::answered(const Errand& errand, ChargeReplies& replies, Ins
   }
   const Charge granted{.key = charge.key, .quota = charge.quota, .cost = lease.units};
   own_counters_.enter(granted, lease.decision, now);
-  receive(errand.place, {.lease = lease, .asked_at = asked_at, .time_at_redis = replies.time()},
+  receive(errand.number, {.lease = lease, .asked_at = asked_at, .time_at_redis = replies.time()},
           now);
-  wake_(errand.place, StoreError::kNone, now);
+  wake_(errand.number, StoreError::kNone, now);
   return failure;
 }
 
-void Leases::receive(std::uint32_t place, const LeasedKey::Grant& grant, Instant now) {
-  LeasingKey& key = keys_[place];
+void Leases::receive(std::uint32_t number, const LeasedKey::Grant& grant, Instant now) {
+  LeasingKey& key = keys_[number];
   counts_[kLeasedGranted] += grant.lease.units;
   const auto asked = std::exchange(key.asked, LeasingKey::Asked::kNo);
   if (grant.lease.units == 0 || asked == LeasingKey::Asked::kInVain) return;
   drop_expired(key, now);
   const Instant return_at = key.leased.receive(grant, now);
   if (due_.size() == due_.capacity()) return;  // the lease expires
-  due_.push_back({return_at - kGatherReturns, place});
+  due_.push_back({return_at - kGatherReturns, number});
   std::ranges::push_heap(due_, std::ranges::greater{}, &Due::at);
   return_alarm_->set(due_.front().at);
 }
 
 void Leases::lost(const Errand& errand, Instant now) {
   --errands_;
-  LeasingKey& key = keys_[errand.place];
+  LeasingKey& key = keys_[errand.number];
   const bool has_left = errand.deadline < Instant::max();
   if (errand.operation == ScriptOperation::kReturn) {
     if (!has_left) key.returns = LeasingKey::Returns::kNothing;
     return;
   }
   key.asked = LeasingKey::Asked::kNo;
-  wake_(errand.place, StoreError::kUnavailable, now);
+  wake_(errand.number, StoreError::kUnavailable, now);
 }
 
 // ---- units that are not spent ----
 
-void Leases::give_back(std::uint32_t place, Instant now) {
-  LeasingKey& key = keys_[place];
+void Leases::give_back(std::uint32_t number, Instant now) {
+  LeasingKey& key = keys_[number];
   if (key.leased.held() == 0 || key.returns == LeasingKey::Returns::kAll) return;
-  const bool is_added = add(place, ScriptOperation::kReturn,
+  const bool is_added = add(number, ScriptOperation::kReturn,
                             {.due = now + kGatherReturns, .latest = now + kGatherReturns}, now);
   if (is_added) key.returns = LeasingKey::Returns::kAll;
 }
 
 // A key that has replaced another returns nothing of it: that one held nothing. A planned errand
 // may leave early with others, and is for all leases that are due while it gathers.
-std::uint8_t Leases::pack_returns(std::uint32_t place, ChargeCall& words, Instant now) {
-  LeasingKey& key = keys_[place];
+std::uint8_t Leases::pack_returns(std::uint32_t number, ChargeCall& words, Instant now) {
+  LeasingKey& key = keys_[number];
   const auto returns = std::exchange(key.returns, LeasingKey::Returns::kNothing);
   if (returns == LeasingKey::Returns::kNothing) return 0;
   drop_expired(key, now);
@@ -244,10 +244,10 @@ std::uint8_t Leases::pack_returns(std::uint32_t place, ChargeCall& words, Instan
     const bool goes = returns == LeasingKey::Returns::kAll || key.leased.is_to_go_back(lease, due);
     const auto returned = goes ? key.leased.give_back(lease, now) : LeasedKey::Returned{};
     if (returned.units == 0) continue;
-    const Charge charge{.key = keys_.key_of(place),
+    const Charge charge{.key = keys_.key_of(number),
                         .quota = &key.leased.quota(),
                         .cost = -returned.units,
-                        .tag = keys_.tag_of(place)};
+                        .tag = keys_.tag_of(number)};
     words.add_return(charge, returned.end_at_redis, returned.settled);
     counts_[kLeasedReturned] += returned.units;
     denials_.forget(charge.key);
@@ -259,15 +259,15 @@ std::uint8_t Leases::pack_returns(std::uint32_t place, ChargeCall& words, Instan
 
 void Leases::ring(Instant now) {
   while (!due_.empty() && due_.front().at <= now) {
-    const auto [at, place] = due_.front();
+    const auto [at, number] = due_.front();
     std::ranges::pop_heap(due_, std::ranges::greater{}, &Due::at);
     due_.pop_back();
-    LeasingKey& key = keys_[place];
+    LeasingKey& key = keys_[number];
     if (key.leased.held() == 0 || key.returns != LeasingKey::Returns::kNothing) continue;
     const Instant due = at + kGatherReturns;
     const Departure departure{.lane = Departure::Lane::kPatient, .due = due, .latest = due};
     const bool is_added =
-        !sender_.is_away() && add(place, ScriptOperation::kReturn, departure, now);
+        !sender_.is_away() && add(number, ScriptOperation::kReturn, departure, now);
     if (is_added) key.returns = LeasingKey::Returns::kWhatIsDue;
   }
   return_alarm_->set(due_.empty() ? Instant::max() : due_.front().at);
@@ -279,9 +279,9 @@ bool Leases::give_back_all(Instant now) {
   due_.clear();  // or planned errands, one by one, would never end
   if (errands_ > 0) return false;
   for (std::size_t asked = keys_.size(); asked > 0 && errands_ < kKeysAtOnce; --asked) {
-    const std::uint32_t place = keys_.next_in_turn();
-    drop_expired(keys_[place], now);
-    give_back(place, now);
+    const std::uint32_t number = keys_.next_in_turn();
+    drop_expired(keys_[number], now);
+    give_back(number, now);
   }
   const bool is_done = errands_ == 0;
   sender_.flush(now);
@@ -290,9 +290,9 @@ bool Leases::give_back_all(Instant now) {
 
 void Leases::forget(const Charge& charge) {
   denials_.forget(charge.key);
-  const std::uint32_t place = keys_.find(charge.key, charge.tag);
-  if (place == kNobody) return;
-  LeasingKey& key = keys_[place];
+  const std::uint32_t number = keys_.find(charge.key, charge.tag);
+  if (number == kNobody) return;
+  LeasingKey& key = keys_[number];
   counts_[kLeasedExpired] += key.leased.forget();
   if (key.asked == LeasingKey::Asked::kYes) key.asked = LeasingKey::Asked::kInVain;
 }

@@ -51,7 +51,7 @@ class Leases final : private ErrandOwner {
  public:
   using Keys = KeyTable<LeasingKey>;
   // The lease for which checks wait has come, or does not come.
-  using Wake = std::function<void(std::uint32_t place, StoreError error, Instant now)>;
+  using Wake = std::function<void(std::uint32_t number, StoreError error, Instant now)>;
 
   // All outlive this.
   Leases(const LeasedStoreOptions& options, RedisSender& sender, Reactor& reactor,
@@ -60,22 +60,22 @@ class Leases final : private ErrandOwner {
   Keys& keys() { return keys_; }
   std::int64_t share() const;
 
-  // The key's place, with leases under the charge's quota. kNone: there is no room, or the key
+  // The key's number, with leases under the charge's quota. kNone: there is no room, or the key
   // holds or asks for units under another quota.
-  std::uint32_t place_for(const Charge& charge, Instant now);
+  std::uint32_t number_for(const Charge& charge, Instant now);
   void drop_expired(LeasingKey& key, Instant now);
   // Whether leases suit the key, which needs so many units now.
   bool wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const;
 
   // Checks wait for a lease. False if the core cannot ask.
-  bool ask_at_once(std::uint32_t place, Instant now);
+  bool ask_at_once(std::uint32_t number, Instant now);
   // The key runs low: asks for its next lease.
-  void ask_ahead(std::uint32_t place, Instant now);
+  void ask_ahead(std::uint32_t number, Instant now);
   // The key is denied, and somebody wants it: asks before the denial ends.
-  void ask_before_end(std::uint32_t place, const Charge& charge, Instant now);
+  void ask_before_end(std::uint32_t number, const Charge& charge, Instant now);
 
   // All units of the key go back, before any errand that is sent from now on.
-  void give_back(std::uint32_t place, Instant now);
+  void give_back(std::uint32_t number, Instant now);
   // Does the same for as many keys as Redis answers in time. True when the core holds no units, or
   // Redis is away; else the caller calls again.
   bool give_back_all(Instant now);
@@ -85,7 +85,7 @@ class Leases final : private ErrandOwner {
  private:
   struct Due {
     Instant at;
-    std::uint32_t place;
+    std::uint32_t number;
   };
   static constexpr std::uint32_t kNobody = Keys::kNone;
 
@@ -96,11 +96,12 @@ class Leases final : private ErrandOwner {
 
   bool make_room(Instant now);
   std::int64_t units_of_long(const LeasedKey& key, Instant now) const;
-  bool add(std::uint32_t place, ScriptOperation operation, const Departure& departure, Instant now);
-  bool ask(std::uint32_t place, Instant due, Instant now);
-  void pack_lease(std::uint32_t place, ChargeCall& words, Instant now);
-  std::uint8_t pack_returns(std::uint32_t place, ChargeCall& words, Instant now);
-  void receive(std::uint32_t place, const LeasedKey::Grant& grant, Instant now);
+  bool add(std::uint32_t number, ScriptOperation operation, const Departure& departure,
+           Instant now);
+  bool ask(std::uint32_t number, Instant due, Instant now);
+  void pack_lease(std::uint32_t number, ChargeCall& words, Instant now);
+  std::uint8_t pack_returns(std::uint32_t number, ChargeCall& words, Instant now);
+  void receive(std::uint32_t number, const LeasedKey::Grant& grant, Instant now);
   void ring(Instant now);
 
   const LeasedStoreOptions options_;

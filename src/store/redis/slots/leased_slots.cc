@@ -178,7 +178,7 @@ bool LeasedSlots::ask(PlaceNumber place, Instant now) {
   SlotShare& share = (*keys_)[place].share;
   if (share.is_asked()) return true;
   const Charge at{.key = keys_->key_of(place), .quota = nullptr, .tag = keys_->tag_of(place)};
-  const Errand errand{.owner = this, .place = place, .operation = ScriptOperation::kLend};
+  const Errand errand{.owner = this, .number = place, .operation = ScriptOperation::kLend};
   if (!sender_.add(errand, at, {.due = now, .latest = now}, now)) return false;
   share.ask();
   return true;
@@ -186,14 +186,15 @@ bool LeasedSlots::ask(PlaceNumber place, Instant now) {
 
 bool LeasedSlots::pack(Errand& errand, ChargeCall& words, Instant now) {
   errand.deadline = now + place_.deadline;
-  Key& key = (*keys_)[errand.place];
+  Key& key = (*keys_)[errand.number];
   key.asked_for = key.waiting;
-  const SlotShare::Wish wish = key.share.wish(key.limit, held(errand.place, now), key.waiting, now);
+  const SlotShare::Wish wish =
+      key.share.wish(key.limit, held(errand.number, now), key.waiting, now);
   const Quota limit = *slot_quota(key.limit);
-  words.add_lend({.key = keys_->key_of(errand.place),
+  words.add_lend({.key = keys_->key_of(errand.number),
                   .quota = &limit,
                   .cost = 1,
-                  .tag = keys_->tag_of(errand.place)},
+                  .tag = keys_->tag_of(errand.number)},
                  {.core = place_.core,
                   .number = ++errands_,
                   .kept = wish.kept,
@@ -210,9 +211,9 @@ ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies
   Lent lent;
   const ChargeFailure failure = replies.read_lent(lent);
   if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
-  Key& key = (*keys_)[errand.place];
+  Key& key = (*keys_)[errand.number];
   came_back(key, now);
-  const KeyHash name = name_here(errand.place);
+  const KeyHash name = name_here(errand.number);
   const SlotShare::Grant grant{.count = lent.count,
                                .fair = lent.fair,
                                .others = lent.others,
@@ -226,13 +227,13 @@ ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies
     place_.tokens.release(token, now);
     key.heard = token;
   }
-  wake(errand.place, now);
-  if (lent.released_count == Lent::kReleasedMax) ask(errand.place, now);  // there are more
+  wake(errand.number, now);
+  if (lent.released_count == Lent::kReleasedMax) ask(errand.number, now);  // there are more
   return failure;
 }
 
 void LeasedSlots::lost(const Errand& errand, Instant now) {
-  Key& key = (*keys_)[errand.place];
+  Key& key = (*keys_)[errand.number];
   came_back(key, now);
   key.share.lost();
   for (std::uint32_t waiting = key.waiting; waiting > 0; --waiting) next_waiter(key).batch->fail();

@@ -68,9 +68,9 @@ void RedisHolds::send(Batch& batch, ScriptOperation operation, Order order, Inst
       orders_.emplace_back();
       free_.push_back(static_cast<std::uint32_t>(orders_.size() - 1));
     }
-    errand.place = free_.back();
+    errand.number = free_.back();
     free_.pop_back();
-    orders_[errand.place] = order;
+    orders_[errand.number] = order;
   });
   if (has_memory && sender_.add_batch(errand, now)) return;
   forget(errand);
@@ -78,13 +78,13 @@ void RedisHolds::send(Batch& batch, ScriptOperation operation, Order order, Inst
 }
 
 void RedisHolds::forget(const Errand& errand) {
-  if (errand.place == 0) return;
-  orders_[errand.place] = {};
-  free_.push_back(errand.place);
+  if (errand.number == 0) return;
+  orders_[errand.number] = {};
+  free_.push_back(errand.number);
 }
 
 bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
-  const Order& order = orders_[errand.place];
+  const Order& order = orders_[errand.number];
   if (order.hold != nullptr) {
     words.add_reserve(errand.batch->charges, *order.hold);
   } else if (order.commit != nullptr) {
@@ -99,7 +99,7 @@ bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
 ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   HoldOrder any_hold;
   CommitOrder any_commit;
-  const Order& order = orders_[errand.place];
+  const Order& order = orders_[errand.number];
   if (errand.operation == ScriptOperation::kCommit) {
     return replies.read_committed(errand.is_lost ? any_commit : *order.commit);
   }
@@ -121,7 +121,7 @@ ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies,
                                    Instant now) {
   const ChargeFailure failure = read(errand, replies);
   if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
-  if (errand.place == 0) own_counters_.enter(*errand.batch, now);
+  if (errand.number == 0) own_counters_.enter(*errand.batch, now);
   forget(errand);
   errand.batch->on_done(*errand.batch);
   return ChargeFailure::kNone;
@@ -129,7 +129,7 @@ ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies,
 
 void RedisHolds::lost(const Errand& errand, Instant) {
   if (errand.operation == ScriptOperation::kReserve) {
-    lost_.add(errand.batch->charges, *orders_[errand.place].hold, errand.since);
+    lost_.add(errand.batch->charges, *orders_[errand.number].hold, errand.since);
   }
   forget(errand);
   errand.batch->fail();

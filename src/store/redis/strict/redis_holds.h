@@ -49,8 +49,8 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
 
   RedisSender& sender_;
   OwnCounters own_counters_;
-  std::vector<Order> orders_{1};     // by errands' places; the first is for errands without one
-  std::vector<std::uint32_t> free_;  // places
+  std::vector<Order> orders_{1};     // by errands' numbers; the first is for errands without one
+  std::vector<std::uint32_t> free_;  // numbers
   std::unique_ptr<Store> store_;
   LostHolds lost_;
 };
