@@ -2,6 +2,7 @@
 #
 #   weir_layer(algo                     the static library weir_algo, of one folder
 #     SOURCES token_bucket.cc quota.cc  none: a layer of headers only
+#     TOGETHER                          many files, compiled six at a time
 #     DEPS weir_base)                   what its headers and sources need
 #
 #   weir_test(algo_test                 a gtest program and its one ctest entry
@@ -80,8 +81,40 @@ endfunction()
 # Debian's own Python, which sees Debian's modules; PATH may hold another one first.
 set(WEIR_PYTHON /usr/bin/python3)
 
+# gcc 12 warns where it should not if it inlines a std::string that comes from a precompiled header:
+# of bounds in many tests, and of overflows in these.
+set(WEIR_NOT_PRECOMPILED sniffer_test.cc beat_fields_test.cc traffic_word_test.cc
+  resp_access_test.cc admin_test.cc load/grpc_codec_test.cc)
+
+# The compiler reads other files of a test or of a large layer together, six at a time, and their
+# headers once. These have names that another file has, too.
+set(WEIR_COMPILED_ALONE
+  admin/http_tenants_test.cc asks/asks_surge_test.cc asks/asks_world_test.cc
+  asks/limit_notices_test.cc blocks_agree_test.cc fleet_secret_test.cc fleet_state_test.cc
+  grpc_reflection_test.cc grpc_slots_test.cc grpc_wait_test.cc holds/slots_test.cc
+  key_choices_test.cc key_sketch_test.cc keys/busiest_keys_test.cc keys/recent_asks_test.cc
+  large_fleet_test.cc lease_effects_test.cc limit_terms_test.cc link_test.cc login_guard_test.cc
+  logs/sorted_log_test.cc properties_test.cc proxy_header_test.cc recent_traffic_test.cc
+  redis_sender_test.cc redis_troubles_test.cc redis_url_test.cc resp_multi_test.cc
+  resp_transcript_test.cc rule_counts_test.cc rules_by_hand_test.cc split_store_test.cc
+  stay_asked_test.cc time/time_zone.cc traffic_test.cc unusual/traffic_events_test.cc)
+
+function(weir_compile_together target)
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
+  foreach(source IN LISTS ARGN)
+    if(source IN_LIST WEIR_NOT_PRECOMPILED)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+    if(source IN_LIST WEIR_NOT_PRECOMPILED OR source IN_LIST WEIR_COMPILED_ALONE)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 function(weir_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;DEPS;HEADERS")
   if(arg_SOURCES)
     add_library(weir_${name} STATIC ${arg_SOURCES})
     target_link_libraries(weir_${name} PUBLIC weir_options ${arg_DEPS})
@@ -95,6 +128,9 @@ function(weir_layer name)
         ${WEIR_STANDARD_HEADERS} ${WEIR_RULES_HEADERS} ${arg_HEADERS})
     else()
       target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled${read})
+    endif()
+    if(arg_TOGETHER)
+      weir_compile_together(weir_${name} ${arg_SOURCES})
     endif()
   else()
     add_library(weir_${name} INTERFACE)
@@ -131,24 +167,6 @@ endfunction()
 
 add_custom_target(tsan_tests)  # what ./dev tsan builds
 
-# gcc 12 warns where it should not if it inlines a std::string that comes from a precompiled header:
-# of bounds in many tests, and of overflows in these.
-set(WEIR_NOT_PRECOMPILED sniffer_test.cc beat_fields_test.cc traffic_word_test.cc
-  resp_access_test.cc admin_test.cc load/grpc_codec_test.cc)
-
-# The compiler reads other files of a test together, six at a time, and their headers once. These
-# have names that another file has, too.
-set(WEIR_COMPILED_ALONE
-  admin/http_tenants_test.cc asks/asks_surge_test.cc asks/asks_world_test.cc
-  asks/limit_notices_test.cc blocks_agree_test.cc fleet_secret_test.cc fleet_state_test.cc
-  grpc_reflection_test.cc grpc_slots_test.cc grpc_wait_test.cc holds/slots_test.cc
-  key_choices_test.cc key_sketch_test.cc keys/busiest_keys_test.cc keys/recent_asks_test.cc
-  large_fleet_test.cc lease_effects_test.cc limit_terms_test.cc link_test.cc login_guard_test.cc
-  logs/sorted_log_test.cc properties_test.cc proxy_header_test.cc recent_traffic_test.cc
-  redis_sender_test.cc redis_troubles_test.cc redis_url_test.cc resp_multi_test.cc
-  resp_transcript_test.cc rule_counts_test.cc rules_by_hand_test.cc split_store_test.cc
-  stay_asked_test.cc traffic_test.cc unusual/traffic_events_test.cc)
-
 # One ctest entry a program, not one a case: starting a process for each of
 # thousands of cases would take longer than the cases.
 function(weir_test name)
@@ -161,15 +179,7 @@ function(weir_test name)
   weir_headers_read(read ${arg_DEPS})
   target_precompile_headers(${name} REUSE_FROM weir_test_precompiled${read})
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-  foreach(source IN LISTS arg_SOURCES)
-    if(source IN_LIST WEIR_NOT_PRECOMPILED)
-      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-    endif()
-    if(source IN_LIST WEIR_NOT_PRECOMPILED OR source IN_LIST WEIR_COMPILED_ALONE)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
+  weir_compile_together(${name} ${arg_SOURCES})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")

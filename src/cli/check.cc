@@ -23,7 +23,7 @@ struct CheckOptions {
   bool json = false;
 };
 
-[[noreturn]] void fail(const std::string& message) {
+[[noreturn]] void fail_check(const std::string& message) {
   std::cerr << "weir check: " << message << '\n';
   throw CLI::RuntimeError(kExitError);
 }
@@ -31,18 +31,18 @@ struct CheckOptions {
 void check(const CheckOptions& options) {
   const auto& fields = options.fields;
   if (!fields.rule && (!fields.limit || !fields.window)) {
-    fail("say what is allowed: --limit 5 --window 1m, or --rule NAME");
+    fail_check("say what is allowed: --limit 5 --window 1m, or --rule NAME");
   }
   const auto reply = ask_http({.url = options.server + "/check",
                                .method = "POST",
                                .body = check_body(options.key, options.fields)},
                               kPatience);
-  if (!reply) fail("no answer from " + options.server + ": " + reply.error().message);
+  if (!reply) fail_check("no answer from " + options.server + ": " + reply.error().message);
   if (reply->status != 200) {
-    fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
+    fail_check(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
   }
   const auto answer = read_answer(reply->body);
-  if (!answer) fail(options.server + " does not answer like weir; is it another program?");
+  if (!answer) fail_check(options.server + " does not answer like weir; is it another program?");
   std::cout << (options.json ? reply->body : answer->text) << '\n';
   if (!answer->allowed) throw CLI::RuntimeError(kExitDenied);
 }

@@ -9,11 +9,10 @@ namespace weir {
 namespace {
 
 constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
-constexpr Duration kSecond = std::chrono::seconds(1);
 // Ticks so much after the end of a second: a clock known to within a trip may be early.
 constexpr Duration kGuard = std::chrono::milliseconds(5);
 // The shortest time between two ticks when the lead changes.
-constexpr Duration kTickMin = kSecond / 2;
+constexpr Duration kTickMin = kTrafficSecond / 2;
 
 TrafficCounts counts_of(const RuleFigures& now, const RuleFigures& before) {
   const auto grown = [&](RuleOutcome outcome) {
@@ -65,12 +64,12 @@ void RecentTraffic::tick(Instant now) noexcept {
 
 void RecentTraffic::end_second(Instant now) {
   auto grown = take_growth(now);
-  const std::int64_t missed = (now - next_) / kSecond;
+  const std::int64_t missed = (now - next_) / kTrafficSecond;
   own_.window.push_idle(missed);
   own_.window.push(std::move(grown));
   seconds_ += missed + 1;
-  last_ = next_ + missed * kSecond;
-  if (fleet_.heard_at) *fleet_.heard_at += missed * kSecond;  // nobody listened then
+  last_ = next_ + missed * kTrafficSecond;
+  if (fleet_.heard_at) *fleet_.heard_at += missed * kTrafficSecond;  // nobody listened then
   next_ = second_after(last_ + kTickMin);
   publish(now);
 }

@@ -41,6 +41,8 @@ namespace weir {
 
 TrafficTotals totals_of(const TrafficSummary& summary);
 
+inline constexpr Duration kTrafficSecond = std::chrono::seconds(1);  // what is counted apart
+
 struct NodeTraffic {
   std::string name{};  // the name in Redis; empty: this node, alone
   TrafficWindow window{};

@@ -7,9 +7,8 @@
 namespace weir {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
 // The shortest time between ends of seconds: half a second when somebody sets Redis's clock.
-constexpr Duration kApart = kSecond / 2;
+constexpr Duration kApart = kTrafficSecond / 2;
 
 // Only the last step of a tier has more rules than a step keeps.
 static_assert(TrafficHistory::kStepsMax * (sizeof(TrafficHistory::Step) +
@@ -45,7 +44,7 @@ void TrafficHistory::Step::shorten() {
 void TrafficHistory::keep(const TrafficSnapshot& traffic, const LatencyFigures& latency) {
   latency_ += latency;
   for (std::int64_t age = traffic.known_seconds - 1; age >= 0; --age) {
-    const Instant end = Instant((traffic.newest - age + 1) * kSecond) - traffic.lead;
+    const Instant end = Instant((traffic.newest - age + 1) * kTrafficSecond) - traffic.lead;
     if (newest_ && end < *newest_ + kApart) continue;
     newest_ = end;
     Step about{.end = end,
@@ -61,7 +60,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
   for (Tier& tier : tiers_) {
     auto& steps = tier.steps;
     const auto place = [&](Instant end) { return (end - kApart).time_since_epoch() / tier.step; };
-    const bool fits = tier.step > kSecond && !steps.empty() &&
+    const bool fits = tier.step > kTrafficSecond && !steps.empty() &&
                       place(steps.back().end) == place(about.end) &&
                       steps.back().is_alone == about.is_alone;
     if (!fits) {
@@ -82,7 +81,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
     if (runs_.size() <= one.rule) runs_.resize(one.rule + 1);
     Run& run = runs_[one.rule];
     if (about.end >= run.last + kPause) {
-      run.first = about.end - kSecond;
+      run.first = about.end - kTrafficSecond;
       run.may_be_older = run.first < *begun_ + kPause;
     }
     run.last = about.end;
@@ -91,7 +90,7 @@ void TrafficHistory::add(const TrafficSecond& second, Step about) {
 
 // While this node was alone, it heard of no denials of others: a run may be older than known.
 void TrafficHistory::note_begin(const Step& about) {
-  const Instant began = about.end - kSecond;
+  const Instant began = about.end - kTrafficSecond;
   if (about.is_alone) {
     if (!alone_since_) alone_since_ = began;
   } else if (const auto since = std::exchange(alone_since_, std::nullopt)) {

@@ -46,15 +46,15 @@ std::string changed_field(std::string_view name, const boost::json::value* befor
   return field + (was ? " from " + *was + " to " : " ") + *is;
 }
 
-using Texts = std::unordered_map<std::string_view, std::string_view>;
+using TextsById = std::unordered_map<std::string_view, std::string_view>;
 
-Texts texts_of(std::span<const RuleSource> sources) {
-  Texts texts;
+TextsById texts_of(std::span<const RuleSource> sources) {
+  TextsById texts;
   for (const RuleSource& source : sources) texts.emplace(source.id, source.json);
   return texts;
 }
 
-std::string_view text_in(const Texts& texts, std::string_view id) {
+std::string_view text_in(const TextsById& texts, std::string_view id) {
   const auto found = texts.find(id);
   return found == texts.end() ? "{}" : found->second;
 }
@@ -110,8 +110,8 @@ std::string describe(const Rule& rule) {
 
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after) {
-  const Texts written_before = texts_of(before.sources);
-  const Texts written = texts_of(after.sources);
+  const TextsById written_before = texts_of(before.sources);
+  const TextsById written = texts_of(after.sources);
   auto changes = std::vector<std::string>();
   for (const auto& rule : after.rules.rules()) {
     const auto* old = before.rules.find(rule.id);

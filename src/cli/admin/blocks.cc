@@ -78,7 +78,7 @@ void unblock(const BlockOptions& options) {
   });
 }
 
-std::string table_of(const json::value& said) {
+std::string table_of_blocks(const json::value& said) {
   std::string table = "   ends in  rule              key\n";
   for (const json::value& one : said.at("blocks").as_array()) {
     table += right(span_text(one.at("ends_in_seconds").to_number<double>()), 10) + "  ";
@@ -96,7 +96,7 @@ std::string table_of(const json::value& said) {
 void show_blocks(const BlockOptions& options) {
   auto path = kPath + ("?limit=" + std::to_string(options.limit));
   if (!options.rule.empty()) path += "&rule=" + escaped(options.rule);
-  options.client.show({.url = path}, table_of);
+  options.client.show({.url = path}, table_of_blocks);
 }
 
 }  // namespace

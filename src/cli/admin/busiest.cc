@@ -22,7 +22,7 @@ struct BusiestOptions {
   AdminClient client;
 };
 
-std::string table_of(const json::value& said) {
+std::string table_of_keys(const json::value& said) {
   std::string table = "   requests  share  key\n";
   for (const json::value& each : said.at("keys").as_array()) {
     const json::object& key = each.as_object();
@@ -44,7 +44,7 @@ void show_busiest(const BusiestOptions& options) {
   options.client.show(
       {.url = "/admin/busiest?rule=" + escaped(options.rule) + "&by=" + options.by +
               "&scope=" + options.scope + "&limit=" + std::to_string(options.limit)},
-      table_of);
+      table_of_keys);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::string line_of(const json::value& rule) {
 }
 
 // The whole answer, or the one rule.
-std::string table_of(const json::value& said) {
+std::string table_of_rollouts(const json::value& said) {
   std::string table = "rule              denies  steps\n";
   const json::array one = {said};
   const json::value* const all = said.as_object().if_contains("rules");
@@ -116,7 +116,8 @@ void change(const RolloutOptions& options, const std::string& path) {
 void roll_out(const RolloutOptions& options) {
   const std::string path =
       "/admin/rules" + (options.rule.empty() ? "" : "/" + escaped(options.rule));
-  if (!options.stop && options.to.empty()) return options.client.show({.url = path}, table_of);
+  if (!options.stop && options.to.empty())
+    return options.client.show({.url = path}, table_of_rollouts);
   if (options.rule.empty()) options.client.fail("of which rule?");
   change(options, path);
 }

@@ -25,7 +25,7 @@ namespace {
 
 using Outcome = SharedTenants::Outcome;
 
-constexpr std::string_view kName = "weir tenants ";
+constexpr std::string_view kFileBegin = "weir tenants ";
 constexpr std::string_view kFileVersion = "weir tenants 2 ";
 constexpr int kAttemptsMax = 50;
 // Each attempt of a load sends its rows to Redis again, and changes of rules wait meanwhile.
@@ -432,7 +432,7 @@ std::optional<Fault> TenantKeeper::keep_in(std::string path) {
       if (world_.fleet != nullptr) world_.fleet->begin(*version);
       const std::scoped_lock lock(mutex_);
       version_ = *std::move(version);
-    } else if (!kName.starts_with(read->substr(0, kName.size()))) {
+    } else if (!kFileBegin.starts_with(read->substr(0, kFileBegin.size()))) {
       return Fault{path_ + " is no table of tenants; move it"};
     } else if (std::rename(path_.c_str(), (path_ + ".broken").c_str()) == 0) {
       spdlog::error("{} is damaged: starting without its tenants; it is now {}.broken", path_,

@@ -64,6 +64,10 @@ bool is_grpc(std::string_view content_type);
 // The message with all but printable ASCII, and '%', as %XX.
 std::string percent_encode(std::string_view message);
 
+// Ends what goes on for long when its connection ends.
+inline constexpr Status kClosing = {.code = Code::kUnavailable,
+                                    .message = "the connection is closing"};
+
 // These answer on a stream.
 void begin_reply(Http2Stream& stream);
 void append_message(Http2Stream& stream, const google::protobuf::MessageLite& message);

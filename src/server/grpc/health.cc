@@ -14,7 +14,6 @@ using Response = ::grpc::health::v1::HealthCheckResponse;
 constexpr std::array<std::string_view, 3> kNames = {"", "ratelimit", ShouldRateLimit::kService};
 
 constexpr Status kNoSuchService = {.code = Code::kNotFound, .message = "unknown service"};
-constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connection is closing"};
 
 bool is_known(std::string_view service) { return std::ranges::count(kNames, service) > 0; }
 

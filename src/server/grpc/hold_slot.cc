@@ -9,7 +9,6 @@ constexpr std::size_t kKeyMax = 4096;  // bytes
 
 constexpr Status kOver = {.code = Code::kDeadlineExceeded, .message = "the slot's time is over"};
 constexpr Status kLost = {.code = Code::kAborted, .message = "the slot has ended before its time"};
-constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connection is closing"};
 constexpr Status kNoStore = {.code = Code::kUnavailable, .message = "the store did not answer"};
 constexpr Status kNoRoom = {.code = Code::kResourceExhausted,
                             .message = "the key, or the node, holds as much as it may"};

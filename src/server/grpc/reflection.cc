@@ -16,7 +16,6 @@ constexpr const char* kServices[] = {"envoy.service.ratelimit.v3.RateLimitServic
                                      "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
                                      "grpc.reflection.v1alpha.ServerReflection", "weir.v1.Slots"};
 
-constexpr Status kClosing = {.code = Code::kUnavailable, .message = "the connection is closing"};
 constexpr Status kTooMuch = {.code = Code::kResourceExhausted,
                              .message = "the answers are not read"};
 

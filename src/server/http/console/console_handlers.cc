@@ -180,7 +180,7 @@ struct NamedSpan {
 constexpr std::array<NamedSpan, 4> kSpans = {
     {{"1m", 1min}, {"10m", 10min}, {"1h", 1h}, {"24h", 24h}}};
 
-void show_history(const Console& console, Exchange& exchange) {
+void show_past_figures(const Console& console, Exchange& exchange) {
   HttpCore& core = console.core;
   if (refuse_figures(console, exchange)) return;
   const auto asked = query_value(exchange.query, "span").value_or("10m");
@@ -316,7 +316,7 @@ void add_console_routes(HttpCore& core, const ConsoleOptions& options, const Con
   add({kGet, kPost, kDelete}, "/console/session", handle_session);
   add({kGet}, "/console/live", open_live);
   add({kGet}, "/console/live.json", show_live_json);
-  add({kGet}, "/console/history", show_history);
+  add({kGet}, "/console/history", show_past_figures);
   add({kGet}, "/console/{name}",
       [assets = options.assets](const Console& here, Exchange& exchange) {
         show_asset(here.core, assets, exchange);

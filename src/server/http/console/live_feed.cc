@@ -27,19 +27,20 @@ LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& befor
   return grown;
 }
 
-std::string tenths(double value) {
+std::string tenths_text(double value) {
   const auto rounded = static_cast<std::int64_t>(value * 10 + 0.5);
   return std::to_string(rounded / 10) + "." + std::to_string(rounded % 10);
 }
 
 LiveEvent surge_event(const TrafficEvent& event) {
   const bool began = event.kind == TrafficEvent::Kind::kBegan;
-  const std::string rate = tenths(event.rate) + " requests/s in the five quietest of seven seconds";
+  const std::string rate =
+      tenths_text(event.rate) + " requests/s in the five quietest of seven seconds";
   return {.at = static_cast<double>(event.at),
           .kind = began ? "surge" : "surge_end",
           .rule = event.rule,
-          .text = began ? rate + "; usual are " + tenths(event.band.low) + " to " +
-                              tenths(event.band.high)
+          .text = began ? rate + "; usual are " + tenths_text(event.band.low) + " to " +
+                              tenths_text(event.band.high)
                         : "as usual again, after up to " + rate};
 }
 
