@@ -20,8 +20,8 @@
 
 namespace weir {
 
-// When adaptive rules switch (engine/switching/traffic_switch.h). setting_fields.cc explains each.
-// Tested by src/engine/switching/traffic_switch_test.cc.
+// When rules switch algorithms (engine/switching/traffic_switch.h). setting_fields.cc explains
+// each. Tested by src/engine/switching/traffic_switch_test.cc.
 struct SwitchThresholds {
   double burst_ratio = 3;
   double burst_ratio_leave = 2;

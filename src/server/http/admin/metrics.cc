@@ -65,7 +65,7 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   }
 }
 
-// Calls `read` with the id of each adaptive rule and the algorithm that it follows.
+// Calls `read` with the id of each rule that may switch and the algorithm that it follows.
 template <typename Read>
 void each_switching(const Figures& figures, Read read) {
   for (const Rule& rule : rules_shown(figures)) {

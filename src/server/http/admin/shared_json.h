@@ -1,4 +1,4 @@
-// Shared by several pages: JSON of busy keys, events, and algorithms that adaptive rules follow.
+// Shared by several pages: JSON of busy keys, events, and the algorithms that rules follow.
 //
 // Thread rule: any thread. Tested by http_keys_test.cc and http_pages_test.cc.
 

@@ -1,7 +1,7 @@
 // SyncedState: a node's copy of a key's state in Redis, on which src/algo decides.
 //
-// The script returns the state as numbers. An adaptive state says which switch it follows. The
-// later switch, the state's or the quota's, decides, as in Redis.
+// The script returns the state as numbers. If the quota switches, they say which switch the
+// state follows. The later switch, the state's or the quota's, decides, as in Redis.
 //
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
 

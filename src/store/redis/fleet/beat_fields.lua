@@ -71,7 +71,7 @@ function fields.blocks(key, first, last)
   return told
 end
 
--- The algorithms that adaptive rules follow (switches_field.h describes the hash).
+-- The algorithms that rules follow after a switch (switches_field.h describes the hash).
 --
 -- Says   the epoch and the stamp up to which it has read, and then for each switch: the rule,
 --        the number of the switch that it replaces at most, its own number, since when and why

@@ -1,4 +1,4 @@
-// SwitchesField: which algorithm each adaptive rule follows, on all nodes of a fleet
+// SwitchesField: which algorithm each rule that switches follows, on all nodes of a fleet
 // (engine/switching/rule_switches.h).
 //
 // A hash in Redis has an entry for each rule that has ever switched:

@@ -51,8 +51,8 @@ std::string to_bytes(const TrafficWord& word);
 std::optional<TrafficWord> traffic_word(std::string_view bytes);
 
 // TrafficSum: the counts of all nodes of a large fleet in one second, as one of them has added them
-// up. The sum has groups that a hash of the nodes' names chooses, so that a switch of an adaptive
-// rule still has voters (engine/switching/traffic_switch.h).
+// up. The sum has groups that a hash of the nodes' names chooses, so that a switch of a rule's
+// algorithm still has voters (engine/switching/traffic_switch.h).
 //
 //   '1'   nodes, the first of their names, n, n x a group's TrafficWord, as a text
 //
