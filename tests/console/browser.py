@@ -208,11 +208,21 @@ class Browser:
 
 
 class PageTest(unittest.TestCase):
-    """One browser for all tests of a class: `page`."""
+    """One browser for all tests of a class: `page`. It complains of nothing but of what has one of
+    the words of `allowed`; with an empty one, of anything."""
+
+    allowed = ()
 
     @classmethod
     def setUpClass(cls):
         cls.page = cls.enterClassContext(Browser())
+
+    def tearDown(self):
+        self.page.width(0)
+        self.page.prefer()
+        self.page.driver.get("about:blank")
+        self.assertEqual([each for each in self.page.complaints()
+                          if not any(word in each for word in self.allowed)], [])
 
     def resized(self):
         """What a page needs once its width is another."""

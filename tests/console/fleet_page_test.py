@@ -14,10 +14,7 @@ CONFIG = "rules: [{id: api, limit: 5, window: 1h}]"
 
 
 class FleetPage(PageTest):
-    def tearDown(self):
-        self.page.width(0)
-        self.page.prefer()
-        self.page.driver.get("about:blank")
+    allowed = ("",)  # of nodes that are gone
 
     @contextlib.contextmanager
     def fleet(self, *arguments):

@@ -3,11 +3,10 @@ Leaves screenshots in build/console."""
 
 import gzip
 import re
-import unittest
 import urllib.request
 
 import browser
-from browser import Browser
+from browser import PageTest
 from weir_server import DEADLINE_S, Weir
 
 # What a browser loads before it shows anything: page, style, script, icon.
@@ -19,15 +18,11 @@ rules:
 """
 
 
-class Form(unittest.TestCase):
+class Form(PageTest):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         cls.server = cls.enterClassContext(Weir("--threads", "1", config=CONFIG))
-        cls.page = cls.enterClassContext(Browser())
-
-    def tearDown(self):
-        self.page.width(0)
-        self.page.prefer()
 
     def key(self, name, **how):
         self.page.run("""document.activeElement.dispatchEvent(

@@ -4,12 +4,11 @@ Leaves screenshots in build/console."""
 import contextlib
 import re
 import signal
-import threading
 import time
 
 from browser import SIZES, ActionChains, PageTest, main
 from fleet import admin
-from weir_server import Weir
+from weir_server import Weir, sending
 
 CONFIG = """
 show_keys: true
@@ -55,33 +54,17 @@ LONG_WORDS = """
   });"""
 
 
-@contextlib.contextmanager
 def traffic(server):
     """Of three rules: one denies, one denies in shadow, one admits."""
-    ended = threading.Event()
+    def send(connection):
+        connection.check(key=ALICE, rule="login")
+        connection.check(key="bob", rule="trial")
+        connection.check(key="bob", rule="api")
 
-    def send():
-        with server.connect() as connection:
-            while not ended.wait(0.05):
-                connection.check(key=ALICE, rule="login")
-                connection.check(key="bob", rule="trial")
-                connection.check(key="bob", rule="api")
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        sender.join()
+    return sending(server, 0.05, send)
 
 
 class Overview(PageTest):
-    def tearDown(self):
-        self.page.width(0)
-        self.page.prefer()
-        self.assertEqual(self.page.complaints(), [])
-
     @contextlib.contextmanager
     def server(self, config=CONFIG):
         with Weir("--threads", "1", config=config) as server:

@@ -1,18 +1,16 @@
 """The page of a rule: switched on one node of two and held by both, undone, gone, refused. Leaves
 screenshots in build/console."""
 
-import contextlib
 import pathlib
 import re
 import signal
-import threading
 import time
 
 from browser import PageTest, main
 from fleet import Fleet
 from redis_world import Redis
 from rules_test import ask, request
-from weir_server import Weir, get, post, wait_until
+from weir_server import Weir, get, post, sending, wait_until
 
 CONFIG = """
 show_keys: true
@@ -36,31 +34,16 @@ def rule_of(node, rule="login"):
 
 
 class RulePage(PageTest):
-    def tearDown(self):
-        self.page.width(0)
-        self.page.prefer()
-        self.page.driver.get("about:blank")
-        self.page.complaints()  # of requests that are refused on purpose
+    allowed = ("",)  # of requests that are refused on purpose
 
-    @contextlib.contextmanager
     def traffic(self, node, rule="login"):
         """Keys that come often and seldom, meanwhile."""
-        done = threading.Event()
+        def send(connection):
+            for key in range(6):
+                for _ in range(1 + key):
+                    connection.check(rule=rule, key=f"192.0.2.{key}")
 
-        def send():
-            with node.connect() as connection:
-                while not done.wait(0.25):
-                    for key in range(6):
-                        for _ in range(1 + key):
-                            connection.check(rule=rule, key=f"192.0.2.{key}")
-
-        sender = threading.Thread(target=send)
-        sender.start()
-        try:
-            yield
-        finally:
-            done.set()
-            sender.join()
+        return sending(node, 0.25, send)
 
     def press(self, stance, why=""):
         """Presses a switch; returns what the page says of it before it acts."""

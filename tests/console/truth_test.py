@@ -25,11 +25,7 @@ GONE_MAX_S = 12
 
 
 class Truth(PageTest):
-    def tearDown(self):
-        self.page.width(0)
-        self.page.prefer()
-        self.page.driver.get("about:blank")
-        self.page.complaints()  # of servers that are gone
+    allowed = ("",)  # of servers that are gone
 
     @contextlib.contextmanager
     def fleet(self):

@@ -10,14 +10,13 @@ import signal
 import socket
 import ssl
 import subprocess
-import threading
 import unittest
 
 import weir_server
 from certificates import Authority
 from fleet import Fleet
 from redis_world import Redis
-from weir_server import DEADLINE_S, ConnectionClosed, Weir, get, post, wait_until
+from weir_server import DEADLINE_S, ConnectionClosed, Weir, get, post, sending, wait_until
 from web_socket import Refused, WebSocket, upgrade_request
 
 TOKEN = "a-token-for-the-tests"
@@ -249,23 +248,9 @@ OPEN = "rules: [{id: open, limit: 1000000, window: 1h, mode: local}]"
 LOAD_MAX = 50  # requests a second
 
 
-@contextlib.contextmanager
 def steady_load(node):
     """At most so many requests in any second: it catches up on nothing."""
-    ended = threading.Event()
-
-    def send():
-        with node.connect() as connection:
-            while not ended.wait(1 / LOAD_MAX):
-                connection.check(key="a", rule="open")
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        sender.join()
+    return sending(node, 1 / LOAD_MAX, lambda client: client.check(key="a", rule="open"))
 
 
 def history_of(node):

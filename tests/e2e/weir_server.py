@@ -245,6 +245,26 @@ def check_request(**fields):
     return post("/check", json.dumps(fields).encode())
 
 
+@contextlib.contextmanager
+def sending(node, pause_s, send):
+    """Calls send() with a connection, on a thread of its own, after each pause until the block
+    ends."""
+    ended = threading.Event()
+
+    def go_on():
+        with node.connect() as connection:
+            while not ended.wait(pause_s):
+                send(connection)
+
+    sender = threading.Thread(target=go_on)
+    sender.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.join()
+
+
 def run_weir(*arguments, environment=None, program=WEIR):
     """A command that ends by itself: (exit code, stdout, stderr)."""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
