@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <string>
-#include <utility>
 
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
@@ -240,7 +238,8 @@ class ForwardAuthHost final : public Host {
              .retry = seconds(retry),
              .never = retry < 0,
              .status = reply.status,
-             .body = reply.body}};
+             .body = reply.body,
+             .has = {bytes}}};
   }
 
  private:

@@ -77,6 +77,7 @@ constexpr Field kScenarioFields[] = {
     row::text("token", kAnyText, "The token of admins."),
     row::boolean("network", "The server listens on more than loopback."),
     row::tree("settings", "What the configuration says apart from the rules."),
+    row::text("config", kAnyText, "A configuration in place of both: its path from this folder."),
     row::sections("rules", kRuleSection, "The rules, as in a configuration."),
     row::sections("steps", kStep, "What is asked, and answered."),
 };
@@ -209,7 +210,7 @@ void make_rule_reachable(Rule& rule, bool has_costs) {
   if (has_costs) rule.cost_from = {.property = KeyPart::Property::kHeader, .name = "X-Cost"};
 }
 
-// The rules as a configuration of their own.
+// A configuration of its own.
 void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
   const auto json = [&](std::string_view field) {
     const auto node = reader.get<const YamlNode*>(field);
@@ -218,7 +219,12 @@ void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
   std::string text = json("settings");
   text = text.empty() ? "{" : text.substr(0, text.size() - 1) + ",";
   text += "\"rules\":" + (json("rules").empty() ? "[]" : json("rules")) + "}";
-  auto parsed = parse_config(text, "the rules");
+  const std::string file = text_of(reader, "config");
+  if (!file.empty() && (reader.is_set("rules") || reader.is_set("settings"))) {
+    reader.mistake("config", "a configuration has rules and settings of its own");
+  }
+  auto parsed = file.empty() ? parse_config(text, "the rules")
+                             : load_config(std::string(WEIR_SCENARIOS "/") + file);
   if (!parsed) {
     for (const ConfigError& error : parsed.error())
       reader.mistake(reader.place(), error.to_string());

@@ -29,7 +29,7 @@ const knows = (rule) =>
   rule.on_deny?.block === undefined && rule.overdraft === undefined && rule.enabled !== false &&
   (rule.cost === undefined || Number.isInteger(rule.cost));
 const canSay = (step) => "request" in step || ("hit" in step && (step.cost ?? 1) === 1);
-const canPlay = ({ only, rules, steps }) =>
+const canPlay = ({ only, rules = [], steps }) =>
   (only === undefined || listOf(only).includes("worker")) && rules.length > 0 &&
   rules.every(knows) && steps.every(canSay);
 
