@@ -10,12 +10,12 @@
 -- bucket also owe the rest of the latest lease. For a long lease that is much: such counts become a
 -- bucket only when little of the lease is left.
 local function make_adaptive(makers)
-  local SLIDING, BUCKET, IN_BACKOFF = 5, 6, 7  -- the algorithm that a charge names
+  local SLIDING, BUCKET, IN_BACKOFF = 16, 17, 18  -- the algorithm that a charge names
   local FORMATS = {[SLIDING] = '<I1I4i8i8i8i8', [BUCKET] = '<I1I4i8i8i8',
                    [IN_BACKOFF] = '<I1I4i8i8i8i8i8'}
   local TAGS = {[SLIDING] = 115, [BUCKET] = 116, [IN_BACKOFF] = 98}
   local KINDS = {[37] = SLIDING, [29] = BUCKET, [45] = IN_BACKOFF}  -- by a state's size
-  local INNER = {[SLIDING] = 2, [BUCKET] = 3, [IN_BACKOFF] = 6}     -- of `makers`
+  local INNER = {[SLIDING] = 2, [BUCKET] = 3, [IN_BACKOFF] = IN_BACKOFF}  -- of `makers`
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from = struct.pack, struct.unpack
   local CHARGE, SWITCH_AT = '<I1I2i8i8i8i8i8', 43  -- as in decide.lua

@@ -81,13 +81,18 @@ Duration more_after_of(const Quota& quota, const Decision& decision) {
   }
 }
 
-// An adaptive quota names its algorithm, in the same order as in decide.lua.
+// The number of Algorithm, or one that no new algorithm moves, as in decide.lua. A quota that
+// switches names the algorithm that decides, as in adaptive.lua.
 std::uint8_t kind_of(const Quota& quota) {
-  constexpr std::uint8_t kByCalendar = 8;
+  constexpr std::uint8_t kByCalendar = 15;
+  constexpr std::uint8_t kSliding = 16;
+  constexpr std::uint8_t kBucket = 17;
+  constexpr std::uint8_t kInBackoff = 18;
+  static_assert(kAlgorithmCount <= kByCalendar);
   if (quota.is_by_calendar()) return kByCalendar;
-  const auto kind = static_cast<std::uint8_t>(quota.algorithm());
-  if (!quota.switches() || quota.active() == Algorithm::kSlidingWindow) return kind;
-  return static_cast<std::uint8_t>(kind + (quota.active() == Algorithm::kTokenBucket ? 1 : 2));
+  if (!quota.switches()) return static_cast<std::uint8_t>(quota.algorithm());
+  if (quota.active() == Algorithm::kSlidingWindow) return kSliding;
+  return quota.active() == Algorithm::kTokenBucket ? kBucket : kInBackoff;
 }
 
 }  // namespace

@@ -71,8 +71,8 @@ TEST_F(ChargeScript, SaysWhichSwitchAnAdaptiveKeyFollows) {
   const Quota adaptive = made({Algorithm::kAdaptive, 10, 1min});
   const Quota switched = adaptive.following({Algorithm::kExponentialBackoff, 258});
   for (const auto& [quota, tail] : {std::pair(window_, std::string("\0\0\0\0\0", 5)),
-                                    std::pair(adaptive, std::string("\5\0\0\0\0", 5)),
-                                    std::pair(switched, std::string("\7\2\1\0\0", 5))}) {
+                                    std::pair(adaptive, std::string("\20\0\0\0\0", 5)),
+                                    std::pair(switched, std::string("\22\2\1\0\0", 5))}) {
     ChargeCall call("w");
     const Charge charge{{7, 7}, &quota, 1};
     call.add(ScriptOperation::kSpendEach, {&charge, 1});

@@ -30,10 +30,11 @@ end
 local batches, byte = ARGV[2], string.byte
 local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 47  -- a number of four bytes ends it
 
-local WINDOW, LOG, BUCKET, BACKOFF, ADAPTIVE, CALENDAR = 0, 1, 3, 4, 5, 8
+local WINDOW, LOG, BUCKET, BACKOFF, CALENDAR, ADAPTIVE, IN_BACKOFF = 0, 1, 3, 4, 15, 16, 18
 local algorithm_of = lazily({
   [0] = make_fixed_window, make_sliding_log, make_sliding_window, make_token_bucket,
-  make_exponential_backoff, make_adaptive, make_adaptive_backoff, [CALENDAR] = make_calendar_window,
+  make_exponential_backoff, [CALENDAR] = make_calendar_window, [ADAPTIVE] = make_adaptive,
+  [IN_BACKOFF] = make_adaptive_backoff,
 })
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
@@ -58,7 +59,7 @@ local function read_all()
 end
 
 local function start_afresh(k, kind, position)
-  algorithms[k] = (kind < ADAPTIVE or kind == CALENDAR) and algorithm_of(kind)
+  algorithms[k] = kind < ADAPTIVE and algorithm_of(kind)
       or algorithm_of(ADAPTIVE).begin(k, position)
   A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
@@ -69,7 +70,7 @@ local function load_key(k, kind, position)
   if foreign[k] then return FOREIGN_TYPE end
   if not A[k] and not raw[k] then return start_afresh(k, kind, position) end
   local algorithm, a, b, c, d
-  if kind >= ADAPTIVE and kind ~= CALENDAR then
+  if kind >= ADAPTIVE then
     algorithm, a, b, c, d = algorithm_of(ADAPTIVE).load(
         k, position, raw[k], algorithms[k], A[k], B[k], C[k], D[k])
   else

@@ -13,7 +13,7 @@ local function make_holds(of)
   local LOOK_AT_HOLDS = 11
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX, WAITS_MAX = 16, 47, 'sum', 256, 8
   local SLACK = 1000000  -- us, as clocks differ in pace
-  local FIXED, LOG, SLIDING, BUCKET, CALENDAR, HAS_MORE = 0, 1, 2, 3, 8, 32
+  local FIXED, LOG, SLIDING, BUCKET, CALENDAR, HAS_MORE = 0, 1, 2, 3, 15, 32
   local TERMS_SIZES = {[RESERVE] = 48, [COMMIT] = 56}
   local floor, max, min = math.floor, math.max, math.min
   local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
