@@ -100,7 +100,7 @@ class ImmediateCheck : public Check {
   bool done_ = false;
 };
 
-// check:allow(methods): all that a core decides with
+// check:allow(methods): most set or read one member, and every asker would need both halves
 class Engine {
  public:
   // All three must outlive the engine.

@@ -54,7 +54,7 @@ using TurnHook =
     boost::intrusive::list_base_hook<boost::intrusive::tag<struct TurnTag>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-// check:allow(methods): a socket is read, written and ended in one state
+// check:allow(methods): reading, writing and ending change one phase, and each may destroy it
 class Connection final : public EventLoop::Watcher, public TurnHook, public Waker {
  public:
   static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;

@@ -57,7 +57,7 @@ struct ResponseHead {
 // costs nothing.
 std::int64_t cost_by(std::string_view text);
 
-// check:allow(methods): the steps of a request's way, and what each asks of it
+// check:allow(methods): bills, slots and units under way end together, whichever step is the last
 class Stay {
  public:
   // All outlive this.

@@ -51,7 +51,7 @@ struct PipelineLimits {
 };
 
 template <typename Output, typename Sink = Output>
-// check:allow(methods): twelve of Session, and what heirs share
+// check:allow(methods): twelve are a Session's, and heirs add to the same line of replies
 class PipelinedSession : public Session {
  public:
   PipelinedSession(const PipelineLimits& limits, Instant now)

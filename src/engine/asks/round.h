@@ -41,7 +41,7 @@ inline std::int64_t nodes_sharing(const Engine& engine, Mode mode) {
   return mode == Mode::kWorld ? std::max(here, engine.world->live_nodes()) : here;
 }
 
-// check:allow(methods): what is asked, and what is known of the request that asks
+// check:allow(methods): half only read a member, and the request's texts stay as long as its asks
 class Round {
  public:
   static constexpr std::size_t kItemsMax = 256;

@@ -44,7 +44,7 @@
 
 namespace weir {
 
-// check:allow(methods): one for each callback of nghttp2
+// check:allow(methods): calls of a Session and callbacks of nghttp2 change the same streams
 class Http2Session final : public Session {
  public:
   static constexpr std::uint32_t kStreamsMax = 1000;

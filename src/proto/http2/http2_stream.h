@@ -38,7 +38,7 @@ class Http2Session;
 // The name in lower case.
 using Http2Field = NameValue;
 
-// check:allow(methods): half of them read one member
+// check:allow(methods): half only read a member, and a reset ends request and answer together
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
   // The most fields of an answer; far more than any answer needs.

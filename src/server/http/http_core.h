@@ -40,7 +40,7 @@ class AnswerWriter {
   virtual ~AnswerWriter() = default;
   virtual void write_answer(const Recipient& to, const Asks& asks, std::size_t index) = 0;
 };
-// check:allow(methods): what the handlers of all routes share
+// check:allow(methods): one queue of checks stands before every way to reply
 class HttpCore {
  public:
   HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);

@@ -85,7 +85,7 @@ struct SlotChange {
 };
 
 template <typename Probe = NoProbe>
-// check:allow(methods): the steps of one exchange, and what it can be undone by
+// check:allow(methods): steps of one exchange, which finish what other threads' steps left
 class CompactTable {
  public:
   // Keys per slot up to which no live key has to make room.

@@ -51,7 +51,7 @@ inline constexpr auto kPenaltyHalfBits = [] {
   return bits;
 }();
 
-// check:allow(methods): each packs, unpacks or spends in a word of one algorithm
+// check:allow(methods): overloads that pack, unpack and spend, one for each layout of the word
 class Packing {
  public:
   // Times are kept relative to `base` and must lie within 17.8 years after it; earlier

@@ -38,7 +38,7 @@
 
 namespace weir {
 
-// check:allow(methods): each reads or sets one part of the word
+// check:allow(methods): each reads or sets a part of one word, which threads exchange as a whole
 class SlotWord {
  public:
   static constexpr int kFingerprintBits = 48;

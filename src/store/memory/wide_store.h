@@ -44,7 +44,7 @@ struct WideChange {
   std::int64_t charged_at_us = 0;  // sliding_log: the time of its entry
 };
 
-// check:allow(methods): as many as the table next to it has for callers, and steps under one lock
+// check:allow(methods): the calls of the table next to it, and their steps under a shard's lock
 class WideStore {
  public:
   // With so many records no live key has to make room before there are max_keys.

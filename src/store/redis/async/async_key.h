@@ -24,7 +24,7 @@
 
 namespace weir {
 
-// check:allow(methods): each step of the life of a copy
+// check:allow(methods): each changes the copy together with the units that Redis does not know
 class AsyncKey {
  public:
   // A sync that takes longer is an outage.

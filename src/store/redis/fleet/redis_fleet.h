@@ -51,7 +51,7 @@ struct RedisFleetOptions {
   enum class Beat : std::uint8_t { kFirstCore, kByTurns } beat = Beat::kFirstCore;
 };
 
-// check:allow(methods): what an engine asks of a fleet, and what its node does
+// check:allow(methods): half are a Fleet's, and its node changes the same stores and the beat
 class RedisFleet final : public Fleet, RedisListener {
  public:
   // The core's place in the node.
