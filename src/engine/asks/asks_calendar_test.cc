@@ -19,20 +19,6 @@ class AsksCalendar : public AsksFixture {
 };
 
 // kStart is 2023-11-15, a Wednesday, at midnight in UTC.
-TEST_F(AsksCalendar, CountsUntilMidnightOfTheZone) {
-  const Rule rule{.id = "r",
-                  .quota = by(CalendarUnit::kDay, 2),
-                  .calendar = {.zone = find_zone("America/New_York"), .resets_at = 0min}};
-  EXPECT_EQ(hit(rule, "a", 2), "+0 ");
-  EXPECT_EQ(hit(rule), "-0 ");
-  EXPECT_EQ(decision().retry_after, 5h);
-  now_ += 5h - 1us;
-  EXPECT_EQ(hit(rule), "-0 ");
-  now_ += 1us;
-  EXPECT_EQ(hit(rule), "+1 ");
-  EXPECT_EQ(decision().reset_after, 24h);
-}
-
 TEST_F(AsksCalendar, ChangedZoneHourOrAnchorGivesNoFreshQuota) {
   Rule rule{.id = "r", .quota = by(CalendarUnit::kMonth, 2, 1)};
   EXPECT_EQ(hit(rule, "a", 2), "+0 ");
@@ -47,20 +33,6 @@ TEST_F(AsksCalendar, ChangedZoneHourOrAnchorGivesNoFreshQuota) {
   EXPECT_EQ(hit(rule), "+0 ");
   EXPECT_EQ(hit(rule), "-0 ");
   EXPECT_EQ(decision().retry_after, 10 * 24h);
-}
-
-TEST_F(AsksCalendar, SeveralLimitsHoldTogether) {
-  const Rule rule{.id = "r",
-                  .quota = by(CalendarUnit::kDay, 3),
-                  .limits = {by(CalendarUnit::kDay, 3), by(CalendarUnit::kWeek, 4),
-                             *Quota::make({Algorithm::kTokenBucket, 100, 1h})}};
-  EXPECT_EQ(hit(rule, "a", 3), "+0 ");
-  EXPECT_EQ(hit(rule), "-0 ");
-  EXPECT_EQ(decision().retry_after, 24h);
-  now_ += 24h;
-  EXPECT_EQ(hit(rule), "+0 ");
-  EXPECT_EQ(hit(rule), "-0 ");
-  EXPECT_EQ(decision().retry_after, 4 * 24h) << "until Monday";
 }
 
 // The time of limits never steps; dates are by the wall clock.
