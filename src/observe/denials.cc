@@ -181,13 +181,14 @@ void CoreDenials::tell_times(std::size_t index) noexcept {
 void CoreDenials::Entry::write(const DenialFacts& new_facts, const DenialTexts& texts) noexcept {
   std::array<std::uint64_t, kFactWords> words;
   std::memcpy(words.data(), &new_facts, sizeof(new_facts));
-  const std::uint64_t before = version.load(std::memory_order_relaxed);
-  version.store(before + 1, std::memory_order_relaxed);
+  // A process that was killed while it wrote has left the version odd.
+  const std::uint64_t odd = version.load(std::memory_order_relaxed) | 1;
+  version.store(odd, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   for (std::size_t i = 0; i < kFactWords; ++i) facts[i].store(words[i], std::memory_order_relaxed);
   key_size.store(write_text(key, texts.key), std::memory_order_relaxed);
   path_size.store(write_text(path, texts.path), std::memory_order_relaxed);
-  version.store(before + 2, std::memory_order_release);
+  version.store(odd + 1, std::memory_order_release);
 }
 
 // Both numbers are in one word, so that a reader sees either the old or the new ones.

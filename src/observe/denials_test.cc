@@ -1,9 +1,15 @@
 #include "observe/denials.h"
 
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -257,6 +263,32 @@ TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {
   }
   is_over = true;
   reader.join();
+}
+
+// As a worker of nginx may be, whose place another takes.
+TEST_F(DenialsTest, AreReadAfterProcessesWereKilledWhileTheyWrote) {
+  void* const shared = ::mmap(nullptr, sizeof(CoreDenials), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& core = *::new (shared) CoreDenials();
+  Instant now = kNow;
+  for (int killed = 0; killed < 40; ++killed, now += 24h * 365) {
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+      const itimerval tick{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 1}};
+      ::setitimer(ITIMER_VIRTUAL, &tick, nullptr);  // ends this process within milliseconds
+      for (Instant at = now;; at += 1s) core.add(denial(1, at), {});
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+  for (std::size_t i = 0; i < CoreDenials::kEntries; ++i, now += 1s) core.add(denial(2, now), {});
+  std::size_t whole = 0;
+  core.each(0, CoreDenials::second_of(now),
+            [&](const DenialRecord& one) { whole += one.key_hash == 2 ? 1 : 0; });
+  EXPECT_EQ(whole, CoreDenials::kEntries);
+  ::munmap(shared, sizeof(CoreDenials));
 }
 
 TEST_F(DenialsTest, AreALineOfALog) {
