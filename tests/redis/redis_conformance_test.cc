@@ -1,5 +1,6 @@
+#include <memory>
 #include <mutex>
-#include <type_traits>
+#include <utility>
 
 #include "conformance/store_conformance.h"
 #include "proto/reactor_testing.h"
@@ -29,76 +30,55 @@ struct Failures final : RedisListener {
   void breaker_changed(Instant) override { ADD_FAILURE() << "the breaker"; }
 };
 
-// The store of one core, which any thread may call and which answers before it returns. It decides
-// next to what is held, or not.
-enum class Next : std::uint8_t { kToNothing, kToHolds };
-template <Next next>
+struct Core {
+  Core() { RedisConnection(server()).call({"FLUSHALL"}); }
+
+  ManualReactor reactor;
+  BlockingClient client{server()};
+  Failures failures;
+  RedisSender sender{{.time = TimeSource::kCaller}, client, reactor, failures};
+  RedisStore strict{{}, sender};
+};
+
+// The store of one core, which any thread may call and which answers before it returns.
 class WaitingStore final : public Store {
  public:
-  WaitingStore() { RedisConnection(server()).call({"FLUSHALL"}); }
+  using Make = std::shared_ptr<Store> (*)(Core& core);
+  explicit WaitingStore(Make make) : store_(make(core_)) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
     const std::lock_guard lock(mutex_);
-    (next == Next::kToHolds ? holds_.store() : store_).decide(batch, now);
-    reactor_.run(now);
-    client_.run(now);
-  }
-
- private:
-  std::mutex mutex_;
-  ManualReactor reactor_;
-  BlockingClient client_{server()};
-  Failures failures_;
-  RedisSender sender_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
-  RedisStore store_{{}, sender_};
-  RedisHolds holds_{{}, sender_, reactor_};
-};
-
-struct RedisStores {
-  static std::unique_ptr<Store> make() {
-    return std::make_unique<WaitingStore<Next::kToNothing>>();
-  }
-};
-struct HoldingStores {
-  static std::unique_ptr<Store> make() { return std::make_unique<WaitingStore<Next::kToHolds>>(); }
-};
-
-// The stores of one core that decide in memory, on top of it.
-template <typename ModeStore>
-class WaitingNode final : public Store {
- public:
-  WaitingNode() { RedisConnection(server()).call({"FLUSHALL"}); }
-
-  void decide(Batch& batch, Instant now) noexcept override {
-    const std::lock_guard lock(mutex_);
-    store_.decide(batch, now);
+    store_->decide(batch, now);
     do {
-      reactor_.run(now);
-      client_.run(now);
-    } while (reactor_.next() <= now);
+      core_.reactor.run(now);
+      core_.client.run(now);
+    } while (core_.reactor.next() <= now);
   }
 
  private:
   std::mutex mutex_;
-  ManualReactor reactor_;
-  BlockingClient client_{server()};
-  Failures failures_;
-  RedisSender sender_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
-  RedisStore strict_{{}, sender_};
-  ModeStore store_{options(std::type_identity<ModeStore>{}), strict_, sender_, reactor_};
-
-  static LeasedStoreOptions options(std::type_identity<LeasedStore>) {
-    return {.share = [] { return 2; }};
-  }
-  static AsyncStoreOptions options(std::type_identity<AsyncStore>) { return {}; }
+  Core core_;
+  std::shared_ptr<Store> store_;
 };
 
-struct LeasedStores {
-  static std::unique_ptr<Store> make() { return std::make_unique<WaitingNode<LeasedStore>>(); }
+template <WaitingStore::Make kMake>
+struct Stores {
+  static std::unique_ptr<Store> make() { return std::make_unique<WaitingStore>(kMake); }
 };
-struct AsyncStores {
-  static std::unique_ptr<Store> make() { return std::make_unique<WaitingNode<AsyncStore>>(); }
-};
+using RedisStores = Stores<[](Core& core) -> std::shared_ptr<Store> {
+  return std::make_shared<RedisStore>(RedisStoreOptions{}, core.sender);
+}>;
+using HoldingStores = Stores<[](Core& core) -> std::shared_ptr<Store> {
+  const auto holds = std::make_shared<RedisHolds>(RedisStoreOptions{}, core.sender, core.reactor);
+  return {holds, &holds->store()};  // it decides next to what is held
+}>;
+using LeasedStores = Stores<[](Core& core) -> std::shared_ptr<Store> {
+  LeasedStoreOptions options{.share = [] { return 2; }};
+  return std::make_shared<LeasedStore>(std::move(options), core.strict, core.sender, core.reactor);
+}>;
+using AsyncStores = Stores<[](Core& core) -> std::shared_ptr<Store> {
+  return std::make_shared<AsyncStore>(AsyncStoreOptions{}, core.strict, core.sender, core.reactor);
+}>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Leased, StoreConformance, ::testing::Types<LeasedStores>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Async, StoreConformance, ::testing::Types<AsyncStores>);
