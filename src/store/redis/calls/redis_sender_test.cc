@@ -19,8 +19,6 @@ constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 constexpr Duration kPatience = 500ms;
 using Lane = Departure::Lane;
 
-struct Nobody final : RedisListener {};
-
 // Notes the outcomes of errands of one charge each.
 struct Journal final : ErrandOwner {
   bool pack(Errand& errand, ChargeCall& words, Instant now) override {

@@ -9,8 +9,8 @@
 
 #include "base/allocation_testing.h"
 #include "proto/reactor_testing.h"
-#include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
+#include "store/redis/calls/calls_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 
@@ -23,24 +23,23 @@ constexpr std::uint64_t kKeys = 100;
 constexpr const char* kRefusal = "-OOM command not allowed when used memory > 'maxmemory'\r\n";
 
 // Takes calls, and answers when the test says.
-class PatientClient final : public RedisClient {
+class PatientClient final : public SilentClient {
  public:
-  PatientClient() { calls_.reserve(kKeys); }
-  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
-                                   RedisCall& call, Instant) override {
-    calls_.push_back({&call, std::stoul(std::string(words[2]))});
-    return std::nullopt;
+  PatientClient() { keys_.reserve(kKeys); }
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                   Instant deadline, RedisCall& call, Instant now) override {
+    keys_.push_back(std::stoul(std::string(words[2])));
+    return SilentClient::send(words, slot, deadline, call, now);
   }
-  void forget(RedisCall&) override {}
-  const LinkState& state() const override { return state_; }
 
   // Answers with the time and so many `numbers` for each key, or refuses.
   void answer(const std::string& numbers, Instant now) {
-    for (const auto& [call, keys] : calls_) {
-      ASSERT_EQ(reader_.read(text_of(numbers, keys)), resp::ReplyReader::Status::kReply);
-      call->replied(reader_.reply(), now);
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      ASSERT_EQ(reader_.read(text_of(numbers, keys_[i])), resp::ReplyReader::Status::kReply);
+      calls_[i]->replied(reader_.reply(), now);
     }
     calls_.clear();
+    keys_.clear();
   }
 
  private:
@@ -55,46 +54,25 @@ class PatientClient final : public RedisClient {
   }
 
   std::map<std::string, std::map<std::size_t, std::string>> texts_;
-  std::vector<std::pair<RedisCall*, std::size_t>> calls_;
+  std::vector<std::size_t> keys_;  // of each call
   resp::ReplyReader reader_;
-  const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-struct Nobody final : RedisListener {};
-
-// Allows every charge.
-class GenerousStore final : public Store {
- public:
-  void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
-};
-
-class ModesAllocations : public ::testing::Test {
+class ModesAllocations : public ManyChecks {
  protected:
+  ModesAllocations() : ManyChecks(kKeys) {}
+
   // Checks each key once, the first ones or later ones.
   void check_each(Store& store, Duration later, std::uint64_t first_key = 0) {
     now_ += later;
-    for (std::uint64_t i = 0; i < kKeys; ++i) {
-      charges_[i] = {{i, first_key + i}, &quota_, 1};
-      batches_[i].charges = {&charges_[i], 1};
-      batches_[i].decisions = {&decisions_[i], 1};
-      batches_[i].context = &answered_;
-      batches_[i].on_done = [](Batch& done) noexcept {
-        ++*static_cast<std::uint64_t*>(done.context);
-      };
-      store.decide(batches_[i], now_);
-    }
+    for (std::uint64_t i = 0; i < kKeys; ++i) charges_[i].key.low = first_key + i;
+    ask(store, kKeys);
   }
   void run_and_answer(const std::string& numbers) {
     for (int round = 0; round < 2; ++round) reactor_.run(now_);
     client_.answer(numbers, now_);
   }
 
-  const Quota quota_ = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
-  Instant now_ = instant_from_epoch_us(1'700'000'000'000'000);
-  std::uint64_t answered_ = 0;
-  std::vector<Charge> charges_{kKeys};
-  std::vector<Decision> decisions_{kKeys};
-  std::vector<Batch> batches_{kKeys};
   ManualReactor reactor_;
   PatientClient client_;
   Nobody listener_;
@@ -112,7 +90,7 @@ TEST_F(ModesAllocations, AreNoneForWhatRedisDecides) {
     run_and_answer(answers[i % 2]);
   }
   EXPECT_EQ(allocations(), before);
-  EXPECT_EQ(answered_, 22 * kKeys);
+  EXPECT_EQ(decided_ + failed_, 22 * kKeys);
 }
 
 TEST_F(ModesAllocations, AreNoneForWhatIsLeased) {
@@ -123,7 +101,7 @@ TEST_F(ModesAllocations, AreNoneForWhatIsLeased) {
   const std::size_t before = allocations();
   for (int i = 0; i < 100; ++i) check_each(store, 1ms);
   EXPECT_EQ(allocations(), before);
-  EXPECT_EQ(answered_, 101 * kKeys);
+  EXPECT_EQ(decided_ + failed_, 101 * kKeys);
   EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kLeasedFromMemory]), 100 * kKeys);
 }
 

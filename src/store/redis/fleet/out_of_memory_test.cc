@@ -13,6 +13,7 @@
 #include "proto/reactor_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
+#include "store/redis/calls/calls_testing.h"
 #include "store/redis/client/conversation.h"
 #include "store/redis/fleet/fleet_testing.h"
 #include "store/redis/leased/leased_store.h"
@@ -27,31 +28,6 @@ using namespace std::chrono_literals;
 // More keys than the errands that have room from the start.
 constexpr std::uint64_t kKeys = 4 * ChargeCall::kChargesMax + 1000;
 
-// Takes all calls, and is silent until it fails all of them.
-class SilentClient final : public RedisClient {
- public:
-  SilentClient() { calls_.reserve(100); }
-
-  std::optional<RedisFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
-                                   RedisCall& call, Instant) override {
-    calls_.push_back(&call);
-    return std::nullopt;
-  }
-  void forget(RedisCall&) override {}
-  const LinkState& state() const override { return state_; }
-
-  std::size_t calls() const { return calls_.size(); }
-  void fail_all(Instant now) {
-    for (RedisCall* const call : std::exchange(calls_, {})) {
-      call->failed(RedisFailure::kNotReady, now);
-    }
-  }
-
- private:
-  std::vector<RedisCall*> calls_;
-  const LinkState state_{LinkState::Phase::kConnected, {}, {}};
-};
-
 // Its message takes memory.
 struct Talker final : RedisListener {
   void redis_failed(RedisFailure, std::string_view, Instant) override { say(); }
@@ -60,42 +36,15 @@ struct Talker final : RedisListener {
   std::size_t said = 0;
 };
 
-// Allows every charge.
-class GenerousStore final : public Store {
- public:
-  void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
-};
-
-class OutOfMemory : public ::testing::Test {
+class OutOfMemory : public ManyChecks {
  protected:
-  OutOfMemory() : charges_(kKeys), decisions_(kKeys), batches_(kKeys) {
-    for (std::uint64_t key = 0; key < kKeys; ++key) {
-      charges_[key] = {{key, key}, &quota_, 1};
-      batches_[key].charges = {&charges_[key], 1};
-      batches_[key].decisions = {&decisions_[key], 1};
-      batches_[key].context = this;
-      batches_[key].on_done = [](Batch& done) noexcept {
-        auto& test = *static_cast<OutOfMemory*>(done.context);
-        ++(done.error == StoreError::kNone ? test.decided_ : test.failed_);
-      };
-    }
-  }
-  void ask(Store& store, std::uint64_t keys) {
-    for (std::uint64_t key = 0; key < keys; ++key) store.decide(batches_[key], now_);
-  }
+  OutOfMemory() : ManyChecks(kKeys) {}
 
-  const Quota quota_ = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
-  const Instant now_ = instant_from_epoch_us(1'700'000'000'000'000);
   ManualReactor reactor_;
   SilentClient client_;
   Talker listener_;
   RedisSender sender_{{}, client_, reactor_, listener_};
   GenerousStore strict_;
-  std::vector<Charge> charges_;
-  std::vector<Decision> decisions_;
-  std::vector<Batch> batches_;
-  std::size_t decided_ = 0;
-  std::size_t failed_ = 0;
 };
 
 TEST_F(OutOfMemory, ABatchOfManySlotsFails) {
