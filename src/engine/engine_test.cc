@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/late_store.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -41,13 +42,6 @@ TEST_F(EngineTest, AReusedCheckKeepsNothing) {
   EXPECT_EQ(check_.decisions()[0].remaining, 0);
 }
 
-class UnreachableStore final : public Store {
-  void decide(Batch& batch, Instant) noexcept override {
-    batch.error = StoreError::kUnavailable;
-    batch.on_done(batch);
-  }
-};
-
 TEST(EngineDeathTest, ChecksHaveABound) {
   Check check;
   check.begin(Operation::kSpendEach, count_call);
@@ -68,7 +62,7 @@ TEST_F(EngineTest, AnImmediateCheckReturnsWithItsAnswer) {
   EXPECT_TRUE(check.decide(engine_.local(), kNow));
   EXPECT_TRUE(check.decisions()[0].allowed());
 
-  UnreachableStore refusing;
+  TestFleet::NothingAtHand refusing;
   Engine cut_off(refusing, hasher_, traffic_.add_core());
   EXPECT_FALSE(check.decide(cut_off.local(), kNow));
 }

@@ -22,13 +22,6 @@ Quota quota(std::int64_t limit, Duration window = 1min) {
   return *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = window});
 }
 
-class UnreachableStore final : public Store {
-  void decide(Batch& batch, Instant) noexcept override {
-    batch.error = StoreError::kUnavailable;
-    batch.on_done(batch);
-  }
-};
-
 class AsksTest : public AsksFixture {
  protected:
   const Answer& last() const { return asks_.answer(0); }
@@ -201,7 +194,7 @@ TEST_F(AsksTest, CountsTrafficAsByAsk) {
 }
 
 TEST_F(AsksTest, AnOutageIsNoAnswer) {
-  UnreachableStore unreachable;
+  TestFleet::NothingAtHand unreachable;
   Engine engine(unreachable, hasher_, traffic_.add_core());
   Asks asks(engine, blocks_);
   const Rule rule{.id = "r", .quota = quota(1)};
