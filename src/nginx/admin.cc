@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/name_value.h"
+#include "proto/http/problem.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/admin_routes.h"
 #include "server/http/check/check_routes.h"
 #include "server/http/console/console_routes.h"
-#include "server/http/problem.h"
 #include "server/http/query.h"
 #include "weir/version.h"
 

@@ -13,15 +13,13 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "gate/denial.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/request_body.h"
 #include "nginx/module/settings.h"
 #include "proto/http/rate_limit_fields.h"
 #include "rules/mode.h"
 #include "rules/request/plain_value.h"
-#include "rules/text/text_template.h"
-#include "server/http/check/denial_text.h"
-#include "server/http/problem.h"
 
 namespace weir::nginx {
 namespace {
@@ -109,21 +107,15 @@ ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, 
 
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
-  const Rule& rule = *judgement.said->ask->rule;
-  const auto status =
-      rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
+  const GateAnswer& said = *judgement.said;
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
-                rule.id.c_str());
-  if (says_the_usual(rule.denial, static_cast<int>(status))) {
-    return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
+                said.ask->rule->id.c_str());
+  const DenialText text(said, described, static_cast<int>(place.status), true);
+  if (text.is_usual()) {
+    return answer(request, text.status(), str_of(text.content_type()), str_of(text.body()));
   }
-  const TemplateValues values{.rule = rule.id,
-                              .key = judgement.said->ask->key,
-                              .decision = judgement.said->answer->decision,
-                              .request = described};
-  const DenialText text(rule.denial, values, static_cast<int>(status));
   if (!add_fields(request, text.fields())) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  return answer(request, status, copy_of(text.content_type(), request->pool),
+  return answer(request, text.status(), copy_of(text.content_type(), request->pool),
                 copy_of(text.body(), request->pool));
 }
 

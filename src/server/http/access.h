@@ -16,10 +16,10 @@
 #include "base/name_value.h"
 #include "engine/login_guard.h"
 #include "proto/http/http1_head.h"
+#include "proto/http/problem.h"
 #include "rules/request/client_address.h"
 #include "server/http/console_sessions.h"
 #include "server/http/http_node.h"
-#include "server/http/problem.h"
 
 namespace weir {
 

@@ -25,10 +25,10 @@
 #include "engine/asks/late_asks.h"
 #include "gate/gate.h"
 #include "proto/http/http1_head.h"
+#include "proto/http/problem.h"
 #include "rules/rule_set.h"
 #include "server/http/exchange.h"
 #include "server/http/http_node.h"
-#include "server/http/problem.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 

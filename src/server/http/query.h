@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/http/problem.h"
+#include "proto/http/problem.h"
 
 namespace weir {
 

@@ -6,49 +6,11 @@
 #include <utility>
 
 #include "proto/http/rate_limit_headers.h"
+#include "proto/http/status.h"
 #include "proto/text_writer.h"
 
 namespace weir {
 namespace {
-
-struct Status {
-  int code;
-  std::string_view line;  // without the line end
-};
-
-constexpr std::string_view kVersion = "HTTP/1.1 ";
-// The statuses of checks come first.
-constexpr std::array kStatuses = {
-    Status{200, "HTTP/1.1 200 OK"},
-    Status{429, "HTTP/1.1 429 Too Many Requests"},
-    Status{101, "HTTP/1.1 101 Switching Protocols"},
-    Status{201, "HTTP/1.1 201 Created"},
-    Status{204, "HTTP/1.1 204 No Content"},
-    Status{304, "HTTP/1.1 304 Not Modified"},
-    Status{400, "HTTP/1.1 400 Bad Request"},
-    Status{401, "HTTP/1.1 401 Unauthorized"},
-    Status{403, "HTTP/1.1 403 Forbidden"},
-    Status{404, "HTTP/1.1 404 Not Found"},
-    Status{405, "HTTP/1.1 405 Method Not Allowed"},
-    Status{408, "HTTP/1.1 408 Request Timeout"},
-    Status{409, "HTTP/1.1 409 Conflict"},
-    Status{412, "HTTP/1.1 412 Precondition Failed"},
-    Status{413, "HTTP/1.1 413 Content Too Large"},
-    Status{414, "HTTP/1.1 414 URI Too Long"},
-    Status{417, "HTTP/1.1 417 Expectation Failed"},
-    Status{426, "HTTP/1.1 426 Upgrade Required"},
-    Status{431, "HTTP/1.1 431 Request Header Fields Too Large"},
-    Status{500, "HTTP/1.1 500 Internal Server Error"},
-    Status{501, "HTTP/1.1 501 Not Implemented"},
-    Status{503, "HTTP/1.1 503 Service Unavailable"},
-    Status{505, "HTTP/1.1 505 HTTP Version Not Supported"},
-};
-
-const Status* find_status(int code) {
-  const auto* const found = std::find_if(kStatuses.begin(), kStatuses.end(),
-                                         [&](const Status& status) { return status.code == code; });
-  return found == kStatuses.end() ? nullptr : found;
-}
 
 // Bytes of a head at most, without content type and further fields: the longest status
 // line, 45 for Date, 38 for Content-Length, 26 for X-Process-Time, 24 for Connection.
@@ -68,13 +30,8 @@ std::array<char, kProcessTimeSize> process_time(Duration elapsed) {
 
 }  // namespace
 
-std::string_view reason_phrase(int status) {
-  const Status* const found = find_status(status);
-  return found == nullptr ? std::string_view() : found->line.substr(kVersion.size() + 4);
-}
-
 void Replies::add(const Reply& reply, const ReplyTerms& terms) {
-  const Status* const status = find_status(reply.status);
+  const StatusLine* const status = find_status(reply.status);
   const bool is_constant = reply.lifetime == Reply::Lifetime::kProgram;
   std::size_t size_max = kHeadMax + reply.content_type.size();
   if (!is_constant) size_max += reply.body.size();

@@ -72,8 +72,6 @@ struct ReplyTerms {
   SendBody send_body = SendBody::kYes;
 };
 
-// "Not Found". Empty for a status that Weir never sends.
-std::string_view reason_phrase(int status);
 // Statuses whose replies have no body, and say nothing of one.
 constexpr bool has_no_body(int status) { return status == 101 || status == 204 || status == 304; }
 

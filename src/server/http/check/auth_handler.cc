@@ -6,16 +6,14 @@
 
 #include "base/pool.h"
 #include "engine/asks/asks.h"
+#include "gate/denial.h"
 #include "gate/gate.h"
 #include "server/http/check/check_routes.h"
-#include "server/http/check/denial_text.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/http_core.h"
 
 namespace weir {
 namespace {
-
-constexpr int kTooManyRequests = 429;
 
 // A request that a proxy holds; reused.
 struct HeldRequest {
@@ -32,19 +30,12 @@ void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, co
   if (said.allows()) {
     return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = limit});
   }
-  const Rule& rule = *said.ask->rule;
-  const bool is_free = rule.denial.status != 0 && proxy.deny == kTooManyRequests;
-  const int status = is_free ? rule.denial.status : proxy.deny;
-  const TemplateValues values{.rule = rule.id,
-                              .key = said.ask->key,
-                              .decision = said.answer->decision,
-                              .request = held.described.request};
-  const DenialText text(rule.denial, values, status);
-  core.write(to, {.status = status,
-                  .content_type = text.content_type(),
+  const DenialText denial(said, held.described.request, proxy.deny, proxy.deny == kTooManyRequests);
+  core.write(to, {.status = denial.status(),
+                  .content_type = denial.content_type(),
                   .limit = limit,
-                  .fields = text.fields(),
-                  .body = text.body()});
+                  .fields = denial.fields(),
+                  .body = denial.body()});
 }
 
 Problem problem_of(const GateRefusal& refusal) {

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "engine/ask.h"
+#include "proto/http/problem.h"
 #include "rules/rule_set.h"
 #include "server/http/check/check_body.h"
-#include "server/http/problem.h"
 
 namespace weir {
 

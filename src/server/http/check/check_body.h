@@ -27,9 +27,9 @@
 #include <string_view>
 
 #include "engine/ask.h"
+#include "proto/http/problem.h"
 #include "rules/mode.h"
 #include "server/http/exchange.h"
-#include "server/http/problem.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 

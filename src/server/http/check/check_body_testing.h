@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "proto/http/problem.h"
 #include "proto/input_buffer.h"
 #include "server/http/check/check_body.h"
-#include "server/http/problem.h"
 
 namespace weir {
 

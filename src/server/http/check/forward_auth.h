@@ -25,8 +25,8 @@
 
 #include "base/name_value.h"
 #include "gate/described_request.h"
+#include "proto/http/problem.h"
 #include "rules/request/client_address.h"
-#include "server/http/problem.h"
 
 namespace weir {
 

@@ -21,8 +21,8 @@
 #include <boost/json/object.hpp>
 
 #include "base/name_value.h"
+#include "proto/http/problem.h"
 #include "server/http/exchange.h"
-#include "server/http/problem.h"
 
 namespace weir {
 

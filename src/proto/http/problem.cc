@@ -1,8 +1,8 @@
-#include "server/http/problem.h"
+#include "proto/http/problem.h"
 
 #include "base/nearest_name.h"
+#include "proto/http/status.h"
 #include "proto/json_writer.h"
-#include "server/http/replies.h"
 
 namespace weir {
 namespace {

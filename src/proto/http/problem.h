@@ -9,7 +9,8 @@
 //
 // A denial is not a problem: it is an answer. The kinds are listed in docs/reference/http.md.
 //
-// Thread rule: values. Tested by check/check_body_test.cc and tests/scenarios/http_problems.yaml.
+// Thread rule: values. Tested by src/server/http/check/check_body_test.cc and
+// tests/scenarios/http_problems.yaml.
 
 #pragma once
 
