@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 #include "engine/switching/rule_switches.h"
 #include "engine/tenants/shared_tenants.h"
 #include "observe/keys/fleet_keys.h"
@@ -64,7 +64,8 @@ class Node {
       tenants_.take(news->head, table);
       WEIR_ASSERT(tenants_.known().number <= SharedTenants::kNumberMax);
     }
-    WEIR_ASSERT(rules_.current().number <= SharedRules::kNumberMax && !rules_.hold().nodes.empty());
+    WEIR_ASSERT(rules_.current().head.number <= SharedRules::kNumberMax &&
+                !rules_.hold().nodes.empty());
   }
 
  private:

@@ -89,7 +89,7 @@ class TenantsAgree final : public Check {
   void end() override {
     if (!world_.is_whole_for(kBound) || world_.scenario().loss > 0) return;
     look();
-    std::optional<SharedTenants::Head> first;
+    std::optional<SharedHead> first;
     std::string other;
     bool has_redis_one = false;
     for (std::size_t number = 0; number < world_.nodes(); ++number) {

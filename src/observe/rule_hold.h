@@ -1,6 +1,6 @@
 // RuleHold: on which nodes of a fleet rules are in force that somebody changed by request.
 //
-// Thread rule: values. Tested by src/engine/shared_rules_test.cc.
+// Thread rule: values. Tested by src/engine/shared/shared_rules_test.cc.
 
 #pragma once
 

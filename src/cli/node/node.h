@@ -28,7 +28,7 @@
 #include "engine/asks/limit_notices.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 #include "engine/switching/active_algorithms.h"
 #include "engine/switching/rule_switches.h"
 #include "engine/tenants/shared_tenants.h"

@@ -27,7 +27,7 @@ RuleReply RuleChanger::make(RuleChange change, Instant now) {
     follow(now);
     author.who += (author.who.empty() ? "" : ", at ") + title_;
   }
-  SharedRules::Version offered;
+  SharedHead offered;
   Rulebook::Agree agree;
   if (fleet_ != nullptr) agree = [&](std::string by_hand) { offered = offer(std::move(by_hand)); };
   RuleReply reply = book_.change(change, agree, now);
@@ -48,19 +48,19 @@ RuleReply RuleChanger::make(RuleChange change, Instant now) {
   return reply;
 }
 
-SharedRules::Version RuleChanger::offer(std::string by_hand) {
+SharedHead RuleChanger::offer(std::string by_hand) {
   if (by_hand.size() > SharedRules::kBytesMax) {
     throw RuleRefusal{ChangeOutcome::kConflict,
                       "The rules that requests have changed are longer than what nodes tell each "
                       "other, 128 KiB; put them into the file."};
   }
-  auto offered = fleet_->offer(std::move(by_hand), kOfferMax);
+  const auto offered = fleet_->offer(std::move(by_hand), kOfferMax);
   if (!offered) {
     throw RuleRefusal{ChangeOutcome::kConflict,
                       "Another node has changed the rules meanwhile; they are in force here now. "
                       "Look at them, and ask again."};
   }
-  return *std::move(offered);
+  return *offered;
 }
 
 std::optional<RuleHold> RuleChanger::hold() const {
@@ -95,7 +95,7 @@ void RuleChanger::follow(Instant now) {
     spdlog::warn("this node keeps its rules, while others have changed theirs by request: {}",
                  why_not);
   }
-  fleet_->judge(news->version, std::move(why_not));
+  fleet_->judge(news->version.head, std::move(why_not));
 }
 
 Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
@@ -103,7 +103,7 @@ Rulebook::Loaded RuleChanger::load(Config config, Instant now) {
   const SharedRules::Version version = fleet_->current();
   auto in_file = config_sources(config.text);
   auto loaded = book_.load(std::move(config), std::move(in_file), version.bytes, now);
-  fleet_->judge(version, loaded.refusal);
+  fleet_->judge(version.head, loaded.refusal);
   return loaded;
 }
 

@@ -5,7 +5,7 @@
 //   main   ── run() ─────►
 //
 // In a fleet it offers each change to the other nodes before it puts the change in force. It also
-// makes the other nodes' changes (engine/shared_rules.h).
+// makes the other nodes' changes (engine/shared/shared_rules.h).
 //
 // Thread rule: one thread makes it, stops it and destroys it; the rest from any.
 // Tested by rule_changer_test.cc and tests/e2e/rules_test.py.
@@ -25,7 +25,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 #include "rulebook/rule_desk.h"
 #include "rulebook/rulebook.h"
 
@@ -84,7 +84,7 @@ class RuleChanger final : public RuleDesk {
   RuleReply reply_to(const Job& job) const;
   void work_off(const std::stop_token& stop);
   RuleReply make(RuleChange change, Instant now);
-  SharedRules::Version offer(std::string by_hand);
+  SharedHead offer(std::string by_hand);
   void follow(Instant now);
   RuleVerdict verdict_on(const RuleTrial& trial, Instant now) const;
 

@@ -82,10 +82,10 @@ std::optional<SharedTenants::Version> version_in(std::string_view text) {
   const std::string_view bytes = in.text(sizeof(HashSecret::bytes));
   HashSecret secret;
   in.require(bytes.size() == secret.bytes.size());
-  std::optional<SharedTenants::Head> since;
+  std::optional<SharedHead> since;
   if (in.number(1) == 1) {
     const std::uint64_t base = in.number(SharedTenants::kNumberMax);
-    since = SharedTenants::Head{base, in.hash()};
+    since = SharedHead{base, in.hash()};
   }
   if (!in.is_right()) return std::nullopt;
   std::memcpy(secret.bytes.data(), bytes.data(), bytes.size());
@@ -402,7 +402,7 @@ void TenantKeeper::follow() {
   world_.fleet->take(news->head, std::move(table));
 }
 
-void TenantKeeper::note_lost(const SharedTenants::Head& since, const Version& theirs) {
+void TenantKeeper::note_lost(const SharedHead& since, const Version& theirs) {
   const TenantTablePtr own = current().table;
   const TenantTable& before = before_ == nullptr ? *theirs.table : *before_;
   const std::size_t rows = own->changes_lost(before, *theirs.table);

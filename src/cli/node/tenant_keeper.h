@@ -108,7 +108,7 @@ class TenantKeeper final : public TenantDesk {
   SharedTenants::Outcome offer(SharedTenants::Offer offer, const Version& before);
   bool catch_up();
   void follow();
-  void note_lost(const SharedTenants::Head& since, const Version& theirs);
+  void note_lost(const SharedHead& since, const Version& theirs);
   void keep();
   void use(Version version);
   Version current() const;

@@ -114,7 +114,7 @@ class TenantKeeperInFleetTest : public TenantKeeperTest {
     }
   }
   // Redis takes it. Returns the head that it replaces.
-  SharedTenants::Head take_offer(const SharedTenants::Version& there) {
+  SharedHead take_offer(const SharedTenants::Version& there) {
     const auto step = await_offer(there);
     fleet_.hear({.head = step.to.head, .has_done = true}, kNow);
     return step.from;

@@ -94,7 +94,7 @@ std::optional<SharedTenants::News> SharedTenants::news() {
   return std::move(*reading_);  // keeps what take() looks at
 }
 
-void SharedTenants::take(const Head& head, TenantTablePtr table) {
+void SharedTenants::take(const SharedHead& head, TenantTablePtr table) {
   const std::scoped_lock lock(mutex_);
   const bool was_whole = reading_ && reading_->is_whole;
   reads_whole_ = table == nullptr;
@@ -113,7 +113,7 @@ void SharedTenants::begin(Version kept) {
   is_kept_ = true;
 }
 
-SharedTenants::Head SharedTenants::known() const {
+SharedHead SharedTenants::known() const {
   const std::scoped_lock lock(mutex_);
   return known_.head;
 }
@@ -123,7 +123,7 @@ bool SharedTenants::is_told() const {
   return there_ == known_.head;
 }
 
-std::optional<SharedTenants::Head> SharedTenants::since() const {
+std::optional<SharedHead> SharedTenants::since() const {
   const std::scoped_lock lock(mutex_);
   return known_.since;
 }

@@ -34,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/shared/shared_head.h"
 #include "engine/tenants/tenant_table.h"
 #include "weir/time.h"
 
@@ -51,16 +52,11 @@ class SharedTenants {
   static constexpr int kHurriedMax = 32;
   static constexpr std::size_t kBytesMax = std::size_t{192} << 20;  // the most that a node reads
 
-  struct Head {
-    std::uint64_t number = 0;  // 0: there is none
-    std::uint64_t digest = 0;
-    friend bool operator==(const Head&, const Head&) = default;
-  };
   struct Version {
-    Head head;
+    SharedHead head;
     TenantTablePtr table;
     // The head in Redis when the first change was made without it; empty if Redis had this version.
-    std::optional<Head> since{};
+    std::optional<SharedHead> since{};
   };
 
   // `on_news` runs on the thread that hears, without the lock, while there are news.
@@ -88,7 +84,7 @@ class SharedTenants {
 
   // What Redis has: changes of this node's table or, if is_whole, a new table.
   struct News {
-    Head head;
+    SharedHead head;
     HashSecret secret;
     bool is_whole = false;
     std::map<std::uint16_t, std::string> buckets;
@@ -99,34 +95,34 @@ class SharedTenants {
   // Waits until there are news, or none will come. False: they have not come, or Redis failed.
   bool await_news(Duration patience);
   // The table that the news made is in force here. Null: it had another digest than its head.
-  void take(const Head& head, TenantTablePtr table);
+  void take(const SharedHead& head, TenantTablePtr table);
   // Begins with the table that this node kept.
   void begin(Version kept);
-  Head known() const;
+  SharedHead known() const;
   // Whether Redis has the table that is in force here.
   bool is_told() const;
   // Version::since of the table that is in force here.
-  std::optional<Head> since() const;
+  std::optional<SharedHead> since() const;
 
   // ---- for the beat
 
   struct Step {
     // kDrop: removes what this node has put aside
     enum class Kind : std::uint8_t { kChange, kPutAside, kSwitch, kDrop } kind = Kind::kChange;
-    Head from;  // the head that it replaces
+    SharedHead from;  // the head that it replaces
     Version to;
     std::vector<std::uint16_t> buckets{};  // none for kSwitch
     std::size_t aside = 0;                 // buckets put aside so far
   };
   struct Said {
     std::uint64_t place = 0;  // up to where this node has read
-    Head known;               // if this is the head, it wants nothing
+    SharedHead known;         // if this is the head, it wants nothing
     std::optional<Step> step{};
   };
   Said say();
 
   struct Heard {
-    Head head;
+    SharedHead head;
     std::optional<HashSecret> secret{};  // if the head is not the known one
     bool has_done = false;               // the step was done
     bool is_torn = false;                // Redis has the head, but no buckets
@@ -166,7 +162,7 @@ class SharedTenants {
   std::condition_variable changed_;
   Version known_;
   bool is_kept_ = false;     // known_ comes from before a restart
-  Head there_;               // in Redis, as last heard
+  SharedHead there_;         // in Redis, as last heard
   bool is_strange_ = false;  // the table there has another secret than known_
   std::uint64_t asked_ = 0;  // number of questions
   std::uint64_t heard_ = 0;  // the last question that was answered; 0: none
@@ -175,7 +171,7 @@ class SharedTenants {
   int torn_ = 0;             // how often in a row, while the head is not known_
   std::optional<Version> pending_;
   std::vector<std::uint16_t> changes_;  // the buckets that pending_ changes
-  Head offered_to_;                     // the head that pending_ replaces
+  SharedHead offered_to_;               // the head that pending_ replaces
   Outcome outcome_ = Outcome::kAway;
   bool may_be_done_ = false;  // its last step: Redis has not answered it
   // For so many answers beats follow at once, so that a node that was overtaken soon offers again.
@@ -194,7 +190,7 @@ class SharedTenants {
   bool is_mixed_ = false;     // the head changed while reading: removed rows may be missed
   bool is_read_ = false;      // reading_ is complete, and not taken yet
   bool reads_whole_ = false;  // next time
-  Head unreadable_;           // this node could not make its table
+  SharedHead unreadable_;     // this node could not make its table
 };
 
 // The table in force with the news applied. Null if they cannot be read, or give another digest.

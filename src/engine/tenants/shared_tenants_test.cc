@@ -102,7 +102,7 @@ TEST_F(SharedTenantsTest, WithoutRedisItHoldsHereAndIsToldLater) {
 TEST_F(SharedTenantsTest, WhatWasChangedAloneGivesWayToWhatOthersHaveChanged) {
   ASSERT_EQ(one_.put(both_, "ann", 1, 5), Outcome::kTaken);
   settle(both_);
-  const Head before = redis_.head;
+  const SharedHead before = redis_.head;
   for (int round = 0; round < 4; ++round) EXPECT_EQ(one_.put("bob", 1, 6, 0s), Outcome::kAway);
   EXPECT_EQ(one_.shared.since(), before);
   ASSERT_EQ(two_.put({&two_}, "ann", 1, 7), Outcome::kTaken);

@@ -20,7 +20,6 @@
 namespace weir::testing {
 
 using namespace std::chrono_literals;
-using Head = SharedTenants::Head;
 using Outcome = SharedTenants::Outcome;
 using Kind = SharedTenants::Step::Kind;
 
@@ -31,7 +30,7 @@ struct ModelRedis {
   };
   using Rows = std::map<std::uint16_t, Bucket>;
 
-  Head head;
+  SharedHead head;
   HashSecret secret;
   Rows rows;
   Rows aside;
@@ -133,7 +132,7 @@ class Node {
     TenantTable::Edits edits;
     edits.rows.push_back({.key = table_->hash(key), .limit = limit});
     auto edited = table_->edited(std::move(edits));
-    const Head head{shared.next_number(), edited.table->digest()};
+    const SharedHead head{shared.next_number(), edited.table->digest()};
     return shared.begin_offer({{head, edited.table}, edited.changed});
   }
   // Puts rows "PREFIX0" and so on, with that limit.
@@ -145,7 +144,7 @@ class Node {
     std::ranges::sort(edits.rows, std::less(), &TenantTable::Row::key);
     auto edited = table_->edited(std::move(edits));
     if (patience == 0s) shared.fail();
-    const Head head{shared.next_number(), edited.table->digest()};
+    const SharedHead head{shared.next_number(), edited.table->digest()};
     const Outcome outcome =
         shared.offer({{head, edited.table}, edited.changed, replaces_all}, patience);
     if (shared.known() == head) table_ = edited.table;

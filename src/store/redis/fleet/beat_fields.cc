@@ -41,30 +41,14 @@ std::string bytes_of(const HashSecret& secret) {
   return {reinterpret_cast<const char*>(secret.bytes.data()), secret.bytes.size()};
 }
 
-std::string head_of(const SharedRules::Version& version) {
-  return std::to_string(version.number) + ' ' + std::to_string(version.digest);
-}
-
-// A broken head is version 0.
 SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
-  const auto number = read_decimal<std::uint64_t>(take_until(head, ' '));
-  const auto digest = read_decimal<std::uint64_t>(head);
-  if (!number || !digest || *number > SharedRules::kNumberMax) return {};
-  if (bytes.size() > SharedRules::kBytesMax) bytes = {};
-  return {.number = *number, .digest = *digest, .bytes = std::string(bytes)};
+  const SharedHead read = shared_head_in(head, SharedRules::kNumberMax);
+  if (read.number == 0 || bytes.size() > SharedRules::kBytesMax) bytes = {};
+  return {.head = read, .bytes = std::string(bytes)};
 }
 
-// Empty: there is none.
-std::string head_text(const SharedTenants::Head& head) {
-  return head.number == 0 ? "" : std::to_string(head.number) + ' ' + std::to_string(head.digest);
-}
-
-SharedTenants::Head tenants_head_in(std::string_view head) {
-  const auto number = read_decimal<std::uint64_t>(take_until(head, ' '));
-  const auto digest = read_decimal<std::uint64_t>(head);
-  if (!number || !digest || *number > SharedTenants::kNumberMax) return {};
-  return {.number = *number, .digest = *digest};
-}
+// Of a table: empty without one.
+std::string table_head(const SharedHead& head) { return head.number == 0 ? "" : to_text(head); }
 
 }  // namespace
 
@@ -233,12 +217,12 @@ void RulesField::say(std::vector<std::string>& words, Instant now) {
   due_ = now + kEvery;
   words.push_back(node_);
   words.push_back(word_ = said.word);
-  words.push_back(head_of(said.known));
+  words.push_back(to_text(said.known));
   words.emplace_back(wants_nodes ? "1" : "0");
   is_asking_ = wants_nodes || said.offer;
   if (!said.offer) return;
-  words.push_back(std::to_string(said.offer->number));
-  words.push_back(head_of(*said.offer));
+  words.push_back(std::to_string(said.offer->head.number));
+  words.push_back(to_text(said.offer->head));
   words.push_back(said.offer->bytes);
 }
 
@@ -269,16 +253,16 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
   SharedTenants::Said said = tenants_.say();
   due_ = now + kEvery;
   words.push_back(std::to_string(said.place));
-  words.push_back(head_text(said.known));
+  words.push_back(table_head(said.known));
   is_offering_ = said.step.has_value();
   if (!said.step) return;
   const SharedTenants::Step& step = *said.step;
   using enum SharedTenants::Step::Kind;
   constexpr std::array<const char*, 4> kNames = {"change", "aside", "switch", "drop"};
   words.emplace_back(kNames[static_cast<std::size_t>(step.kind)]);
-  words.push_back(head_text(step.from));
+  words.push_back(table_head(step.from));
   words.push_back(
-      step.kind == kDrop ? "" : head_text(step.to.head) + ' ' + bytes_of(step.to.table->secret()));
+      step.kind == kDrop ? "" : table_head(step.to.head) + ' ' + bytes_of(step.to.table->secret()));
   words.push_back(node_);
   words.push_back(std::to_string(step.aside));
   for (const std::uint16_t bucket : step.buckets) {
@@ -299,7 +283,7 @@ std::string TenantsField::hear(const resp::Reply& told, Instant now) {
   }
   if (told.size() < 4) return {};
   const std::int64_t step = told[2].integer().value_or(0);
-  SharedTenants::Heard heard{.head = tenants_head_in(told[0].text()),
+  SharedTenants::Heard heard{.head = shared_head_in(told[0].text(), SharedTenants::kNumberMax),
                              .has_done = (step & 1) != 0,
                              .is_torn = (step & 2) != 0,
                              .is_all = told[3].integer() == 1};

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "engine/block_list.h"
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 #include "engine/tenants/shared_tenants.h"
 #include "proto/resp/reply.h"
 #include "store/redis/fleet/fleet_state.h"
@@ -204,7 +204,7 @@ class BlocksField final : public BeatField {
   std::uint64_t late_ = 0;  // it then tells for others up to this news
 };
 
-// Rules that somebody has changed by request, on all nodes of a fleet (engine/shared_rules.h).
+// Rules that somebody has changed by request, on all nodes of a fleet (shared_rules.h).
 //
 //   rules        ->  "NUMBER DIGEST BYTES"
 //   rules:nodes  ->  by the name of a node: which version it runs, or why not

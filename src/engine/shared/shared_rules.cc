@@ -1,4 +1,4 @@
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 
 #include <xxhash.h>
 
@@ -14,11 +14,11 @@ constexpr char kVersion = '1';
 
 }  // namespace
 
-std::optional<SharedRules::Version> SharedRules::offer(std::string bytes, Duration patience) {
+std::optional<SharedHead> SharedRules::offer(std::string bytes, Duration patience) {
   std::unique_lock lock(mutex_);
-  const Version mine{.number = std::min(known_.number + 1, kNumberMax),
-                     .digest = XXH3_64bits(bytes.data(), bytes.size())};
-  pending_ = {.number = mine.number, .digest = mine.digest, .bytes = std::move(bytes)};
+  const SharedHead mine{.number = std::min(known_.head.number + 1, kNumberMax),
+                        .digest = XXH3_64bits(bytes.data(), bytes.size())};
+  pending_ = {.head = mine, .bytes = std::move(bytes)};
   is_alone_ = false;
   if (!changed_.wait_for(lock, patience, [this] { return !pending_; })) {
     is_alone_ = true;
@@ -30,10 +30,10 @@ std::optional<SharedRules::Version> SharedRules::offer(std::string bytes, Durati
 
 std::optional<SharedRules::News> SharedRules::news() {
   const std::scoped_lock lock(mutex_);
-  if (wanted().is(judged_)) return std::nullopt;
+  if (wanted().head == judged_) return std::nullopt;
   return News{.version = wanted(),
               .has_replaced = std::exchange(has_replaced_, false),
-              .has_skipped = wanted().number > judged_.number + 1};
+              .has_skipped = wanted().head.number > judged_.number + 1};
 }
 
 SharedRules::Version SharedRules::current() const {
@@ -41,12 +41,12 @@ SharedRules::Version SharedRules::current() const {
   return wanted();
 }
 
-void SharedRules::judge(const Version& version, std::string why_not) {
+void SharedRules::judge(const SharedHead& version, std::string why_not) {
   const std::scoped_lock lock(mutex_);
   why_not.resize(std::min(why_not.size(), kWhyMax));
-  judged_ = {.number = version.number, .digest = version.digest};
+  judged_ = version;
   judged_why_not_ = std::move(why_not);
-  if (!judged_why_not_.empty() && pending_ && pending_->is(version)) pending_.reset();
+  if (!judged_why_not_.empty() && pending_ && pending_->head == version) pending_.reset();
   changed_.notify_all();
 }
 
@@ -55,10 +55,7 @@ SharedRules::Said SharedRules::say() {
   PackedWriter word;
   word.version(kVersion).number(judged_.number).hash(judged_.digest).text(judged_why_not_);
   said_ = pending_ ? pending_ : is_lost_ ? std::optional(known_) : std::nullopt;
-  return {.word = word.take(),
-          .known = {.number = known_.number, .digest = known_.digest},
-          .offer = said_,
-          .wants_nodes = waiting_ > 0};
+  return {.word = word.take(), .known = known_.head, .offer = said_, .wants_nodes = waiting_ > 0};
 }
 
 void SharedRules::hear(Version there, const std::vector<Word>& nodes, Instant now) {
@@ -70,7 +67,7 @@ void SharedRules::hear(Version there, const std::vector<Word>& nodes, Instant no
       note(nodes);
       heard_ = now;
     }
-    has_news = !wanted().is(judged_);
+    has_news = wanted().head != judged_;
     changed_.notify_all();
   }
   if (has_news) on_news_(now);
@@ -78,12 +75,12 @@ void SharedRules::hear(Version there, const std::vector<Word>& nodes, Instant no
 
 // An offer from say() may have been given up since; it still counts if Redis has it.
 void SharedRules::learn(Version there) {
-  if (said_ && there.is(*said_)) there = std::move(*said_);
+  if (said_ && there.head == said_->head) there = std::move(*said_);
   said_.reset();
-  is_lost_ = there.number < known_.number;
-  if (is_lost_ || there.is(known_)) return;
+  is_lost_ = there.head.number < known_.head.number;
+  if (is_lost_ || there.head == known_.head) return;
   if (pending_) {
-    was_told_ = there.is(*pending_);
+    was_told_ = there.head == pending_->head;
     has_replaced_ = is_alone_ && !was_told_;
     pending_.reset();
   }
@@ -96,12 +93,12 @@ void SharedRules::note(const std::vector<Word>& nodes) {
     Node node{.name = std::string(name), .judged = {}, .why_not = {}};
     PackedReader in(word);
     in.version(kVersion);
-    Version judged;
+    SharedHead judged;
     judged.number = in.number(kNumberMax);
     judged.digest = in.hash();
     const std::string_view why_not = in.text(kWhyMax);
     if (in.is_whole()) {
-      node.judged = std::move(judged);
+      node.judged = judged;
       node.why_not = why_not;
     }
     nodes_.push_back(std::move(node));
@@ -109,15 +106,15 @@ void SharedRules::note(const std::vector<Word>& nodes) {
 }
 
 std::string SharedRules::why_not(const Node& node) const {
-  if (node.name == node_) return wanted().is(judged_) ? judged_why_not_ : "it is taking them";
+  if (node.name == node_) return wanted().head == judged_ ? judged_why_not_ : "it is taking them";
   if (pending_) return "it has not heard of them: Redis is away, or does not take them";
-  if (known_.number == 0) return {};
+  if (known_.head.number == 0) return {};
   if (!node.judged) return "it takes no rules of other nodes: an nginx, or another build of Weir";
-  return node.judged->is(known_) ? node.why_not : "it has not taken them yet";
+  return *node.judged == known_.head ? node.why_not : "it has not taken them yet";
 }
 
 RuleHold SharedRules::hold_now() const {
-  RuleHold hold{.version = wanted().number, .is_told = !pending_, .heard = heard_};
+  RuleHold hold{.version = wanted().head.number, .is_told = !pending_, .heard = heard_};
   for (const Node& node : nodes_) {
     hold.nodes.push_back({.name = node.name, .why_not = why_not(node)});
   }
@@ -134,7 +131,7 @@ RuleHold SharedRules::hold() const {
 
 bool SharedRules::have_all_judged() const {
   return std::ranges::all_of(nodes_, [this](const Node& node) {
-    return node.name == node_ || !node.judged || node.judged->is(known_);
+    return node.name == node_ || !node.judged || *node.judged == known_.head;
   });
 }
 

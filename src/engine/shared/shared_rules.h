@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/shared/shared_head.h"
 #include "observe/rule_hold.h"
 #include "weir/time.h"
 
@@ -39,11 +40,8 @@ class SharedRules {
   static constexpr std::size_t kWhyMax = 200;
 
   struct Version {
-    std::uint64_t number = 0;  // 0: none
-    std::uint64_t digest = 0;  // tells apart two versions with one number
+    SharedHead head{};
     std::string bytes{};
-
-    bool is(const Version& other) const { return number == other.number && digest == other.digest; }
   };
 
   // `node`: this node's name. `on_news` runs on the thread that hears, without the lock, while
@@ -55,7 +53,7 @@ class SharedRules {
 
   // Offers the next version; waits until Redis has taken it, or has a newer one (returns nothing).
   // If Redis is away for `patience`, the version holds here alone. REQUIRES: at most kBytesMax
-  std::optional<Version> offer(std::string bytes, Duration patience);
+  std::optional<SharedHead> offer(std::string bytes, Duration patience);
 
   // A version that is to be in force here, and is not judged yet.
   struct News {
@@ -67,7 +65,7 @@ class SharedRules {
   // The version that is to be in force here.
   Version current() const;
   // This node runs the version, or why not. Gives up a refused offer that is still alone.
-  void judge(const Version& version, std::string why_not);
+  void judge(const SharedHead& version, std::string why_not);
 
   RuleHold hold() const;
   // As hold(), but waits until all nodes have judged the version, at most `patience`.
@@ -76,8 +74,8 @@ class SharedRules {
   // ---- for the beat
 
   struct Said {
-    std::string word;              // this node's, for the others
-    Version known;                 // without its bytes
+    std::string word;  // this node's, for the others
+    SharedHead known;
     std::optional<Version> offer;  // what Redis should take
     bool wants_nodes = false;      // somebody waits for the nodes
   };
@@ -94,7 +92,7 @@ class SharedRules {
  private:
   struct Node {
     std::string name;
-    std::optional<Version> judged;  // empty: it takes no rules of others
+    std::optional<SharedHead> judged;  // empty: it takes no rules of others
     std::string why_not;
   };
 
@@ -117,7 +115,7 @@ class SharedRules {
   bool was_told_ = false;           // Redis has taken the last offer
   bool is_alone_ = false;           // pending_ is in force here already
   bool has_replaced_ = false;
-  Version judged_;
+  SharedHead judged_;
   std::string judged_why_not_;
   int waiting_ = 0;  // callers that wait for the nodes
   std::vector<Node> nodes_;

@@ -1,4 +1,4 @@
-#include "engine/shared_rules.h"
+#include "engine/shared/shared_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -21,12 +21,12 @@ class SharedRulesTest : public testing::Test {
   // Does what beat.lua does.
   void beat(std::vector<SharedRules::Word> others = {}) {
     const SharedRules::Said said = rules_.say();
-    if (said.offer && there_.number < said.offer->number) there_ = *said.offer;
+    if (said.offer && there_.head.number < said.offer->head.number) there_ = *said.offer;
     others.push_back({.node = "me", .word = said.word});
     rules_.hear(there_, others, kNow);
   }
   // Beats after it has offered.
-  std::optional<Version> offer(const std::string& bytes) {
+  std::optional<SharedHead> offer(const std::string& bytes) {
     auto offered =
         std::async(std::launch::async, [this, bytes] { return rules_.offer(bytes, 10s); });
     while (rules_.current().bytes != bytes) std::this_thread::yield();
@@ -34,7 +34,7 @@ class SharedRulesTest : public testing::Test {
     return offered.get();
   }
   void change_elsewhere(std::uint64_t number, const std::string& bytes) {
-    there_ = {.number = number, .digest = number * 1'000 + bytes.size(), .bytes = bytes};
+    there_ = {.head = {number, number * 1'000 + bytes.size()}, .bytes = bytes};
   }
   std::string why_not() const { return rules_.hold().nodes.back().why_not; }
 
@@ -66,7 +66,7 @@ TEST_F(SharedRulesTest, AVersionOfOthersIsNewsUntilItIsJudged) {
   ASSERT_TRUE(news);
   EXPECT_EQ(news->version.bytes, "theirs");
   EXPECT_TRUE(news->has_skipped) << "six";
-  rules_.judge(news->version, std::string(1'000, 'x'));
+  rules_.judge(news->version.head, std::string(1'000, 'x'));
   beat();
   EXPECT_EQ(news_, 2);
   EXPECT_EQ(why_not(), std::string(SharedRules::kWhyMax, 'x'));
@@ -80,7 +80,7 @@ TEST_F(SharedRulesTest, AnOfferOnAnOlderVersionLosesAndTheOtherIsNews) {
   EXPECT_EQ(rules_.news()->version.bytes, "theirs");
   EXPECT_FALSE(rules_.news()->has_replaced);
   EXPECT_FALSE(rules_.news()->has_skipped);
-  rules_.judge(rules_.current(), {});
+  rules_.judge(rules_.current().head, {});
   EXPECT_EQ(offer("mine")->number, 2u);
 }
 
@@ -109,18 +109,18 @@ TEST_F(SharedRulesTest, AnOfferThatIsAloneGivesWayToANewerVersion) {
 
 TEST_F(SharedRulesTest, AnOfferThatAReloadDropsIsNotTold) {
   rules_.judge(*rules_.offer("mine", 0ms), {});
-  rules_.judge(rules_.current(), "the file has other rules");
+  rules_.judge(rules_.current().head, "the file has other rules");
   beat();
-  EXPECT_EQ(there_.number, 0u);
-  EXPECT_EQ(rules_.current().number, 0u);
+  EXPECT_EQ(there_.head.number, 0u);
+  EXPECT_EQ(rules_.current().head.number, 0u);
 }
 
 // The answer to the offer comes late.
 TEST_F(SharedRulesTest, AnOfferThatWasDroppedWhileItWasToldCounts) {
   rules_.judge(*rules_.offer("mine", 0ms), {});
   there_ = *rules_.say().offer;
-  rules_.judge(rules_.current(), "the file has other rules");
-  rules_.hear({.number = there_.number, .digest = there_.digest}, {}, kNow);
+  rules_.judge(rules_.current().head, "the file has other rules");
+  rules_.hear({.head = there_.head}, {}, kNow);
   EXPECT_EQ(rules_.current().bytes, "mine");
   beat();
   EXPECT_EQ(why_not(), "the file has other rules");
@@ -129,12 +129,12 @@ TEST_F(SharedRulesTest, AnOfferThatWasDroppedWhileItWasToldCounts) {
 TEST_F(SharedRulesTest, ARedisThatHasLostTheVersionGetsItAgain) {
   change_elsewhere(7, "theirs");
   beat();
-  rules_.judge(rules_.current(), {});
-  for (const Version& earlier : {Version(), Version{.number = 6, .digest = 1, .bytes = "old"}}) {
+  rules_.judge(rules_.current().head, {});
+  for (const Version& earlier : {Version(), Version{.head = {6, 1}, .bytes = "old"}}) {
     there_ = earlier;
     beat();
     beat();
-    EXPECT_EQ(there_.number, 7u);
+    EXPECT_EQ(there_.head.number, 7u);
     EXPECT_EQ(there_.bytes, "theirs");
     EXPECT_FALSE(rules_.news());
   }
@@ -143,7 +143,7 @@ TEST_F(SharedRulesTest, ARedisThatHasLostTheVersionGetsItAgain) {
 TEST_F(SharedRulesTest, OfTwoVersionsOfOneNumberRedisHasTheOneThatCounts) {
   change_elsewhere(7, "theirs");
   beat();
-  rules_.judge(rules_.current(), {});
+  rules_.judge(rules_.current().head, {});
   change_elsewhere(7, "of another");
   beat();
   EXPECT_EQ(rules_.news()->version.bytes, "of another");
@@ -154,7 +154,7 @@ TEST_F(SharedRulesTest, NodesSayWhatTheyRunOrWhyNot) {
   SharedRules late("late", [](Instant) {});
   rules_.judge(*offer("a"), {});
   other.hear(there_, {}, kNow);
-  other.judge(there_, "its file has other rules");
+  other.judge(there_.head, "its file has other rules");
   const std::string other_word = other.say().word;
   const std::string late_word = late.say().word;
   beat({{.node = "nginx", .word = {}},
@@ -178,7 +178,7 @@ TEST_F(SharedRulesTest, WaitsForNodesThatMayTakeTheVersionNoLongerThanItIsAskedT
   beat({{.node = "other", .word = word}});
   EXPECT_EQ(rules_.await_nodes(1ms).nodes.front().why_not, "it has not taken them yet");
   other.hear(there_, {}, kNow);
-  other.judge(there_, {});
+  other.judge(there_.head, {});
   word = other.say().word;
   auto hold = std::async(std::launch::async, [this] { return rules_.await_nodes(10s); });
   Instant now = kNow;
