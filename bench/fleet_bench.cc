@@ -49,7 +49,7 @@ constexpr std::size_t kNodesOfDialer = 100;
 
 std::string rule_id(int number) { return "rule-" + std::to_string(number); }
 
-class Member final : FleetListener, RedisListener {
+class Member final : RedisListener {
  public:
   Member(std::size_t number, const RedisUrl& url, EventLoop& loop, Dialer& dialer,
          const Traffic& traffic)
@@ -71,7 +71,6 @@ class Member final : FleetListener, RedisListener {
 
   void beat(Instant now) {
     if (!beat_) {
-      FleetListener& listener = *this;
       beat_.emplace(FleetBeat::Options{.prefix = "weir:", .interval = 100ms, .node = name_},
                     FleetBeat::World{*client_,
                                      loop_,
@@ -83,17 +82,14 @@ class Member final : FleetListener, RedisListener {
                                       .tenants = &tenants_,
                                       .about = [this] { return NodeAbout{.title = name_}; }},
                                      state_,
-                                     listener},
+                                     fleet_},
                     now);
     }
     recent_.tick(now);
   }
 
  private:
-  void health_changed(const FleetHealth&) override {}
-  void fleet_warned(const std::string&) override {}
-  void secret_found(const HashSecret&, Instant) override {}
-
+  const FleetListener fleet_;
   EventLoop& loop_;
   const std::string name_;
   KeyHasher hasher_{HashSecret{}};

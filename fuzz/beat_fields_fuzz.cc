@@ -29,12 +29,6 @@ namespace {
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 constexpr Duration kBeat = std::chrono::milliseconds(700);
 
-struct Silent final : FleetListener {
-  void health_changed(const FleetHealth&) override {}
-  void fleet_warned(const std::string&) override {}
-  void secret_found(const HashSecret&, Instant) override {}
-};
-
 // One node, and what its fields know.
 class Node {
  public:
@@ -71,7 +65,7 @@ class Node {
  private:
   Instant now_ = kStart;
   std::size_t turn_ = 0;
-  Silent listener_;
+  FleetListener listener_;
   Traffic traffic_;
   RecentTraffic recent_{traffic_, kStart};
   ActiveAlgorithms active_;

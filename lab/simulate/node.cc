@@ -75,20 +75,19 @@ void SimNode::join() {
   if (!options || !*options) return;
   auto world = world_settings(setup_.means.settings);
   if (setup_.place) (*options)->url = *RedisUrl::parse("redis://" + redis_of(*setup_.place));
-  const auto named = [this] { post(setup_.named); };
   join(fleet_, **std::move(options),
        {.blocks = blocks_,
         .traffic = &recent_,
         .switches = &switches_,
         .keys = &keys_,
         .tenants = tenants_ ? &tenants_->shared() : nullptr},
-       setup_.place ? std::function<void()>() : named);
+       !setup_.place);
   if (!setup_.place || !world || !*world) return;
-  join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, named);
+  join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, true);
 }
 
 void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
-                   std::function<void()> named) {
+                   bool names_keys) {
   options.node = name_;
   options.secret = secret_;
   options.keys = std::min<std::size_t>(kSharedKeysMax, setup_.means.settings->max_keys);
@@ -97,8 +96,12 @@ void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, F
       NodeFleet::World{
           .topics = std::move(topics),
           .post = [this](std::size_t, std::function<void()> action) { post(std::move(action)); },
-          .say = [this](NodeFleet::Severity, const std::string& sentence) { setup_.say(sentence); },
-          .secret_found = std::move(named)},
+          .listener = {.say = [this](FleetListener::Severity,
+                                     const std::string& sentence) { setup_.say(sentence); },
+                       .secret_found =
+                           [this, names_keys](const HashSecret&, Instant) {
+                             if (names_keys) post(setup_.named);
+                           }}},
       now());
   fleet->begin(0, engine_, reactor_, dialer_, now());
 }

@@ -88,7 +88,7 @@ class SimNode {
   RuleSetPtr compiled();
   void join();
   void join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
-            std::function<void()> named);
+            bool names_keys);
   void post(std::function<void()> action);
   void follow_seconds(Instant now);
 

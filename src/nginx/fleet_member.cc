@@ -37,19 +37,20 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
       dialer_(loop_),
       traffic_(world_.judge.traffic(), loop_.now()),
       switches_({}, active_, [](const RuleSwitches::Change&) {}),
-      fleet_(options_, 1,
-             {.topics = {.blocks = world_.judge.blocks().list(),
-                         .traffic = &traffic_,
-                         .switches = &switches_,
-                         .keys = &keys_,
-                         .about = [this] { return about(); }},
-              .post = [](std::size_t, const std::function<void()>& action) { action(); },
-              .say = world_.say,
-              .secret_found = [this] { note(); },
-              .before_beat = [this](Instant now) { world_.judge.blocks().learn(now); },
-              .salt = static_cast<std::uint32_t>(world_.process),
-              .owed = &owed_},
-             loop_.now()) {
+      fleet_(
+          options_, 1,
+          {.topics = {.blocks = world_.judge.blocks().list(),
+                      .traffic = &traffic_,
+                      .switches = &switches_,
+                      .keys = &keys_,
+                      .about = [this] { return about(); }},
+           .post = [](std::size_t, const std::function<void()>& action) { action(); },
+           .listener = {.say = world_.say,
+                        .secret_found = [this](const HashSecret&, Instant) { note(); },
+                        .before_beat = [this](Instant now) { world_.judge.blocks().learn(now); }},
+           .salt = static_cast<std::uint32_t>(world_.process),
+           .owed = &owed_},
+          loop_.now()) {
   dialer_.use_tls(std::move(trust));
   fleet_.begin(0, world_.judge.engine(), loop_, dialer_, loop_.now());
   looks_ = loop_.make_alarm([this](Instant then) {

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,7 +45,7 @@ class FleetMember {
     const Clock& clock;
     std::size_t workers;  // that the nginx has
     std::int32_t process;
-    std::function<void(NodeFleet::Severity, const std::string& sentence)> say;
+    FleetListener::Say say;
   };
   FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTrust> trust, World world);
   ~FleetMember();

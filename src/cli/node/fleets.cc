@@ -17,8 +17,8 @@ bool is_encrypted(const RedisUrl& url) {
 }
 
 auto log_of(std::string_view whose) {
-  return [whose](NodeFleet::Severity severity, const std::string& sentence) {
-    const bool is_notice = severity == NodeFleet::Severity::kNotice;
+  return [whose](FleetListener::Severity severity, const std::string& sentence) {
+    const bool is_notice = severity == FleetListener::Severity::kNotice;
     spdlog::log(is_notice ? spdlog::level::info : spdlog::level::warn, "{}: {}", whose, sentence);
   };
 }
@@ -48,8 +48,7 @@ Fleets::Fleets(const Settings& settings, const Node& node, Instant now) {
   place_.emplace(of_node(*settings.fleet, node), node.cores,
                  NodeFleet::World{.topics = node.topics,
                                   .post = node.post,
-                                  .say = log_of("redis"),
-                                  .reached = node.reached},
+                                  .listener = {.say = log_of("redis"), .reached = node.reached}},
                  now);
   if (!settings.world) return;
   const auto about = [this, title = title_of(settings)] {
@@ -62,7 +61,7 @@ Fleets::Fleets(const Settings& settings, const Node& node, Instant now) {
                                              .audience = BlockAudience::kWorld,
                                              .about = about},
                                   .post = node.post,
-                                  .say = log_of("all places")},
+                                  .listener = {.say = log_of("all places")}},
                  now);
 }
 

@@ -91,8 +91,9 @@ std::size_t workers_in(ngx_cycle_t* cycle) {
   return static_cast<std::size_t>(std::max<ngx_int_t>(core->worker_processes, 1));
 }
 
-void say(ngx_log_t* log, NodeFleet::Severity severity, const std::string& sentence) {
-  const ngx_uint_t level = severity == NodeFleet::Severity::kNotice ? NGX_LOG_NOTICE : NGX_LOG_WARN;
+void say(ngx_log_t* log, FleetListener::Severity severity, const std::string& sentence) {
+  const ngx_uint_t level =
+      severity == FleetListener::Severity::kNotice ? NGX_LOG_NOTICE : NGX_LOG_WARN;
   ngx_log_error(level, log, 0, "weir: redis: %s", sentence.c_str());
 }
 
@@ -107,7 +108,7 @@ bool join_fleet(const Gateway& gateway, const Zone& zone, ngx_cycle_t* cycle) {
       .clock = zone_clock(),
       .workers = workers_in(cycle),
       .process = static_cast<std::int32_t>(ngx_pid),
-      .say = [log = cycle->log](NodeFleet::Severity severity, const std::string& sentence) {
+      .say = [log = cycle->log](FleetListener::Severity severity, const std::string& sentence) {
         say(log, severity, sentence);
       }};
   the_member = std::make_unique<FleetMember>(*gateway.fleet(), gateway.trust(), world);

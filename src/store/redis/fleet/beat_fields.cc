@@ -230,8 +230,8 @@ void RulesField::say(std::vector<std::string>& words, Instant now) {
 std::string RulesField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
     if (!has_warned_) {
-      listener_.fleet_warned(
-          key_ + " cannot hold the rules that requests change: " + std::string(told.text()));
+      listener_.warn(key_ +
+                     " cannot hold the rules that requests change: " + std::string(told.text()));
     }
     has_warned_ = true;
     return {};
@@ -276,8 +276,7 @@ std::string TenantsField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
     tenants_.fail();
     if (!std::exchange(has_warned_, true)) {
-      listener_.fleet_warned(key_ +
-                             " cannot hold the table of tenants: " + std::string(told.text()));
+      listener_.warn(key_ + " cannot hold the table of tenants: " + std::string(told.text()));
     }
     return {};
   }
@@ -288,7 +287,7 @@ std::string TenantsField::hear(const resp::Reply& told, Instant now) {
                              .is_torn = (step & 2) != 0,
                              .is_all = told[3].integer() == 1};
   if (std::exchange(is_torn_, heard.is_torn) < heard.is_torn) {
-    listener_.fleet_warned(key_ + " has lost its rows; a node that has the table puts them back");
+    listener_.warn(key_ + " has lost its rows; a node that has the table puts them back");
   }
   const std::string_view secret = told[1].text();
   if (secret.size() == sizeof(HashSecret::bytes)) {

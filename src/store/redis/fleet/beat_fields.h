@@ -217,7 +217,7 @@ class RulesField final : public BeatField {
 
   // `key`: its whole name. The others must outlive the field; `listener` hears once of words of
   // others that this node cannot read.
-  RulesField(std::string key, std::string node, SharedRules& rules, FleetListener& listener)
+  RulesField(std::string key, std::string node, SharedRules& rules, const FleetListener& listener)
       : key_(std::move(key)), node_(std::move(node)), rules_(rules), listener_(listener) {}
 
   std::string_view name() const override { return "rules"; }
@@ -230,7 +230,7 @@ class RulesField final : public BeatField {
   const std::string key_;
   const std::string node_;
   SharedRules& rules_;
-  FleetListener& listener_;
+  const FleetListener& listener_;
   Instant due_{};
   Instant nodes_due_{};
   std::size_t nodes_heard_ = 0;
@@ -251,7 +251,8 @@ class TenantsField final : public BeatField {
   static constexpr Duration kEvery = std::chrono::milliseconds(200);
 
   // As RulesField.
-  TenantsField(std::string key, std::string node, SharedTenants& tenants, FleetListener& listener)
+  TenantsField(std::string key, std::string node, SharedTenants& tenants,
+               const FleetListener& listener)
       : key_(std::move(key)), node_(std::move(node)), tenants_(tenants), listener_(listener) {}
 
   std::string_view name() const override { return "tenants"; }
@@ -266,7 +267,7 @@ class TenantsField final : public BeatField {
   const std::string key_;
   const std::string node_;
   SharedTenants& tenants_;
-  FleetListener& listener_;
+  const FleetListener& listener_;
   Instant due_{};
   bool has_warned_ = false;
   bool is_offering_ = false;

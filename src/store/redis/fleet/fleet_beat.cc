@@ -145,7 +145,7 @@ std::vector<FleetBeat::Speaker*> FleetBeat::let_speak(Instant now) {
 
 // In beat.lua's form: the fields' keys, and for each its name and its words.
 void FleetBeat::ask(Instant now) {
-  world_.listener.about_to_beat(now);
+  world_.listener.before_beat(now);
   const auto speaking = let_speak(now);
   said_ = {std::to_string(speaking.size())};
   for (const Speaker* const one : speaking) {
@@ -214,14 +214,14 @@ void FleetBeat::complain(std::string_view why) {
   note_failure();
   const std::string sentence =
       "this node and the others do not hear of each other: " + std::string(why);
-  if (world_.state.set_beat_failure(sentence)) world_.listener.fleet_warned(sentence);
+  if (world_.state.set_beat_failure(sentence)) world_.listener.warn(sentence);
 }
 
 void FleetBeat::use_secret(Instant now) {
   if (secret_.has_news()) world_.listener.secret_found(secret_.found(), now);
   if (!secret_.is_lost()) return;
   world_.state.note_loss();
-  world_.listener.fleet_warned("the Redis has lost what it had: its counters begin at 0");
+  world_.listener.warn("the Redis has lost what it had: its counters begin at 0");
 }
 
 }  // namespace weir

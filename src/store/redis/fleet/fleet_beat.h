@@ -77,8 +77,8 @@ class FleetBeat final : ScriptCall {
     RedisClient& client;
     Reactor& reactor;
     FleetTopics topics;
-    FleetState& state;        // which nodes are alive
-    FleetListener& listener;  // of a new secret and of failures
+    FleetState& state;              // which nodes are alive
+    const FleetListener& listener;  // of a new secret and of failures
   };
 
   // Beats from the first interval on.

@@ -48,22 +48,23 @@ struct NodesHeard {
   Instant since{};          // every node that is alive was heard since then
 };
 
-// Hears what a person should know, once per change, and what all cores must know.
-class FleetListener {
- public:
-  // The node's health, after it has lasted for a moment.
-  virtual void health_changed(const FleetHealth& health) = 0;
-  // Something is wrong with the Redis, and it is not away; one sentence without its stop.
-  virtual void fleet_warned(const std::string& sentence) = 0;
-  // All cores share their decisions now. On any core's thread.
-  virtual void fleet_reached() {}
-  // Every core is to hash keys under it, and then calls use_secret().
-  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
-  // The node is about to tell the others what it has blocked.
-  virtual void about_to_beat(Instant /*now*/) {}
+// What a process does with the news of its fleet.
+struct FleetListener {
+  enum class Severity : std::uint8_t { kNotice, kWarning };
+  using Say = std::function<void(Severity severity, const std::string& sentence)>;
 
- protected:
-  ~FleetListener() = default;
+  // For the log, once per change: one sentence without its stop. Changes of the node's health have
+  // lasted for a moment; a warning is of a Redis that is not away.
+  Say say = [](Severity, const std::string&) {};
+  // All cores share their decisions now. On any core's thread.
+  std::function<void()> reached = [] {};
+  // Every core is to hash keys under it, and then calls use_secret().
+  std::function<void(const HashSecret& secret, Instant now)> secret_found = [](const HashSecret&,
+                                                                               Instant) {};
+  // The node is about to tell the others what it has blocked.
+  std::function<void(Instant now)> before_beat = [](Instant) {};
+
+  void warn(const std::string& sentence) const { say(Severity::kWarning, sentence); }
 };
 
 class FleetState {

@@ -26,12 +26,13 @@ inline std::string resp_list(const std::vector<std::string>& elements) {
   return all;
 }
 
-struct NotedFleet final : FleetListener {
-  void health_changed(const FleetHealth& health) override {
-    said.push_back(health.is_healthy ? "healthy" : "ill: " + health.reason);
+struct NotedFleet : FleetListener {
+  NotedFleet() {
+    say = [this](Severity, const std::string& sentence) { said.push_back(sentence); };
+    secret_found = [this](const HashSecret& secret, Instant) { secrets.push_back(secret); };
   }
-  void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
-  void secret_found(const HashSecret& secret, Instant) override { secrets.push_back(secret); }
+  NotedFleet(const NotedFleet&) = delete;
+  NotedFleet& operator=(const NotedFleet&) = delete;
 
   std::vector<std::string> said;
   std::vector<HashSecret> secrets;

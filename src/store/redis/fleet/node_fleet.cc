@@ -13,7 +13,13 @@ constexpr Duration kWorldDeadline = std::chrono::seconds(1);
 }  // namespace
 
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, World world, Instant now)
-    : options_(std::move(options)), world_(std::move(world)), state_(cores, now), members_(cores) {}
+    : options_(std::move(options)), world_(std::move(world)), state_(cores, now), members_(cores) {
+  auto& found = world_.listener.secret_found;
+  found = [this, then = std::move(found)](const HashSecret& secret, Instant at) {
+    use_secret(secret, at);
+    then(secret, at);
+  };
+}
 
 void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer& dialer,
                       Instant now) {
@@ -25,7 +31,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer
                                .surroundings = {.reactor = reactor, .dialer = dialer, .seed = seed},
                                .topics = world_.topics,
                                .state = state_,
-                               .listener = *this,
+                               .listener = world_.listener,
                                .own_counters = engine.local(),
                                .process = world_.salt,
                                .tokens = engine.holds,
@@ -69,28 +75,6 @@ void NodeFleet::use_secret(const HashSecret& secret, Instant now) {
       member.fleet->use_secret(hasher, now);
     });
   }
-}
-
-void NodeFleet::health_changed(const FleetHealth& health) {
-  world_.say(health.is_healthy ? Severity::kNotice : Severity::kWarning,
-             to_text(health, options_.url.to_string()));
-}
-
-void NodeFleet::fleet_warned(const std::string& sentence) {
-  world_.say(Severity::kWarning, sentence);
-}
-
-void NodeFleet::fleet_reached() {
-  if (world_.reached) world_.reached();
-}
-
-void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
-  use_secret(secret, now);
-  if (world_.secret_found) world_.secret_found();
-}
-
-void NodeFleet::about_to_beat(Instant now) {
-  if (world_.before_beat) world_.before_beat(now);
 }
 
 Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(

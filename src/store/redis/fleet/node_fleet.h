@@ -25,23 +25,15 @@
 
 namespace weir {
 
-class NodeFleet final : FleetListener {
+class NodeFleet {
  public:
-  enum class Severity : std::uint8_t { kNotice, kWarning };
-
   // Shared by the cores with the rest of the process, which outlives this.
   struct World {
     FleetTopics topics;
     // Runs something on a core's thread, soon.
     std::function<void(std::size_t core, std::function<void()> action)> post;
-    // For the log: one sentence without its stop.
-    std::function<void(Severity severity, const std::string& sentence)> say;
-    // The rest may be empty. Every core has shared its decisions for the first time; on any core.
-    std::function<void()> reached{};
-    // A secret was found and is in use on this core.
-    std::function<void()> secret_found{};
-    // The node is about to tell the others its blocks.
-    std::function<void(Instant now)> before_beat{};
+    // Hears of a secret when it is in use on the core that found it.
+    FleetListener listener{};
     std::uint32_t salt = 0;  // of chance; different in each process of a node
     OwedUnits* owed = nullptr;
   };
@@ -69,14 +61,8 @@ class NodeFleet final : FleetListener {
     std::unique_ptr<Alarm> answers{};  // have come: requests that wait for them go on
   };
 
-  void health_changed(const FleetHealth& health) override;
-  void fleet_warned(const std::string& sentence) override;
-  void fleet_reached() override;
-  void secret_found(const HashSecret& secret, Instant now) override;
-  void about_to_beat(Instant now) override;
-
   const RedisFleetOptions options_;
-  const World world_;
+  World world_;
   FleetState state_;
   std::vector<Member> members_;  // each is its core's
   // The first core's.

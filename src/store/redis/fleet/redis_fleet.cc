@@ -187,7 +187,7 @@ void RedisFleet::report(Instant now) {
     health.is_healthy = false;
     health.reason = "the fleet's secret is not known yet";
   }
-  if (core_.state.report(core_.number, health)) core_.listener.fleet_reached();
+  if (core_.state.report(core_.number, health)) core_.listener.reached();
 }
 
 // The log names a failure that changes health once, in that change.
@@ -195,7 +195,7 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
   last_failure_ = failure_meaning(failure);
   if (!detail.empty()) last_failure_.append(": ").append(detail);
   if (failure <= RedisFailure::kNotAsked || !core_.state.is_news(failure, now)) return;
-  core_.listener.fleet_warned(last_failure_);
+  core_.listener.warn(last_failure_);
 }
 
 void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
@@ -250,7 +250,9 @@ void RedisFleet::publish(Instant now) {
   const bool is_told = health.is_healthy == told_.is_healthy && health.reason == told_.reason;
   if (core_.number > 0 || is_told) return;
   told_ = health;
-  core_.listener.health_changed(health);
+  using enum FleetListener::Severity;
+  core_.listener.say(health.is_healthy ? kNotice : kWarning,
+                     to_text(health, options_.url.to_string()));
 }
 
 }  // namespace weir

@@ -60,7 +60,7 @@ class RedisFleet final : public Fleet, RedisListener {
     RedisSurroundings surroundings;
     FleetTopics topics;
     FleetState& state;
-    FleetListener& listener;
+    const FleetListener& listener;
     Store& own_counters;             // this node's, in memory
     std::uint32_t process = 0;       // of a node of several processes
     HoldingStore* tokens = nullptr;  // of slots that the node lends; null: it lends none

@@ -87,8 +87,7 @@ void SwitchesField::take(std::string_view rule, std::string_view entry, Instant 
 
 void SwitchesField::warn_of_garbage(std::string_view what) {
   if (std::exchange(has_warned_, true)) return;
-  listener_.fleet_warned(key_ +
-                         " does not say which algorithms rules follow: " + std::string(what));
+  listener_.warn(key_ + " does not say which algorithms rules follow: " + std::string(what));
 }
 
 bool SwitchesField::has_more() const { return std::max(said_, heard_) == kSwitchesMax; }

@@ -38,7 +38,7 @@ class SwitchesField final : public BeatField {
 
   // `key`: its whole name. The others must outlive the field; `listener` hears once of words of
   // others that this node cannot read.
-  SwitchesField(std::string key, RuleSwitches& switches, FleetListener& listener)
+  SwitchesField(std::string key, RuleSwitches& switches, const FleetListener& listener)
       : key_(std::move(key)), switches_(switches), listener_(listener) {}
 
   std::string_view name() const override { return "switches"; }
@@ -53,7 +53,7 @@ class SwitchesField final : public BeatField {
 
   const std::string key_;
   RuleSwitches& switches_;
-  FleetListener& listener_;
+  const FleetListener& listener_;
   std::string epoch_;
   std::string stamp_ = "0";       // up to which it has read
   std::optional<Duration> lead_;  // of Redis's clock

@@ -50,7 +50,7 @@ class TrafficField final : public BeatField {
 
   // `node`: its name. The others must outlive the field; `listener` hears once for each kind of
   // word of others that this node cannot read.
-  TrafficField(std::string node, RecentTraffic& recent, FleetListener& listener)
+  TrafficField(std::string node, RecentTraffic& recent, const FleetListener& listener)
       : node_(std::move(node)), recent_(recent), listener_(listener) {}
 
   std::string_view name() const override { return "traffic"; }
@@ -83,7 +83,7 @@ class TrafficField final : public BeatField {
 
   const std::string node_;
   RecentTraffic& recent_;
-  FleetListener& listener_;
+  const FleetListener& listener_;
   // This node's own seconds, counted from its start.
   std::int64_t said_ = 0;           // said or dropped up to this one
   std::int64_t due_from_ = 0;       // nothing to say before so many have ended
