@@ -229,11 +229,8 @@ void RulesField::say(std::vector<std::string>& words, Instant now) {
 // The head and the bytes, and then each node and its word.
 std::string RulesField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
-    if (!has_warned_) {
-      listener_.warn(key_ +
-                     " cannot hold the rules that requests change: " + std::string(told.text()));
-    }
-    has_warned_ = true;
+    listener_.warn_once(has_warned_, key_ + " cannot hold the rules that requests change: " +
+                                         std::string(told.text()));
     return {};
   }
   std::vector<SharedRules::Word> nodes;
@@ -275,9 +272,8 @@ void TenantsField::say(std::vector<std::string>& words, Instant now) {
 std::string TenantsField::hear(const resp::Reply& told, Instant now) {
   if (!told.text().empty()) {
     tenants_.fail();
-    if (!std::exchange(has_warned_, true)) {
-      listener_.warn(key_ + " cannot hold the table of tenants: " + std::string(told.text()));
-    }
+    listener_.warn_once(has_warned_,
+                        key_ + " cannot hold the table of tenants: " + std::string(told.text()));
     return {};
   }
   if (told.size() < 4) return {};

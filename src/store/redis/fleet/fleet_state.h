@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "observe/recent_traffic.h"
@@ -65,6 +66,9 @@ struct FleetListener {
   std::function<void(Instant now)> before_beat = [](Instant) {};
 
   void warn(const std::string& sentence) const { say(Severity::kWarning, sentence); }
+  void warn_once(bool& has_warned, const std::string& sentence) const {
+    if (!std::exchange(has_warned, true)) warn(sentence);
+  }
 };
 
 class FleetState {

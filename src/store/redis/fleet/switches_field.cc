@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "base/ascii.h"
 #include "base/decimal.h"
@@ -86,8 +85,8 @@ void SwitchesField::take(std::string_view rule, std::string_view entry, Instant 
 }
 
 void SwitchesField::warn_of_garbage(std::string_view what) {
-  if (std::exchange(has_warned_, true)) return;
-  listener_.warn(key_ + " does not say which algorithms rules follow: " + std::string(what));
+  listener_.warn_once(has_warned_,
+                      key_ + " does not say which algorithms rules follow: " + std::string(what));
 }
 
 bool SwitchesField::has_more() const { return std::max(said_, heard_) == kSwitchesMax; }

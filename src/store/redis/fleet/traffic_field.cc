@@ -160,8 +160,8 @@ RecentTraffic::NodeSecond TrafficField::node_second(std::string_view name,
 }
 
 void TrafficField::warn(Trouble trouble, std::string_view why) {
-  if (std::exchange(warned_[static_cast<std::size_t>(trouble)], true)) return;
-  listener_.warn("the figures of the fleet's traffic are not complete: " + std::string(why));
+  listener_.warn_once(warned_[static_cast<std::size_t>(trouble)],
+                      "the figures of the fleet's traffic are not complete: " + std::string(why));
 }
 
 }  // namespace weir
