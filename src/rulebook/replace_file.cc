@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string failure(const std::string& path) {
-  return "cannot write " + path + ": " + std::strerror(errno);
+Fault failure(const std::string& path) {
+  return {"cannot write " + path + ": " + std::strerror(errno)};
 }
 
 bool write_all(int fd, std::string_view text) {
@@ -48,10 +48,10 @@ fs::path folder_of(const fs::path& target) {
 }
 
 // A file in the place of a device or a pipe would take it away from all who use it.
-std::optional<std::string> kind_fault(const fs::path& target) {
+std::optional<Fault> kind_fault(const fs::path& target) {
   std::error_code error;
   if (!fs::exists(target, error) || fs::is_regular_file(target, error)) return std::nullopt;
-  return "cannot write " + target.string() + ": it is not a regular file";
+  return Fault{"cannot write " + target.string() + ": it is not a regular file"};
 }
 
 UniqueFd make_file(const std::string& path) {
@@ -65,7 +65,7 @@ mode_t mode_of(const fs::path& path) {
 
 }  // namespace
 
-std::optional<std::string> replacing_fault(const std::string& path) {
+std::optional<Fault> replacing_fault(const std::string& path) {
   const fs::path target = target_of(path);
   if (auto fault = kind_fault(target)) return fault;
   // Only a try shows whether the folder takes files: of /proc, root hears that it may write there.
@@ -79,8 +79,7 @@ std::optional<std::string> replacing_fault(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<std::string> replace_file(const std::string& path, std::string_view text,
-                                        mode_t mode) {
+std::optional<Fault> replace_file(const std::string& path, std::string_view text, mode_t mode) {
   const fs::path target = target_of(path);
   if (auto fault = kind_fault(target)) return fault;
   const fs::path folder = folder_of(target);
@@ -92,9 +91,9 @@ std::optional<std::string> replace_file(const std::string& path, std::string_vie
                        ::fchmod(fd.get(), mode == kAsBefore ? mode_of(target) : mode) == 0 &&
                        std::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
-    auto message = failure(target.string());
+    auto fault = failure(target.string());
     ::unlink(temporary.c_str());
-    return message;
+    return fault;
   }
   sync_folder(folder);  // its name is made before: from the rename on nothing may throw
   return std::nullopt;

@@ -482,7 +482,9 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   next.author = change.author;
   if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, next.author, next.authors));
   if (keeps) {
-    if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
+    if (auto fault = replace_file(file_, next.text, kAsBefore)) {
+      throw Refusal{kConflict, std::move(fault->message)};
+    }
   }
   put_in_force(std::move(next));
   return {.outcome = draft.outcome,

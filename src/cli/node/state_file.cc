@@ -78,7 +78,7 @@ std::optional<Fault> StateFile::check(const std::string& path) {
       return Fault{path + " is not a state file; name another file, or move this one"};
     }
   }
-  if (const auto fault = replacing_fault(path)) return not_kept(*fault);
+  if (const auto fault = replacing_fault(path)) return not_kept(fault->message);
   return std::nullopt;
 }
 
@@ -97,7 +97,7 @@ std::optional<Fault> StateFile::load(const Moment& moment) {
       add(*std::move(blocks), moment);
     }
   }
-  if (const auto error = write(moment)) return not_kept(*error);
+  if (const auto fault = write(moment)) return not_kept(fault->message);
   return std::nullopt;
 }
 
@@ -137,15 +137,14 @@ std::optional<Fault> StateFile::move_aside(const std::string& reason) const {
 
 void StateFile::save(const Moment& moment) {
   if (!is_used() || blocks_.changes() == saved_changes_) return;
-  if (const auto error = write(moment)) {
-    if (!std::exchange(failed_, true)) spdlog::error("blocks are not kept: {}", *error);
+  if (const auto fault = write(moment)) {
+    if (!std::exchange(failed_, true)) spdlog::error("blocks are not kept: {}", fault->message);
   } else if (std::exchange(failed_, false)) {
     spdlog::info("blocks are kept in {} again", path_);
   }
 }
 
-// nullopt if it worked, else why not.
-std::optional<std::string> StateFile::write(const Moment& moment) {
+std::optional<Fault> StateFile::write(const Moment& moment) {
   const auto changes = blocks_.changes();
   auto blocks = blocks_.list("", BlockList::kBlocksMax, moment.now);
   std::ranges::move(blocks_.lifts(moment.now), std::back_inserter(blocks));
@@ -156,9 +155,9 @@ std::optional<std::string> StateFile::write(const Moment& moment) {
     block.until += lead;
     body += to_bytes(block);
   }
-  auto error = replace_file(path_, head_of(body) + body, kOwnerOnly);
-  if (!error) saved_changes_ = changes;
-  return error;
+  auto fault = replace_file(path_, head_of(body) + body, kOwnerOnly);
+  if (!fault) saved_changes_ = changes;
+  return fault;
 }
 
 }  // namespace weir

@@ -54,7 +54,7 @@ class StateFile {
   void save(const Moment& moment);
 
  private:
-  std::optional<std::string> write(const Moment& moment);
+  std::optional<Fault> write(const Moment& moment);
   void add(std::vector<Block> blocks, const Moment& moment);
   std::optional<Fault> move_aside(const std::string& reason) const;
 

@@ -462,8 +462,9 @@ void TenantKeeper::keep() {
   Version version = current();
   version.since = world_.fleet == nullptr ? std::nullopt : world_.fleet->since();
   if (version.head == saved_.head && version.since == saved_.since) return;
-  if (const auto error = replace_file(path_, bytes_of(version), kOwnerOnly)) {
-    if (!std::exchange(has_failed_, true)) spdlog::error("tenants are not kept: {}", *error);
+  if (const auto fault = replace_file(path_, bytes_of(version), kOwnerOnly)) {
+    if (!std::exchange(has_failed_, true))
+      spdlog::error("tenants are not kept: {}", fault->message);
     return;
   }
   has_failed_ = false;

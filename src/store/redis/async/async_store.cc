@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
-
 // A key of a fixed_window, 100 a minute, on three nodes. sync_interval is 100 ms, so each node
 // syncs every 50 ms. Numbers are units spent: by a node's copy, and as Redis counts them.
 //
@@ -42,10 +40,7 @@ AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisSen
 // ---- checks ----
 
 void AsyncStore::decide(Batch& batch, Instant now) noexcept {
-  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
-  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
-  batch.error = StoreError::kNone;
-  if (batch.charges.empty()) return batch.on_done(batch);
+  if (!begin(batch)) return;
   const bool for_copies =
       batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_for_copies);
   if (!for_copies) {

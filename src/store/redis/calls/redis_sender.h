@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "store/redis/client/script_call.h"
@@ -54,6 +55,16 @@ struct RedisStoreOptions {
   Store* own_counters = nullptr;               // this node's, which stay warm; null: none
   std::function<std::int64_t()> live_nodes{};  // among which the node has a share; empty: 1
 };
+
+// For stores that decide a batch. False: it is empty, and that is done.
+inline bool begin(Batch& batch) noexcept {
+  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
+  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
+  batch.error = StoreError::kNone;
+  if (!batch.charges.empty()) return true;
+  batch.on_done(batch);
+  return false;
+}
 
 struct CallCounts {
   std::uint64_t calls = 0;    // that decide batches

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/assert.h"
-
 // A key of a sliding_window, 1,000 a minute, on three nodes of one core each: share() is 6.
 //
 //   time      node A                        node B               node C             left in Redis
@@ -62,10 +60,7 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
 // ---- checks ----
 
 void LeasedStore::decide(Batch& batch, Instant now) noexcept {
-  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
-  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
-  batch.error = StoreError::kNone;
-  if (batch.charges.empty()) return batch.on_done(batch);
+  if (!begin(batch)) return;
   if (!is_for_leases(batch)) {
     if (!take_back(batch, now)) pass_on(batch, now, now);
     return;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
-
 namespace weir {
 namespace {
 
@@ -21,10 +19,7 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisSender& sender)
       own_counters_(options.own_counters, options.live_nodes) {}
 
 void RedisStore::decide(Batch& batch, Instant now) noexcept {
-  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
-  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
-  batch.error = StoreError::kNone;
-  if (batch.charges.empty()) return batch.on_done(batch);
+  if (!begin(batch)) return;
   for (const Charge& charge : batch.charges) {
     if (ends_denials(charge, batch.operation)) denials_.forget(charge.key);
   }
