@@ -25,7 +25,7 @@ from house_rules.tree import Tree  # noqa: E402
 RULES = [
     layers.check_includes,
     layers.check_outside_includes,
-    layers.check_pairs,
+    layers.check_rings,
     cpp.check_files,
     cpp.check_lines,
     cpp.check_functions, cpp.check_classes,

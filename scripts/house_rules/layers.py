@@ -88,22 +88,38 @@ def check_includes(tree):
                           "scripts/house_rules/layers.py lists them, bottom first")
 
 
-def check_pairs(tree):
-    """Two folders of src include each other: neither can be read first."""
-    includes = {}  # (folder, included folder): where
+def check_rings(tree):
+    """Folders of src and include that include each other in a ring: none can be read first."""
+    includes = {}  # {folder: {included folder: where}}
     for path, line, quote, included in cpp_includes(tree):
-        folder, target = os.path.dirname(path)[len("src/"):], os.path.dirname(included)
-        is_ours = path.startswith("src/") and quote == '"' and not TESTS.search(path)
+        root, _, folder = os.path.dirname(path).partition("/")
+        target = os.path.dirname(included)
+        is_ours = root in ("src", "include") and quote == '"' and not TESTS.search(path)
         if is_ours and target and target != folder:
-            includes.setdefault((folder, target), (path, line))
+            includes.setdefault(folder, {}).setdefault(target, (path, line))
             if any(row.index(folder) < row.index(target) for row in FOLDERS
                    if folder in row and target in row):
                 yield Finding(path, line, "layer", f"{folder} is below {target}")
-    pairs = {pair for pair in includes if pair[0] < pair[1] and pair[::-1] in includes}
-    for pair in sorted(pairs):
-        path, line = includes[pair[::-1]]
-        yield Finding(path, line, "pair", f"{pair[0]} and {pair[1]} include each other: "
-                      "let one point to the other")
+    for folder in sorted(includes):
+        ring = ring_of(folder, includes)
+        if ring and folder == min(ring):
+            path, line = includes[ring[-1]][folder]
+            yield Finding(path, line, "ring", " includes ".join(ring + [folder])
+                          + ": let all of them point one way")
+
+
+def ring_of(folder, includes):
+    """The shortest way from a folder to what it includes, and on, back to it; None: no way."""
+    ways = [[folder]]
+    seen = set()
+    for way in ways:  # and those that are added meanwhile
+        for target in includes.get(way[-1], ()):
+            if target == folder:
+                return way
+            if target not in seen:
+                seen.add(target)
+                ways.append(way + [target])
+    return None
 
 
 def include_fault(path, quote, included):

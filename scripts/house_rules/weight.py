@@ -26,10 +26,10 @@ PARTS = [
     ("laboratory", ("lab/", "bench/"), 16_244),
     ("console", ("console/",), 5_838),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_426),
-    ("scripts", ("scripts/", "dev"), 1_539),
+    ("scripts", ("scripts/", "dev"), 1_553),
 ]
 LUA_MAX = 2_216
-TESTS_MAX = 73_558
+TESTS_MAX = 73_563
 
 
 def weigh(tree):

@@ -288,19 +288,23 @@ class Files(CheckTest):
                           ("mutant", "src/algo/a.lua", 2)])
 
 
-
-class Pairs(unittest.TestCase):
-    def test_two_folders_do_not_include_each_other(self):
-        def pairs(files):
+class Rings(unittest.TestCase):
+    def test_folders_include_each_other_in_no_ring(self):
+        def rings(files):
             with tempfile.TemporaryDirectory() as root:
                 write(root, files)
-                return [(f.path, f.line) for f in layers.check_pairs(Tree(root))
-                        if f.path.startswith("src/")]
+                return [(f.path, f.line) for f in layers.check_rings(Tree(root))]
         down = {"src/algo/a.h": '#include "algo/b/b.h"\n'}
-        self.assertEqual(pairs(down), [])
-        self.assertEqual(pairs({**down, "src/algo/b/b_test.cc": '#include "algo/a.h"\n'}), [])
-        self.assertEqual(pairs({**down, "src/algo/b/b.h": '\n#include "algo/a.h"\n'}),
+        self.assertEqual(rings(down), [])
+        self.assertEqual(rings({**down, "src/algo/b/b_test.cc": '#include "algo/a.h"\n'}), [])
+        self.assertEqual(rings({**down, "src/algo/b/b.h": '\n#include "algo/a.h"\n'}),
                          [("src/algo/b/b.h", 2)])
+        further = {**down, "src/algo/b/b.h": '#include "weir/c.h"\n#include "algo/d/d.h"\n'}
+        self.assertEqual(rings({**further, "src/algo/d/d.h": '#include "weir/c.h"\n'}), [])
+        self.assertEqual(rings({**further, "include/weir/c.h": '\n\n#include "algo/a.h"\n'}),
+                         [("include/weir/c.h", 3)])
+        self.assertEqual(rings({**further, "src/algo/d/d.h": '#include "algo/b/b.h"\n'}),
+                         [("src/algo/d/d.h", 1)], "a ring beside the one way")
 
 
 class Weight(unittest.TestCase):
