@@ -20,6 +20,11 @@ std::optional<std::size_t> most_pressing(const Asks& asks) {
 
 }  // namespace
 
+Problem problem_of(const GateRefusal& refusal) {
+  if (!refusal.repeated_header.empty()) return repeated_field(refusal.repeated_header);
+  return http_problem(refusal.status, "More than 16 limits apply at once.");
+}
+
 // An item for each limit of the ask, unless the rule is in shadow or nothing is counted.
 void GateVoice::add_items(const Asks& asks, std::size_t index) {
   const Ask& ask = asks.ask(index);

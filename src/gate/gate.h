@@ -2,7 +2,7 @@
 //
 //   described request ──> ask_rules() ──> Asks ──decided──> GateVoice::say() ──> the host's reply
 //
-// Two hosts call it: forward-auth of the HTTP door, and nginx's workers.
+// Two hosts call it: the HTTP door for forward-auth and explanations, and nginx's workers.
 //
 // Thread rule: the core of the asks. Tested by tests/scenarios/http_auth.yaml,
 // src/nginx/judge_test.cc and tests/nginx.
@@ -17,6 +17,7 @@
 #include "engine/asks/asks.h"
 #include "engine/engine.h"
 #include "gate/described_request.h"
+#include "proto/http/problem.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/rule_set.h"
 
@@ -27,6 +28,8 @@ struct GateRefusal {
   int status;                          // 500 if it is the configuration's fault
   std::string_view repeated_header{};  // sent twice; empty: too many limits apply at once
 };
+
+Problem problem_of(const GateRefusal& refusal);
 
 // Adds to `asks` the asks of all rules that apply to the request. Calls `admit` with each ask: it
 // may change the ask's cost and what it counts, and says whether to add it.

@@ -14,7 +14,7 @@
 #include "base/decimal.h"
 #include "base/pool.h"
 #include "engine/asks/asks.h"
-#include "gate/described_request.h"
+#include "gate/gate.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
@@ -267,23 +267,17 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body, std::
   read_request(body, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
-  const auto repeated = core.rules().repeated_header(described->request);
-  if (!repeated.empty()) return core.reply_problem(exchange, repeated_field(repeated));
+  const Request& request = described->request;
   const Instant wall_time = core.engine().wall_time(exchange.now);
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   std::vector<std::string> missing;
-  const auto add = [&](const Rule& rule) {
-    PartScratch tier{};
-    if (lacks_client(rule, described->request)) return true;
-    Ask& ask = asks->next_ask();
-    ask_about(rule, described->request, asks->next_key(), tier, ask);
+  const auto refusal = ask_rules(core.rules(), *described, wall_time, *asks, [&](Ask& ask) {
+    if (lacks_client(*ask.rule, request)) return false;
     ask.cost = cost;
-    if (!asks->has(ask) && asks->add(ask)) {
-      missing.push_back(missing_parts(rule, described->request));
-    }
+    missing.push_back(missing_parts(*ask.rule, request));
     return true;
-  };
-  core.rules().for_each_match(described->request, described->match, wall_time, add);
+  });
+  if (refusal) return core.reply_problem(exchange, problem_of(*refusal));
   std::vector<std::string_view> unknown;
   const JsonWriter rest = others(core.rules(), *described, *asks, wall_time, unknown);
   core.decide(std::move(asks), exchange,

@@ -38,11 +38,6 @@ void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, co
                   .body = denial.body()});
 }
 
-Problem problem_of(const GateRefusal& refusal) {
-  if (!refusal.repeated_header.empty()) return repeated_field(refusal.repeated_header);
-  return http_problem(refusal.status, "More than 16 limits apply at once.");
-}
-
 // Charges all rules that apply, or none; rules in shadow only for requests that pass.
 void decide_auth(HttpCore& core, const Exchange& exchange, HeldPtr held) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
