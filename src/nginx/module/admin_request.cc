@@ -15,6 +15,7 @@
 #include "nginx/admin.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/request.h"
+#include "nginx/module/request_body.h"
 #include "nginx/module/settings.h"
 #include "proto/input_buffer.h"
 #include "server/http/http_session.h"
@@ -23,27 +24,6 @@ namespace weir::nginx {
 namespace {
 
 Admin* the_admin = nullptr;
-
-// nginx puts a long body into a file. Returns the status of a refusal, else NGX_OK.
-ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
-  if (request->request_body == nullptr) return NGX_OK;
-  for (const ngx_chain_t* link = request->request_body->bufs; link != nullptr; link = link->next) {
-    ngx_buf_t* const part = link->buf;
-    const std::size_t before = body.size();
-    const auto size = static_cast<std::size_t>(ngx_buf_size(part));
-    if (size > HttpSession::kBodyMax - before) return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-    if (size == 0) continue;
-    if (ngx_buf_in_memory(part)) {
-      body.append(reinterpret_cast<const char*>(part->pos), size);
-      continue;
-    }
-    body.resize(before + size);
-    auto* const room = reinterpret_cast<u_char*>(body.data()) + before;
-    const ssize_t read = ngx_read_file(part->file, room, size, part->file_pos);
-    if (read != static_cast<ssize_t>(size)) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  }
-  return NGX_OK;
-}
 
 // The name of the location.
 std::string_view place_of(ngx_http_request_t* request) {
@@ -71,7 +51,11 @@ class Page final : ReplyLine, Waker, public Waiting {
 
   // NGX_DONE: the reply comes later.
   ngx_int_t answer() {
-    if (const ngx_int_t refusal = read_body(request_, body_); refusal != NGX_OK) return refusal;
+    switch (read_body(request_, body_, HttpSession::kBodyMax)) {
+      case BodyRead::kWhole: break;
+      case BodyRead::kLonger: return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+      case BodyRead::kUnreadable: return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
     target_ = target_of(request_);
     if (target_.empty()) return NGX_HTTP_NOT_FOUND;
     read_headers(request_, fields_);

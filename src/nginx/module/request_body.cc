@@ -18,22 +18,6 @@ void go_on_with_body(ngx_http_request_t* request) noexcept {
   ngx_http_core_run_phases(request);
 }
 
-// Appends as much as fits. False if the body's file cannot be read.
-bool append(const ngx_buf_t& piece, std::string& to) {
-  const auto size = static_cast<std::size_t>(std::max<off_t>(0, ngx_buf_size(&piece)));
-  const std::size_t part = std::min(size, BodyStart::kBytesMax - to.size());
-  if (ngx_buf_in_memory(&piece)) {
-    to.append(reinterpret_cast<const char*>(piece.pos), part);
-    return true;
-  }
-  const std::size_t before = to.size();
-  to.resize(before + part);
-  auto* const room = reinterpret_cast<u_char*>(to.data() + before);
-  const ssize_t read = part == 0 ? 0 : ngx_read_file(piece.file, room, part, piece.file_pos);
-  to.resize(before + static_cast<std::size_t>(std::max<ssize_t>(0, read)));
-  return to.size() == before + part;
-}
-
 }  // namespace
 
 bool has_plain_body(const ngx_http_request_t* request) {
@@ -54,18 +38,33 @@ ngx_int_t await_body(ngx_http_request_t* request, Decided& decided) {
   return NGX_DONE;
 }
 
+BodyRead read_body(const ngx_http_request_t* request, std::string& to, std::size_t most) {
+  const ngx_chain_t* link =
+      request->request_body == nullptr ? nullptr : request->request_body->bufs;
+  for (; link != nullptr; link = link->next) {
+    const ngx_buf_t& piece = *link->buf;
+    const auto size = static_cast<std::size_t>(std::max<off_t>(0, ngx_buf_size(&piece)));
+    const std::size_t before = to.size();
+    const std::size_t part = std::min(size, most - before);
+    if (ngx_buf_in_memory(&piece)) {
+      to.append(reinterpret_cast<const char*>(piece.pos), part);
+    } else if (part > 0) {
+      to.resize(before + part);
+      auto* const room = reinterpret_cast<u_char*>(to.data() + before);
+      const ssize_t read = ngx_read_file(piece.file, room, part, piece.file_pos);
+      if (read != static_cast<ssize_t>(part)) return BodyRead::kUnreadable;
+    }
+    if (part < size) return BodyRead::kLonger;
+  }
+  return BodyRead::kWhole;
+}
+
 BodyStart start_of_body(const ngx_http_request_t* request) {
   static std::string room;
   room.clear();
-  const ngx_chain_t* piece =
-      request->request_body == nullptr ? nullptr : request->request_body->bufs;
-  bool is_whole = true;
-  for (; piece != nullptr && is_whole; piece = piece->next) {
-    const off_t size = ngx_buf_size(piece->buf);
-    is_whole = size <= static_cast<off_t>(BodyStart::kBytesMax - room.size());
-    is_whole = append(*piece->buf, room) && is_whole;
-  }
-  return {.bytes = room, .is_whole = is_whole, .path = view_of(request->uri)};
+  const BodyRead read = read_body(request, room, BodyStart::kBytesMax);
+  if (read == BodyRead::kUnreadable) room.clear();
+  return {.bytes = room, .is_whole = read == BodyRead::kWhole, .path = view_of(request->uri)};
 }
 
 }  // namespace weir::nginx
