@@ -41,16 +41,21 @@ std::string hold_by_http(SessionFactory& door, const Question& question, Tokens&
 
 Outcome end_by_http(SessionFactory& door, const Question& question, Tokens& tokens, Instant now) {
   const bool releases = question.verb == Verb::kRelease;
-  boost::json::object body{{"token", tokens[question.key]}};
+  const std::string& token = tokens[question.key];
+  boost::json::object body{{"token", token.empty() ? "of nothing" : token}};
   if (!releases) {
     body["cost"] = question.cost;
     body["more"] = question.goes_on;
   }
   const std::string said = converse(
       door, post(releases ? "/v1/release" : "/v1/commit", boost::json::serialize(body)), now);
-  if (!said.starts_with("HTTP/1.1 200 ")) return committed("unknown");
-  if (releases) return committed(said.ends_with("{\"released\":true}") ? "released" : "");
-  return committed(said.ends_with("\"charged\":true}") ? "charged" : "noted");
+  const std::string told = said.substr(said.find("\r\n\r\n") + 4);
+  if (told.find("\"urn:weir:problem:unknown-token\"") != told.npos) return committed("unknown");
+  const std::string cost = "{\"cost\":" + std::to_string(question.cost) + ",\"charged\":";
+  return committed(told == "{\"released\":true}" ? "released"
+                   : told == cost + "true}"      ? "charged"
+                   : told == cost + "false}"     ? "noted"
+                                                 : "");
 }
 
 std::string hold_by_resp(SessionFactory& door, const Question& question, Tokens& tokens,

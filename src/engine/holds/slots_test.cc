@@ -39,30 +39,16 @@ class SlotsTest : public ::testing::Test {
   HoldingStore store_{*memory_};
 };
 
-TEST_F(SlotsTest, HoldsAsManyAsTheLimitSays) {
-  const auto first = acquire();
-  EXPECT_TRUE(first.token && first.decision.allowed());
-  EXPECT_EQ(first.decision.limit, 2);
-  EXPECT_EQ(first.decision.remaining, 1);
-  const auto second = acquire(kNow + 1s, 50s);
-  EXPECT_TRUE(second.token && second.decision.allowed());
-  EXPECT_EQ(second.decision.remaining, 0);
-  const auto third = acquire(kNow + 2s);
-  EXPECT_FALSE(third.token || third.decision.allowed());
-  EXPECT_EQ(third.decision.retry_after, Duration(28s));  // the earliest end
-  EXPECT_EQ(third.decision.reset_after, Duration(49s));
-  EXPECT_TRUE(store_.release(*first.token, kNow + 2s));
-  EXPECT_TRUE(acquire(kNow + 2s).token);
-  EXPECT_FALSE(acquire(kNow + 2s).token);
-}
-
 TEST_F(SlotsTest, OneThatNobodyReleasesEndsByItself) {
   const auto slot = acquire();
-  acquire();
-  EXPECT_FALSE(acquire(kNow + 30s - 1us).token);
+  acquire(kNow, 50s);
+  const auto denied = acquire(kNow + 30s - 1us);
+  EXPECT_FALSE(denied.token);
+  EXPECT_EQ(denied.decision.retry_after, 1us) << "the earliest end";
+  EXPECT_EQ(denied.decision.reset_after, 20s + 1us);
   EXPECT_TRUE(acquire(kNow + 30s).token);
   EXPECT_FALSE(store_.release(*slot.token, kNow + 30s));
-  EXPECT_EQ(store_.size(), 1u);
+  EXPECT_EQ(store_.size(), 2u);
 }
 
 TEST_F(SlotsTest, IsReleasedOnceAndCommittedNever) {
