@@ -1,4 +1,4 @@
-// Packed bytes come from Redis, from the node's state file, from the memory of another process, and
+// Packed bytes come from Redis, from the node's own files, from the memory of another process, and
 // from the Worker's rules. Each reader reads any bytes there, or refuses them. A value that it
 // reads is within its bounds, and the same when it is written again.
 
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "cli/kept/sealed_file.h"
+#include "cli/node/tenant_keeper.h"
 #include "engine/block_bytes.h"
 #include "engine/block_list.h"
 #include "rules/packed/packed_rules.h"
@@ -100,6 +102,24 @@ void check_blocks(const std::vector<Block>& blocks) {
   WEIR_ASSERT(list.empty());
 }
 
+// ---- files of a node's own ----
+
+// Bytes with the seal that they should have are whole, and no others.
+void check_seal(std::string_view bytes) {
+  constexpr std::string_view kMark = "weir state 3 ";
+  const std::string seal = SealedFile::seal_of(kMark, bytes);
+  WEIR_ASSERT(SealedFile::body_of(kMark, seal + std::string(bytes)) == bytes);
+  const auto body = SealedFile::body_of(kMark, bytes);
+  WEIR_ASSERT(!body || SealedFile::seal_of(kMark, *body) + std::string(*body) == bytes);
+}
+
+void check_tenants(const SharedTenants::Version& version) {
+  WEIR_ASSERT(version.head.number <= SharedTenants::kNumberMax);
+  WEIR_ASSERT(version.head.digest == version.table->digest());
+  const auto again = tenants_in(to_bytes(version));
+  WEIR_ASSERT(again && again->head == version.head && again->since == version.since);
+}
+
 // ---- rules ----
 
 void check_rules(const std::vector<Rule>& rules) {
@@ -119,5 +139,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto blocks = weir::blocks_in(bytes, weir::BlockList::kBlocksMax);
   if (blocks) weir::check_blocks(*blocks);
   if (const auto rules = weir::unpacked_rules(bytes)) weir::check_rules(*rules);
+  if (const auto tenants = weir::tenants_in(bytes)) weir::check_tenants(*tenants);
+  weir::check_seal(bytes);
   return 0;
 }

@@ -26,7 +26,7 @@ RANKS = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 # Folders of one layer, bottom first.
 FOLDERS = [
     ["server/http", "server/http/check", "server/http/admin", "server/http/console"],
-    ["cli/http", "cli/node", "cli"],
+    ["cli/http", "cli/kept", "cli/node", "cli"],
 ]
 
 # Each of these headers belongs to these layers alone. Tests may use them anywhere.

@@ -19,10 +19,10 @@
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
+#include "cli/kept/state_file.h"
 #include "cli/node/config_files.h"
 #include "cli/node/node.h"
 #include "cli/node/settings.h"
-#include "cli/node/state_file.h"
 #include "config/config.h"
 #include "net/loop/file_watch.h"
 #include "net/loop/signals.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/kept/state_file.h"
 #include "cli/node/fleets.h"
 #include "cli/node/settings.h"
-#include "cli/node/state_file.h"
 #include "config/config.h"
 #include "config/envoy/envoy_config.h"
 #include "config/yaml/yaml_text.h"

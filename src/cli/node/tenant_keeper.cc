@@ -2,22 +2,16 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "base/if_memory.h"
 #include "base/packed.h"
-#include "config/config.h"
 #include "observe/denials.h"
-#include "rulebook/replace_file.h"
 #include "rulebook/rule_text.h"
 
 namespace weir {
@@ -25,8 +19,10 @@ namespace {
 
 using Outcome = SharedTenants::Outcome;
 
-constexpr std::string_view kFileBegin = "weir tenants ";
-constexpr std::string_view kFileVersion = "weir tenants 2 ";
+constexpr SealedFile::Kind kFile{.name = "tenants",
+                                 .mark = "weir tenants 2 ",
+                                 .content = "tenants",
+                                 .bytes_max = SharedTenants::kBytesMax};
 constexpr int kAttemptsMax = 50;
 // Each attempt of a load sends its rows to Redis again, and changes of rules wait meanwhile.
 constexpr int kLoadAttemptsMax = 10;
@@ -55,7 +51,9 @@ std::vector<std::string> plans_in(const RuleSet& rules) {
   return {plans.begin(), plans.end()};
 }
 
-std::string bytes_of(const SharedTenants::Version& version) {
+}  // namespace
+
+std::string to_bytes(const SharedTenants::Version& version) {
   PackedWriter out;
   const auto& secret = version.table->secret().bytes;
   out.number(version.head.number);
@@ -68,27 +66,22 @@ std::string bytes_of(const SharedTenants::Version& version) {
       out.number(bucket).text(version.table->bucket_bytes(bucket));
     }
   }
-  std::string body = out.take();
-  return fmt::format("{}{:016x}\n", kFileVersion, XXH3_64bits(body.data(), body.size())) + body;
+  return out.take();
 }
 
-std::optional<SharedTenants::Version> version_in(std::string_view text) {
-  const std::string_view head = text.substr(0, text.find('\n') + 1);
-  const std::string_view body = text.substr(head.size());
-  const auto sum = XXH3_64bits(body.data(), body.size());
-  if (head != fmt::format("{}{:016x}\n", kFileVersion, sum)) return std::nullopt;
-  PackedReader in(body);
+std::optional<SharedTenants::Version> tenants_in(std::string_view bytes) {
+  PackedReader in(bytes);
   const auto number = in.number(SharedTenants::kNumberMax);
-  const std::string_view bytes = in.text(sizeof(HashSecret::bytes));
+  const std::string_view key = in.text(sizeof(HashSecret::bytes));
   HashSecret secret;
-  in.require(bytes.size() == secret.bytes.size());
+  in.require(key.size() == secret.bytes.size());
   std::optional<SharedHead> since;
   if (in.number(1) == 1) {
     const std::uint64_t base = in.number(SharedTenants::kNumberMax);
     since = SharedHead{base, in.hash()};
   }
   if (!in.is_right()) return std::nullopt;
-  std::memcpy(secret.bytes.data(), bytes.data(), bytes.size());
+  std::memcpy(secret.bytes.data(), key.data(), key.size());
   const TenantTable none(secret);
   TenantTable::Edits edits;
   while (in.has_more()) {
@@ -102,10 +95,10 @@ std::optional<SharedTenants::Version> version_in(std::string_view text) {
   return SharedTenants::Version{{number, table->digest()}, std::move(table), since};
 }
 
-}  // namespace
-
 TenantKeeper::TenantKeeper(World world, const HashSecret& secret)
-    : world_(std::move(world)), version_{{}, std::make_shared<const TenantTable>(secret)} {}
+    : world_(std::move(world)),
+      version_{{}, std::make_shared<const TenantTable>(secret)},
+      file_({}, kFile) {}
 
 TenantKeeper::Version TenantKeeper::current() const {
   const std::scoped_lock lock(mutex_);
@@ -421,27 +414,17 @@ void TenantKeeper::note_lost(const SharedHead& since, const Version& theirs) {
 
 std::optional<Fault> TenantKeeper::keep_in(std::string path) {
   const std::scoped_lock keeping(keeping_);
-  path_ = std::move(path);
-  if (path_.empty()) return std::nullopt;
-  const auto read = read_file(path_, SharedTenants::kBytesMax);
-  if (read) {
-    auto version = version_in(*read);
-    if (version) {
-      saved_ = {.head = version->head, .since = version->since};
-      spdlog::info("{}: {} of tenants", path_, count_of(version->table->size(), "row"));
-      if (world_.fleet != nullptr) world_.fleet->begin(*version);
-      const std::scoped_lock lock(mutex_);
-      version_ = *std::move(version);
-    } else if (!kFileBegin.starts_with(read->substr(0, kFileBegin.size()))) {
-      return Fault{path_ + " is no table of tenants; move it"};
-    } else if (std::rename(path_.c_str(), (path_ + ".broken").c_str()) == 0) {
-      spdlog::error("{} is damaged: starting without its tenants; it is now {}.broken", path_,
-                    path_);
-    }
-  } else if (read.error() != std::errc::no_such_file_or_directory) {
-    return Fault{"cannot read " + path_ + ": " + read.error().message()};
-  }
-  return std::nullopt;
+  file_ = SealedFile(std::move(path), kFile);
+  return file_.load([this](std::string_view body) {
+    auto version = tenants_in(body);
+    if (!version) return false;
+    saved_ = {.head = version->head, .since = version->since};
+    spdlog::info("{}: {} of tenants", file_.path(), count_of(version->table->size(), "row"));
+    if (world_.fleet != nullptr) world_.fleet->begin(*version);
+    const std::scoped_lock lock(mutex_);
+    version_ = *std::move(version);
+    return true;
+  });
 }
 
 void TenantKeeper::save() {
@@ -458,17 +441,11 @@ void TenantKeeper::save() {
 
 void TenantKeeper::keep() {
   const std::scoped_lock keeping(keeping_);
-  if (path_.empty()) return;
+  if (!file_.is_used()) return;
   Version version = current();
   version.since = world_.fleet == nullptr ? std::nullopt : world_.fleet->since();
   if (version.head == saved_.head && version.since == saved_.since) return;
-  if (const auto fault = replace_file(path_, bytes_of(version), kOwnerOnly)) {
-    if (!std::exchange(has_failed_, true))
-      spdlog::error("tenants are not kept: {}", fault->message);
-    return;
-  }
-  has_failed_ = false;
-  saved_ = {.head = version.head, .since = version.since};
+  if (!file_.save(to_bytes(version))) saved_ = {.head = version.head, .since = version.since};
 }
 
 }  // namespace weir

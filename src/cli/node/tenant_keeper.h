@@ -22,9 +22,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fault.h"
+#include "cli/kept/sealed_file.h"
 #include "cli/node/rule_changer.h"
 #include "engine/tenants/shared_tenants.h"
 #include "observe/unusual/traffic_events.h"
@@ -33,6 +35,11 @@
 #include "rules/rule_set.h"
 
 namespace weir {
+
+// A table as bytes for its file (base/packed.h): number, secret, whether there is a `since`, that;
+// of each bucket with rows its number and rows. Nothing if the bytes are not what to_bytes() says.
+std::string to_bytes(const SharedTenants::Version& version);
+std::optional<SharedTenants::Version> tenants_in(std::string_view bytes);
 
 class TenantKeeper final : public TenantDesk {
  public:
@@ -123,9 +130,8 @@ class TenantKeeper final : public TenantDesk {
   std::optional<TenantView::Lost> lost_;
   Version version_;
   std::mutex keeping_;  // guards the fields below
-  std::string path_;
+  SealedFile file_;
   Version saved_{};  // without its table
-  bool has_failed_ = false;
 };
 
 }  // namespace weir

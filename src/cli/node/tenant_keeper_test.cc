@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <string>
@@ -304,6 +306,22 @@ TEST_F(TenantKeeperTest, KeepsWhatNoRedisHasBeforeItAnswers) {
   EXPECT_EQ(again.view().version, 1u);
   EXPECT_EQ(again.view().table->find("ann")->limit, 5);
   std::remove(path.c_str());
+}
+
+// The next change wrote over a damaged file that could not be moved.
+TEST_F(TenantKeeperTest, DoesNotStartOverADamagedFileThatCannotBeMoved) {
+  const std::string path = testing::TempDir() + "tenant_keeper_test.damaged";
+  std::filesystem::remove_all(path + ".broken");
+  std::ofstream(path) << "weir tenants 2 0\n";
+  std::filesystem::create_directories(path + ".broken/in_use");
+  const auto fault = keeper_.keep_in(path);
+  ASSERT_TRUE(fault);
+  EXPECT_TRUE(fault->message.starts_with(path + " is damaged, and cannot be moved to " + path))
+      << fault->message;
+  std::filesystem::remove_all(path + ".broken");
+  TenantKeeper again(world(nullptr), HashSecret{});
+  EXPECT_FALSE(again.keep_in(path));
+  EXPECT_TRUE(std::filesystem::remove(path + ".broken"));
 }
 
 TEST_F(TenantKeeperTest, RefusesWhatComesWhenTheChangerHasStopped) {

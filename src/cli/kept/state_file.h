@@ -1,16 +1,10 @@
 // StateFile: keeps a node's blocks over its restarts.
 //
-//   weir state 3 8f3a96e1c0b2d754        the version, and XXH3's checksum of the rest
-//   ...                                  the bytes of each block (engine/block_bytes.h)
-//
 // The node reads it once at the start and writes it at once, so a place that cannot be written is
 // an error then, not after the first block. From then on the node writes it every few seconds if
-// blocks were added or lifted, and at the end. Times in the file are of the wall clock, since the
-// timeline of blocks ends with the process.
-//
-// Weir loads a whole file or none: it moves a file that is damaged, or of another version, to
-// PATH.broken. If the file is something else, it stays, and the node does not start. The file has
-// plain keys, so only its owner may read it.
+// blocks were added or lifted, and at the end. The file has the bytes of each block
+// (engine/block_bytes.h). Its times are of the wall clock: the timeline of blocks ends with the
+// process.
 //
 // Thread rule: one thread. Tested by state_file_test.cc and tests/e2e/rules_test.py.
 
@@ -22,8 +16,8 @@
 #include <vector>
 
 #include "base/fault.h"
+#include "cli/kept/sealed_file.h"
 #include "engine/block_list.h"
-#include "net/sockets/address.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -39,9 +33,9 @@ class StateFile {
   };
 
   // `blocks` must outlive this. Without a path nothing is kept.
-  StateFile(std::string path, BlockList& blocks) : path_(std::move(path)), blocks_(blocks) {}
+  StateFile(std::string path, BlockList& blocks);
 
-  bool is_used() const { return !path_.empty(); }
+  bool is_used() const { return file_.is_used(); }
 
   // Why this file could not keep blocks. Leaves it, and its folder, as they are.
   static std::optional<Fault> check(const std::string& path);
@@ -56,12 +50,10 @@ class StateFile {
  private:
   std::optional<Fault> write(const Moment& moment);
   void add(std::vector<Block> blocks, const Moment& moment);
-  std::optional<Fault> move_aside(const std::string& reason) const;
 
-  const std::string path_;
+  SealedFile file_;
   BlockList& blocks_;
   std::uint64_t saved_changes_ = 0;
-  bool failed_ = false;  // to save the last time; the log has it
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "cli/node/state_file.h"
+#include "cli/kept/state_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -138,7 +138,7 @@ TEST_F(StateFileTest, WithAnyBitFlippedIsMovedAsideAndNotLoadedInPart) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
     write(bad);
-    const bool has_name = bit / 8 >= 5;  // "weir "
+    const bool has_name = bit / 8 >= 11;  // "weir state "
     ASSERT_EQ(failure(path_).empty(), has_name) << bit;
     ASSERT_TRUE(blocks_.empty()) << bit;
     if (!has_name) continue;
@@ -157,7 +157,10 @@ TEST_F(StateFileTest, AnotherFileInItsPlaceStaysAsItIs) {
   write("rules: []\n");
   EXPECT_EQ(failure(path_), path_ + " is not a state file; name another file, or move this one");
   EXPECT_EQ(text(), "rules: []\n");
-  write("weir blocks 1\nend 0\n");  // an older version
+  write("weir tenants 2 0\n");
+  EXPECT_NE(failure(path_), "");
+  EXPECT_FALSE(fs::exists(path_ + ".broken"));
+  write("weir state 1\nend 0\n");  // an older version
   EXPECT_EQ(failure(path_), "");
   EXPECT_TRUE(fs::exists(path_ + ".broken"));
 }
