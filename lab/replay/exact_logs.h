@@ -1,7 +1,7 @@
 // ExactLogs: how rules would have decided by an exact log of each key's requests, in place of their
 // algorithms. It shows what the algorithms misjudge.
 //
-// The court (engine/asks/court.h) has decided a request's asks, and answered those that need no
+// The court (rulebook/court.h) has decided a request's asks, and answered those that need no
 // counter. ExactLogs decides the other asks again, charges all or none of them, and blocks keys as
 // the rules say. Bounded: all logs together hold kEntriesMax times. Beyond that, a log merges its
 // oldest times into later ones, so that it may deny too early; short_of_room() counts such asks.

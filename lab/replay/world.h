@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "config/config.h"
-#include "engine/asks/court.h"
 #include "gate/described_request.h"
 #include "logs/logged_request.h"
 #include "replay/exact_logs.h"
 #include "replay/key_ledger.h"
 #include "replay/time_chart.h"
+#include "rulebook/court.h"
 
 namespace weir::lab {
 

@@ -82,13 +82,13 @@ class World::Request final : Asks::Listener {
     answers.clear();
     for (std::size_t i = 0; i < asks_->size(); ++i) answers.push_back(asks_->answer(i));
     answers.resize(asked_.parts.size());
-    const Asks::Hold hold = held();
+    const Holding::Hold hold = held();
     const Answered answered{.asked = asked_,
                             .at = world_.now(),
                             .is_unavailable = asks_->progress() == Asks::Progress::kUnavailable,
                             .answers = answers,
                             .token = hold.token,
-                            .committed = asks_->committed(),
+                            .committed = asks_->holding().committed(),
                             .here = hold.here};
     asks_.reset();
     if (world_.is_noting()) world_.note(text_of(answered));
@@ -100,18 +100,19 @@ class World::Request final : Asks::Listener {
  private:
   Asks::Progress decide(Instant now) {
     const Part& part = asked_.parts.front();
-    if (part.verb == Verb::kReserve) return asks_->reserve(asked_.work.hold, now);
-    if (part.verb != Verb::kCommit) return asks_->decide(now);
     const bool is_slot = world_.rules()[part.rule].has_slots();
-    if (is_slot) return asks_->release(asked_.work.token, now);
-    return asks_->commit(asked_.work.token, part.cost, HoldingStore::Work::kIsDone, now);
+    if (part.verb == Verb::kReserve) asks_->holding().reserve(asked_.work.hold);
+    if (part.verb == Verb::kCommit && is_slot) asks_->holding().release(asked_.work.token);
+    if (part.verb == Verb::kCommit && !is_slot) {
+      asks_->holding().commit(asked_.work.token, part.cost, HoldingStore::Work::kIsDone);
+    }
+    return asks_->decide(now);
   }
   // The token of a reservation that has passed.
-  Asks::Hold held() const {
-    const bool passed = asks_->progress() != Asks::Progress::kUnavailable &&
-                        asked_.parts.front().verb == Verb::kReserve && asks_->answer(0).allowed();
-    if (!passed) return {};
-    return asks_->hold(asked_.work.hold, world_.node(asked_.node)->now());
+  Holding::Hold held() const {
+    const bool reserves = asked_.parts.front().verb == Verb::kReserve;
+    if (!reserves || asks_->progress() == Asks::Progress::kUnavailable) return {};
+    return asks_->holding().hold(world_.node(asked_.node)->now());
   }
   std::string text_of(const Answered& answered) const {
     constexpr std::string_view kVerbs[] = {"hit", "look", "charge", "refund", "reserve", "commit"};

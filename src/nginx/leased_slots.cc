@@ -9,27 +9,32 @@ namespace weir::nginx {
 
 void RequestSlot::begin(Instant now) {
   has_begun_ = true;
-  if (asks_->reserve(kHold, now) == Asks::Progress::kWaits) asks_->listen(*this);
+  asks_->holding().reserve(kHold);
+  if (asks_->decide(now) == Asks::Progress::kWaits) asks_->listen(*this);
 }
 
 // If a slot is not counted because the store is full, `on_full` decides.
 bool RequestSlot::lets_pass() const {
   if (asks_->progress() != Asks::Progress::kAnswered || !asks_->answer(0).allowed()) return false;
   const bool is_counted = asks_->answer(0).cause == Answer::Cause::kCounted;
-  return !is_counted || asks_->has_held() || asks_->ask(0).is_shadow() ||
+  return !is_counted || asks_->holding().has_held() || asks_->ask(0).is_shadow() ||
          asks_->ask(0).rule->on_full == OnFull::kAllow;
 }
 
 void RequestSlot::let_stay(Instant now) {
   if (asks_ == nullptr) return;
-  if (has_begun_ && asks_->has_held()) token_ = asks_->hold(kHold, now).token;
+  const Holding& holding = asks_->holding();
+  if (has_begun_ && holding.has_held()) token_ = holding.hold(now).token;
   slots_.answered_.push_back(std::move(asks_));
 }
 
 // If Redis is asked, no request waits for its answer. Without an answer, the slot ends by its time.
 void RequestSlot::give_back(Instant now) {
   let_stay(now);
-  if (!token_.empty()) pool_.take(Operation::kLook)->release(token_, now);
+  if (token_.empty()) return;
+  const AsksPtr asks = pool_.take(Operation::kLook);
+  asks->holding().release(token_);
+  asks->decide(now);
 }
 
 void RequestSlot::decided() noexcept { slots_.due_.wake(who_ == nullptr ? *this : *who_); }

@@ -14,7 +14,7 @@
 
 #include "base/duration_text.h"
 #include "config/rules/rule_config.h"
-#include "engine/asks/court.h"
+#include "rulebook/court.h"
 
 namespace weir {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "config/config.h"
-#include "engine/asks/court.h"
+#include "rulebook/court.h"
 #include "rulebook/rulebook.h"
 
 namespace weir {

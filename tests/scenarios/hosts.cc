@@ -51,11 +51,9 @@ class EngineHost final : public Host {
     if (first.ends_hold()) return {end(first, now)};
     for (const Question& question : step.questions) EXPECT_TRUE(asks_.add(ask_of(question)));
     const bool reserves = first.is_of_holds();
-    EXPECT_EQ(reserves ? asks_.reserve(first.hold, now) : asks_.decide(now),
-              Asks::Progress::kAnswered);
-    if (reserves && asks_.answer(0).allowed()) {
-      tokens_[first.key] = asks_.hold(first.hold, now).token;
-    }
+    if (reserves) asks_.holding().reserve(first.hold);
+    EXPECT_EQ(asks_.decide(now), Asks::Progress::kAnswered);
+    if (reserves && asks_.answer(0).allowed()) tokens_[first.key] = asks_.holding().hold(now).token;
     std::vector<Outcome> outcomes;
     for (std::size_t i = 0; i < asks_.size(); ++i) outcomes.push_back(told(asks_.answer(i)));
     return outcomes;
@@ -66,8 +64,10 @@ class EngineHost final : public Host {
     const std::string& token = tokens_[question.key];
     const auto work = question.goes_on ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
     const bool releases = question.verb == Verb::kRelease;
-    releases ? asks_.release(token, now) : asks_.commit(token, question.cost, work, now);
-    return ended(question, asks_.committed());
+    Holding& holding = asks_.holding();
+    releases ? holding.release(token) : holding.commit(token, question.cost, work);
+    asks_.decide(now);
+    return ended(question, holding.committed());
   }
   static Operation operation_of(const Step& step) {
     if (step.way == Way::kTogether) return Operation::kSpendAll;

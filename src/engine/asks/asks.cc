@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
-#include "algo/proportion.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
 #include "engine/asks/asks_pool.h"
 #include "engine/asks/conclude.h"
 #include "engine/asks/limit_notices.h"
+#include "engine/asks/metering.h"
 #include "engine/asks/settle.h"
 
 namespace weir {
@@ -70,29 +70,6 @@ void take_decisions(Round& round, Members items, const Check& check, Mode mode) 
   }
 }
 
-// No rule's id begins like this, so no rule can reach these counters.
-constexpr std::string_view kOfferedTo("\0offered", 8);
-
-// Whether the key's offers are counted in the item's mode.
-bool is_metered(const Round::Item& item) {
-  const Rule* const rule = item.ask.rule;
-  return rule != nullptr && rule->is_proportional && !item.is_settled && item.ask.cost >= 0 &&
-         item.mode <= Mode::kAsync && item.limits.front().limit() > 0;
-}
-
-Operation meter_operation(const Round::Item& item, Operation operation) {
-  if (!spends(operation)) return operation;
-  return item.own == Operation::kLook || item.ask.cost == 0 ? Operation::kLook : Operation::kCharge;
-}
-
-// Whether the rule denies a share of the key's requests, and this may be one of them. A cost that
-// never fits is denied by the limit.
-bool is_above(const Round::Item& item, Operation operation) {
-  const std::int64_t limit = item.limits.front().limit();
-  return item.answer.offered > limit && is_hit(operation) && !item.is_apart() &&
-         item.ask.cost > 0 && item.ask.cost <= limit;
-}
-
 }  // namespace
 
 // Items by their indices.
@@ -106,55 +83,19 @@ class Asks::Group {
   std::size_t size_ = 0;
 };
 
-// One batch to the store of a mode.
-class Asks::Part final : public Check {
- public:
-  explicit Part(Asks& asks) : asks_(asks) {}
-
-  void begin(Members members, Mode mode, Operation operation) {
-    std::ranges::copy(members, members_.begin());
-    size_ = members.size();
-    mode_ = mode;
-    operation_ = operation;
-    Check::begin(operation, [](Check& check) noexcept {
-      Asks& asks = static_cast<Part&>(check).asks_;
-      if (--asks.open_ == 0 && !asks.is_asking_) asks.engine_.answer_came(asks);
-    });
-  }
-
-  std::span<HoldingStore::Held> held() { return std::span(held_).first(Check::size()); }
-  void tell_held(Round& round) const {
-    const HoldingStore::Held* held = held_.data();
-    for (const std::uint8_t index : members()) {
-      round[index].held = *held;
-      held += round[index].limits.size();
-    }
-  }
-
-  Members members() const { return Members(members_).first(size_); }
-  Mode mode() const { return mode_; }
-  Operation operation() const { return operation_; }
-
- private:
-  Asks& asks_;
-  std::array<std::uint8_t, Batch::kChargesMax> members_{};
-  std::array<HoldingStore::Held, Batch::kChargesMax> held_{};
-  std::size_t size_ = 0;
-  Mode mode_ = Mode::kStrict;
-  Operation operation_ = Operation::kSpendEach;
-};
-
 Asks::Asks(Engine& engine, BlockList& blocks, AsksPool* pool)
     : engine_(engine),
       blocks_(blocks),
       pool_(pool),
       round_(engine, pool == nullptr ? nullptr : &pool->hashes_,
-             pool == nullptr ? DenialDoor::kHttp : pool->door_) {}
+             pool == nullptr ? DenialDoor::kHttp : pool->door_),
+      trips_(engine, *this),
+      holding_(engine, round_) {}
 
 Asks::~Asks() = default;
 
 void Asks::begin(Operation operation) {
-  WEIR_ASSERT(open_ == 0);
+  WEIR_ASSERT(!trips_.are_open());
   round_.begin(operation);
 }
 
@@ -169,19 +110,25 @@ Asks::Limits Asks::limits(std::size_t index) const {
 
 void Asks::start(Instant now) {
   progress_ = Progress::kAnswered;
-  is_unavailable_ = false;
-  parts_used_ = 0;
+  is_metering_ = false;
+  trips_.begin(now);
   next_step_ = 0;
   plan_.clear();
-  if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
 }
 
 Asks::Progress Asks::decide(Instant now) {
   start(now);
   settle(round_, engine_, blocks_, now);
-  is_metering_ = !round_.is_plain() && !round_.learn_window_ends(engine_, now);
-  is_metering_ ? meter(now) : decide_each_here(now);
-  return is_metering_ ? run(now) : finish(now);
+  if (!round_.is_plain()) {
+    if (holding_.act(trips_, now)) return run(now);
+    is_metering_ = !round_.learn_window_ends(engine_, now);
+    if (is_metering_) {
+      meter(round_, engine_, trips_, now);
+      return run(now);
+    }
+  }
+  decide_each_here(now);
+  return finish(now);
 }
 
 // Most requests ask only this node's memory. They need no steps, and one charge needs no batch. In
@@ -207,35 +154,35 @@ void Asks::decide_each_here(Instant now) {
 
 Asks::Progress Asks::run(Instant now) {
   while (true) {
-    if (open_ > 0) {
+    if (trips_.are_open()) {
       keep_rules();
       round_.keep_texts();
       return progress_ = Progress::kWaits;
     }
     if (std::exchange(is_metering_, false)) {
-      read_meters();
+      read_meters(round_, engine_, trips_);
       plan_ = plan(round_);
     }
-    read_parts(now);
+    read_trips(now);
     const auto steps = plan_.steps();
-    if (next_step_ == steps.size() || is_unavailable_) break;
-    is_asking_ = true;
-    do {
-      ask_step(steps[next_step_++], now);
-    } while (next_step_ < steps.size() && !steps[next_step_].awaits);
-    is_asking_ = false;
+    if (next_step_ == steps.size() || trips_.has_failed()) break;
+    trips_.send_all([&] {
+      do {
+        ask_step(steps[next_step_++], now);
+      } while (next_step_ < steps.size() && !steps[next_step_].awaits);
+    });
   }
   next_step_ = plan_.steps().size();
   return finish(now);
 }
 
 Asks::Progress Asks::finish(Instant now) {
-  progress_ = is_unavailable_ ? Progress::kUnavailable : Progress::kAnswered;
-  if (is_unavailable_) {
+  progress_ = trips_.has_failed() ? Progress::kUnavailable : Progress::kAnswered;
+  if (trips_.has_failed()) {
     engine_.traffic().record_store_error();
   } else {
     if (!round_.is_plain()) {
-      give_back_credits();
+      give_back_credits(round_, engine_);
       if (engine_.notices != nullptr) engine_.notices->look(round_, now);
     }
     conclude(round_, engine_, blocks_, now);
@@ -248,13 +195,12 @@ void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules();
 }
 
-// Without memory there is no answer. But stores still have the parts that are out, so these are
+// Without memory there is no answer. But stores still have the trips that are open, so these are
 // waited for.
 void Asks::answered(Instant now) {
   if (!has_memory_for([&] { run(now); })) {
-    is_asking_ = false;
-    is_unavailable_ = true;
-    progress_ = open_ > 0 ? Progress::kWaits : Progress::kUnavailable;
+    trips_.fail();
+    progress_ = trips_.are_open() ? Progress::kWaits : Progress::kUnavailable;
   }
   if (progress_ == Progress::kWaits) return;
   if (listener_ != nullptr) return std::exchange(listener_, nullptr)->decided();
@@ -272,7 +218,7 @@ void Asks::ask_step(const Step& step, Instant now) {
 }
 
 void Asks::ask_together(const Step& step, Operation operation, Instant now) {
-  if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
+  if (engine_.fleet() != nullptr) trips_.make_room();  // before anything is charged
   if (step.mode == Mode::kLocal) has_charged_here_ = operation == Operation::kSpendAll;
   ask_store(plan_.items(step), step.mode, operation, now);
 }
@@ -287,55 +233,6 @@ void Asks::give_back(Members items, Instant now) {
   check_.begin(Operation::kSpendEach);
   fill(check_, round_, items, Sign::kGiveBack);
   decide_check(items, now);
-}
-
-// ---- rules that are proportional ----
-
-// Counts what the keys are offered, or looks. If a counter fails, its offers are unknown, and only
-// the limit decides.
-void Asks::meter(Instant now) {
-  is_asking_ = true;
-  for (std::size_t i = 0; i < size(); ++i) {
-    Round::Item& item = round_[i];
-    if (!is_metered(item)) continue;
-    const auto index = static_cast<std::uint8_t>(i);
-    const Operation operation = meter_operation(item, round_.operation());
-    Part& part = next_part({&index, 1}, item.mode, operation);
-    Quota& quota = item.followed.front() = offered_quota(item.limits.front());
-    const KeyName name{.rule = kOfferedTo, .bucket = item.ask.rule->id, .key = item.ask.key};
-    part.add(engine_.hash(name, quota), quota, operation == Operation::kCharge ? item.ask.cost : 0);
-    ++open_;
-    const bool is_here = item.mode == Mode::kLocal;
-    part.decide(is_here ? engine_.local() : engine_.fleet()->store(item.mode), now, give_up_at_);
-  }
-  is_asking_ = false;
-}
-
-void Asks::read_meters() {
-  for (std::size_t i = 0, used = std::exchange(parts_used_, 0); i < used; ++i) {
-    const Part& part = *parts_[i];
-    if (part.error() != StoreError::kNone || part.operation() == Operation::kReset) continue;
-    Round::Item& item = round_[part.members().front()];
-    const Decision& said = part.decisions().front();
-    item.answer.offered = units_offered(said);
-    if (!is_above(item, round_.operation())) continue;
-    const Quota& quota = item.limits.front();
-    const double share =
-        static_cast<double>(quota.limit()) / static_cast<double>(item.answer.offered);
-    if (engine_.pass_credits().takes(item.hashes.front().low, share, item.ask.cost)) continue;
-    item.answer.decision = above_share(quota, said, item.ask.cost);
-    item.is_settled = true;
-  }
-}
-
-// Gives back the credit of requests that passed, if their own limit or another one denied them.
-void Asks::give_back_credits() {
-  for (const auto& item : round_.items()) {
-    if (item->is_settled || !is_above(*item, round_.operation())) continue;
-    const bool is_denied =
-        round_.operation() == Operation::kSpendAll ? round_.is_denied() : !item->answer.allowed();
-    if (is_denied) engine_.pass_credits().give_back(item->hashes.front().low, item->ask.cost);
-  }
 }
 
 // ---- asking ----
@@ -376,64 +273,34 @@ void Asks::ask_singles(Members items, Mode mode, Operation operation, Instant no
 
 void Asks::ask_store(Members items, Mode mode, Operation operation, Instant now) {
   if (mode == Mode::kLocal) return decide_here(items, operation, now);
-  Part& part = filled_part(items, mode, operation);
-  ++open_;
+  Trip& trip = filled_trip(items, mode, operation);
   Fleet& fleet = engine_.fleet_for(mode);
-  // Only operations that give units back, or reset, wait for the Redis of all places.
-  const Instant give_up_at = mode == Mode::kWorld ? now + fleet.patience() : give_up_at_;
   const bool lends = mode == Mode::kLeased && round_[items.front()].has_slots();
   const bool may_hold = lends || (mode == Mode::kStrict && round_.may_hold());
   SharedHolds* const holds = may_hold ? fleet.holds(mode) : nullptr;
-  if (holds == nullptr) return part.decide(fleet.store(mode), now, give_up_at);
+  if (holds == nullptr) return trips_.send(trip, fleet.store(mode), now);
   const bool is_look = round_.operation() == Operation::kLook;
-  if (!is_reserving_ && !is_look) return part.decide(holds->store(), now, give_up_at_);
+  HoldOrder* const order = holding_.order();
+  if (order == nullptr && !is_look) return trips_.send(trip, holds->store(), now);
   StoreThat store([&](Batch& batch, Instant then) {
-    is_look ? holds->look(batch, part.held(), then) : holds->reserve(batch, hold_order_, then);
+    is_look ? holds->look(batch, trip.held(), then) : holds->reserve(batch, *order, then);
   });
-  part.decide(store, now, give_up_at_);
-}
-
-// As for a reset, nothing stands in for the store.
-Asks::Progress Asks::commit_there(SharedHolds& holds, const SharedToken& token, Instant now) {
-  static const Quota kAny;
-  commit_order_.token = token.hold;
-  commit_order_.end = token.end;
-  const std::size_t size = commit_order_.lender ? 1 : token.size;
-  Part& part = next_part({}, Mode::kStrict, Operation::kReset);
-  for (const KeyHash& key : std::span(token.keys).first(size)) part.add(key, kAny, 1, token.tag);
-  StoreThat store([&](Batch& batch, Instant then) { holds.commit(batch, commit_order_, then); });
-  ++open_;
-  is_asking_ = true;
-  part.decide(store, now, give_up_at_);
-  is_asking_ = false;
-  return run(now);
+  trips_.send(trip, store, now);
 }
 
 // Returns true if memory has decided all items.
 bool Asks::ask_at_hand(Members items, Operation operation, Instant now) {
-  Part& part = filled_part(items, Mode::kLeased, operation);
-  ++open_;
-  part.decide(engine_.fleet()->leases_at_hand(), now, give_up_at_);
-  if (part.error() == StoreError::kNone) return true;
-  --parts_used_;
+  Trip& trip = filled_trip(items, Mode::kLeased, operation);
+  trips_.send(trip, engine_.fleet()->leases_at_hand(), now);
+  if (trip.error() == StoreError::kNone) return true;
+  trips_.drop_last();
   return false;
 }
 
-void Asks::make_room_for_a_part() {
-  if (parts_used_ == parts_.size()) parts_.push_back(std::make_unique<Part>(*this));
-}
-
-Asks::Part& Asks::next_part(Members items, Mode mode, Operation operation) {
-  make_room_for_a_part();
-  Part& part = *parts_[parts_used_++];
-  part.begin(items, mode, operation);
-  return part;
-}
-
-Asks::Part& Asks::filled_part(Members items, Mode mode, Operation operation) {
-  Part& part = next_part(items, mode, operation);
-  fill(part, round_, items);
-  return part;
+Trip& Asks::filled_trip(Members items, Mode mode, Operation operation) {
+  Trip& trip = trips_.next(items, mode, operation);
+  fill(trip, round_, items);
+  return trip;
 }
 
 // Decides by this node's own counters; by its share, if they stand in for a store that has failed.
@@ -452,21 +319,19 @@ void Asks::decide_check(Members items, Instant now) {
   if (check_.decide(store, now)) {
     take_decisions(round_, items, check_, Mode::kLocal);
   } else {
-    is_unavailable_ = true;
+    trips_.fail();
   }
 }
 
 // ---- answers ----
 
-void Asks::read_parts(Instant now) {
-  const std::size_t used = std::exchange(parts_used_, 0);
-  for (std::size_t i = 0; i < used; ++i) {
-    const Part& part = *parts_[i];
-    if (part.error() == StoreError::kNone) {
-      take_decisions(round_, part.members(), part, part.mode());
-      if (round_.operation() == Operation::kLook) part.tell_held(round_);
+void Asks::read_trips(Instant now) {
+  for (const auto& trip : trips_.take()) {
+    if (trip->error() == StoreError::kNone) {
+      take_decisions(round_, trip->members(), *trip, trip->mode());
+      if (round_.operation() == Operation::kLook) trip->tell_held(round_);
     } else {
-      fall_back(part.members(), part.operation(), now);
+      fall_back(trip->members(), trip->operation(), now);
     }
   }
 }
@@ -475,7 +340,7 @@ void Asks::read_parts(Instant now) {
 // client would believe it was freed, but the store would not know when it is back.
 void Asks::fall_back(Members items, Operation operation, Instant now) {
   if (operation == Operation::kReset) {
-    is_unavailable_ = true;
+    trips_.fail();
     return;
   }
   Group local;

@@ -30,27 +30,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "engine/asks/plan.h"
-#include "engine/asks/round.h"
+#include "engine/asks/holding.h"
 #include "engine/block_list.h"
-#include "engine/engine.h"
-#include "engine/holds/shared_holds.h"
-#include "engine/holds/shared_token.h"
 #include "rules/rule_set.h"
-#include "weir/holding_store.h"
-#include "weir/store.h"
 
 namespace weir {
 
 class AsksPool;
 
-// check:allow(methods): the steps of asking share what is under way
+// check:allow(methods): the words of doors for a round, and the steps that ask stores for it
 class Asks final : Engine::Asker {
  public:
   static constexpr std::size_t kAsksMax = Round::kItemsMax;
@@ -112,42 +104,15 @@ class Asks final : Engine::Asker {
   };
   Limits limits(std::size_t index) const;
 
-  // As decide() of one ask, for work that is under way for at most `length`. A shared store holds
-  // the cost at once. If the rule has slots, a slot is taken.
-  // REQUIRES: the ask's rule holds units, and the engine can hold them
-  Progress reserve(Duration length, Instant now);
-  // After reserve(), if the ask has passed: the name of the hold.
-  struct Hold {
-    std::string token{};  // empty: there is no room for another hold
-    Duration wait{0};     // until there may be room; 0: unknown
-    // A slot's token in this node's HoldingStore; empty if only a shared store has it.
-    std::optional<HoldToken> here{};
-  };
-  Hold hold(Duration length, Instant now) const;
-  // Whether the store holds already, so that hold() only names it.
-  bool has_held() const { return hold_order_.outcome == HoldOrder::Outcome::kHeld; }
-  // Commits the hold with that token, and asks nothing. REQUIRES: no ask was added
-  Progress commit(std::string_view token, std::int64_t cost, HoldingStore::Work work, Instant now);
-  // Releases the slot with that token, and asks nothing.
-  Progress release(std::string_view token, Instant now);
-  // The outcome of commit() or release(); kCharged for a released slot.
-  HoldingStore::Commit committed() const { return commit_order_.outcome; }
-  // The units held next to the counter of the ask's key. REQUIRES: the asks have looked
-  HoldingStore::Held held(std::size_t index, Instant now) const;
+  // What the request holds while its work is under way, or gives back.
+  Holding& holding() { return holding_; }
+  const Holding& holding() const { return holding_; }
 
  private:
   friend class AsksPool;
   friend struct ReturnAsks;
 
   class Group;
-  class Part;
-
-  Hold hold_here(Duration length, Instant now) const;
-  Progress acquire_here(Instant now);
-  HoldingStore::Commit end_here(const HoldToken& token, SharedToken::Kind kind, Instant now);
-  Progress end_hold(std::string_view text, SharedToken::Kind kind, Instant now);
-  Progress release_lent(std::string_view text, Instant now);
-  Progress commit_there(SharedHolds& holds, const SharedToken& token, Instant now);
 
   void start(Instant now);
   Progress run(Instant now);
@@ -155,9 +120,6 @@ class Asks final : Engine::Asker {
   void keep_rules();
   void answered(Instant now) override;
 
-  void meter(Instant now);
-  void read_meters();
-  void give_back_credits();
   void decide_each_here(Instant now);
   void ask_step(const Step& step, Instant now);
   void ask_together(const Step& step, Operation operation, Instant now);
@@ -171,10 +133,8 @@ class Asks final : Engine::Asker {
   bool ask_at_hand(Members items, Operation operation, Instant now);
   void decide_here(Members items, Operation operation, Instant now);
   void decide_check(Members items, Instant now);
-  void make_room_for_a_part();
-  Part& next_part(Members items, Mode mode, Operation operation);
-  Part& filled_part(Members items, Mode mode, Operation operation);
-  void read_parts(Instant now);
+  Trip& filled_trip(Members items, Mode mode, Operation operation);
+  void read_trips(Instant now);
   void fall_back(Members items, Operation operation, Instant now);
 
   Engine& engine_;
@@ -190,17 +150,10 @@ class Asks final : Engine::Asker {
   std::size_t next_step_ = 0;
   ImmediateCheck check_;
   Progress progress_ = Progress::kAnswered;
-  bool is_unavailable_ = false;
   bool has_charged_here_ = false;  // by a step of all or nothing; may be given back
-  bool is_metering_ = false;       // the parts count offers; the plan comes afterwards
-  Instant give_up_at_{};
-  HoldOrder hold_order_;  // of the last reservation
-  CommitOrder commit_order_;
-  bool is_reserving_ = false;                 // what is asked now is a reservation
-  std::vector<std::unique_ptr<Part>> parts_;  // the parts of steps under way, and spare ones
-  std::size_t parts_used_ = 0;
-  std::size_t open_ = 0;    // parts that are asked and not answered
-  bool is_asking_ = false;  // answers that come now are read once all steps under way are asked
+  bool is_metering_ = false;       // the trips count offers; the plan comes afterwards
+  Trips trips_;
+  Holding holding_;
 };
 
 }  // namespace weir

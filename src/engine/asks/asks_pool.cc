@@ -18,7 +18,7 @@ AsksPtr AsksPool::take(Operation operation) {
 }
 
 void AsksPool::take_again(AsksPtr& asks, Operation operation) {
-  const bool is_free = asks != nullptr && asks->pool_ == this && asks->open_ == 0 &&
+  const bool is_free = asks != nullptr && asks->pool_ == this && !asks->trips_.are_open() &&
                        asks->progress_ != Asks::Progress::kWaits;
   if (!is_free) {
     asks.reset();
@@ -27,6 +27,7 @@ void AsksPool::take_again(AsksPtr& asks, Operation operation) {
   }
   asks->rules_.reset();
   asks->round_.forget_long_keys();
+  asks->holding_.forget();
   asks->begin(operation);
 }
 
@@ -43,8 +44,8 @@ void AsksPool::give_back(Asks& asks) noexcept {
 
 void ReturnAsks::operator()(Asks* asks) const noexcept {
   asks->listener_ = nullptr;
-  asks->is_asking_ = false;
-  asks->is_abandoned_ = asks->open_ > 0 || asks->progress_ == Asks::Progress::kWaits;
+  asks->holding_.forget();
+  asks->is_abandoned_ = asks->trips_.are_open() || asks->progress_ == Asks::Progress::kWaits;
   if (!asks->is_abandoned_) return asks->pool_->give_back(*asks);
   asks->keep_rules();
 }

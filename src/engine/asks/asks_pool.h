@@ -54,22 +54,4 @@ class AsksPool {
   std::vector<Asks*> spare_;
 };
 
-// Asks that are decided in another way, for decide_in_line(): by `Decide`, with asks and time.
-template <typename Decide>
-class AsksThat {
- public:
-  AsksThat(AsksPtr asks, Decide decide) : asks_(std::move(asks)), decide_(std::move(decide)) {}
-  AsksThat* operator->() { return this; }
-  const AsksThat* operator->() const { return this; }
-  const Asks& operator*() const { return *asks_; }
-
-  Asks::Progress decide(Instant now) { return decide_(*asks_, now); }
-  Asks::Progress go_on(Instant now) const { return asks_->go_on(now); }
-  void listen(Asks::Listener& listener) const { asks_->listen(listener); }
-
- private:
-  AsksPtr asks_;
-  Decide decide_;
-};
-
 }  // namespace weir

@@ -80,5 +80,16 @@ TEST_F(AsksPoolTest, AKeyMayBeWrittenWhereItStays) {
   }
 }
 
+TEST_F(AsksPoolTest, ForgetsTheHoldThatAsksWereToEndIfTheyWereNotDecided) {
+  Rule watched{.id = "w", .quota = *Quota::make({.limit = 10, .window = 1min})};
+  watched.notify_at = {50};  // so that memory is not asked at once
+  for (const bool goes_back : {true, false}) {
+    taken_ = pool_.take(Operation::kLook);
+    taken_->holding().commit("00000000000000000000000000000000", 1, HoldingStore::Work::kIsDone);
+    if (goes_back) taken_ = nullptr;
+    EXPECT_EQ(left(watched), goes_back ? 9 : 8);
+  }
+}
+
 }  // namespace
 }  // namespace weir

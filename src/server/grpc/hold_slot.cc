@@ -40,12 +40,12 @@ class HoldSlot::OpenCall final : public LateReply<Http2Stream> {
 // A slot outlives its call, until it is released.
 class HoldSlot::Slot final : Asks::Listener {
  public:
-  Slot(HoldSlot& of, AsksPtr asks, Duration length, Instant now)
-      : of_(of), asks_(std::move(asks)), length_(length), until_(now + length) {}
+  Slot(HoldSlot& of, AsksPtr asks, Instant until)
+      : of_(of), asks_(std::move(asks)), until_(until) {}
 
   void belong_to(OpenCall* call) { call_ = call; }
   Instant until() const { return until_; }
-  void reserve(Instant now) { asks_->reserve(length_, now); }
+  void decide(Instant now) { asks_->decide(now); }
   // REQUIRES: it is not taken yet
   const Asks& asks() const { return *asks_; }
   bool waits() {
@@ -57,9 +57,7 @@ class HoldSlot::Slot final : Asks::Listener {
   // After the answer. False: the call got no slot.
   bool take(Instant now) {
     const AsksPtr asks = std::move(asks_);
-    const bool has_passed =
-        asks->progress() == Asks::Progress::kAnswered && asks->answer(0).allowed();
-    if (has_passed) hold_ = asks->hold(length_, now);
+    if (asks->progress() == Asks::Progress::kAnswered) hold_ = asks->holding().hold(now);
     return is_taken();
   }
   bool is_taken() const { return !hold_.token.empty(); }
@@ -82,7 +80,8 @@ class HoldSlot::Slot final : Asks::Listener {
     if (now >= retry_at_) {
       retry_at_ = now + kRetry;
       asks_ = of_.asks_.take(Operation::kLook);
-      if (asks_->release(hold_.token, now) == Asks::Progress::kAnswered) return true;
+      asks_->holding().release(hold_.token);
+      if (asks_->decide(now) == Asks::Progress::kAnswered) return true;
       if (waits()) return false;
     }
     of_.ring_by(retry_at_);
@@ -97,10 +96,9 @@ class HoldSlot::Slot final : Asks::Listener {
 
   HoldSlot& of_;
   AsksPtr asks_;  // for the slot, and once it is taken, for its release
-  const Duration length_;
   const Instant until_;
   OpenCall* call_ = nullptr;
-  Asks::Hold hold_{};
+  Holding::Hold hold_{};
   Instant retry_at_{};
 };
 
@@ -157,10 +155,11 @@ void HoldSlot::begin_call(Http2Stream& stream, const Ask& ask, Duration length, 
   AsksPtr asks = asks_.take(Operation::kSpendEach);
   asks->add(ask);
   Slots fresh;
-  const auto slot = fresh.emplace(fresh.end(), *this, std::move(asks), length, now);
+  asks->holding().reserve(length);
+  const auto slot = fresh.emplace(fresh.end(), *this, std::move(asks), now + length);
   auto open = std::make_unique<OpenCall>(*this, slot);
   open_.splice(open_.end(), fresh);
-  slot->reserve(now);
+  slot->decide(now);
   if (slot->waits() || !answer(stream, *slot, now)) stream.park(std::move(open));
 }
 

@@ -87,27 +87,33 @@ void queue_single(RespCore& core, RespRequest& request, Ask::Counting counting) 
 }
 
 // Answers with the decision, and the token or null.
-void hold_while_working(RespCore& core, const RespRequest& request, const Ask& ask,
+void hold_while_working(RespCore& core, const RespRequest& request, const RuleCheck& check,
                         std::string_view hold_text) {
+  const auto refuse = [&](const std::string& why) { core.reply(request).error(why); };
+  Ask ask;
+  std::string error;
+  if (!make_ask(core, check, ask, error)) return refuse(error);
+  const bool holds = check.acquires ? ask.rule->has_slots() : ask.rule->holds_max > 0;
+  if (!holds || core.engine().holds == nullptr) {
+    return refuse("ERR the rule '" + ask.rule->id +
+                  (check.acquires ? "' has no slots; give it 'of: concurrency'"
+                                  : "' holds nothing; give it 'max_holds'"));
+  }
   const auto length = hold_length(hold_text, ask, core.engine().tenants.get());
-  if (!length) return core.reply(request).error("ERR hold must be " + length.error());
+  if (!length) return refuse("ERR hold must be " + length.error());
   AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
   asks->add(ask);
-  AsksThat reserving(std::move(asks), [length = *length](Asks& all, Instant now) {
-    return all.reserve(length, now);
-  });
+  asks->holding().reserve(*length);
   core.decide(
-      std::move(reserving), request,
-      [length = *length, now = request.now](ReplyWriter& reply, const Asks& decided) {
-        const Answer& answer = decided.answer(0);
-        const Asks::Hold hold = answer.allowed() ? decided.hold(length, now) : Asks::Hold();
-        if (answer.allowed() && hold.token.empty()) {
+      std::move(asks), request, [now = request.now](ReplyWriter& reply, const Asks& decided) {
+        const Holding::Hold hold = decided.holding().hold(now);
+        if (hold.is_too_many) {
           const std::string more =
               hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
           return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may" + more);
         }
         reply.array(2);
-        write_decision(reply, answer.decision, ReplyForm::kWeir);
+        write_decision(reply, decided.answer(0).decision, ReplyForm::kWeir);
         hold.token.empty() ? reply.null() : reply.bulk(hold.token);
       });
 }
@@ -135,39 +141,22 @@ void handle_reset_key(RespCore& core, RespRequest& request) {
 }
 
 void handle_reserve(RespCore& core, RespRequest& request) {
-  const auto refuse = [&](const std::string& why) { core.reply(request).error(why); };
   const auto& words = request.arguments;
-  Ask ask;
-  std::string error;
   const RuleCheck check{.rule = words[1], .key = words[2], .cost = words[3], .cost_min = 1};
-  if (!make_ask(core, check, ask, error)) return refuse(error);
-  if (ask.rule->holds_max == 0 || core.engine().holds == nullptr) {
-    return refuse("ERR the rule '" + ask.rule->id + "' holds nothing; give it 'max_holds'");
-  }
-  hold_while_working(core, request, ask, words[4]);
+  hold_while_working(core, request, check, words[4]);
 }
 
 void handle_acquire(RespCore& core, RespRequest& request) {
   const auto& words = request.arguments;
-  Ask ask;
-  std::string error;
-  if (!make_ask(core, {.rule = words[1], .key = words[2], .acquires = true}, ask, error)) {
-    return core.reply(request).error(error);
-  }
-  if (!ask.rule->has_slots() || core.engine().holds == nullptr) {
-    return core.reply(request).error("ERR the rule '" + ask.rule->id +
-                                     "' has no slots; give it 'of: concurrency'");
-  }
-  hold_while_working(core, request, ask, words[3]);
+  const RuleCheck check{.rule = words[1], .key = words[2], .acquires = true};
+  hold_while_working(core, request, check, words[3]);
 }
 
 void handle_release(RespCore& core, RespRequest& request) {
-  AsksThat releasing(core.begin_asks(request, Operation::kLook),
-                     [token = std::string(request.arguments[1])](Asks& asks, Instant now) {
-                       return asks.release(token, now);
-                     });
-  core.decide(std::move(releasing), request, [](ReplyWriter& reply, const Asks& decided) {
-    if (decided.committed() != HoldingStore::Commit::kUnknown) return reply.integer(1);
+  AsksPtr asks = core.begin_asks(request, Operation::kLook);
+  asks->holding().release(request.arguments[1]);
+  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
+    if (decided.holding().committed() != HoldingStore::Commit::kUnknown) return reply.integer(1);
     reply.error(kNoToken);
   });
 }
@@ -183,12 +172,10 @@ void handle_commit(RespCore& core, RespRequest& request) {
   const bool goes_on = words.size() == 4 && equal_ignoring_case(words[3], "more");
   if (words.size() > 3 && !goes_on)
     return core.reply(request).error("ERR expected MORE, or nothing");
-  AsksThat committing(
-      core.begin_asks(request, Operation::kLook),
-      [token = std::string(words[1]), cost, work = goes_on ? Work::kGoesOn : Work::kIsDone](
-          Asks& asks, Instant now) { return asks.commit(token, cost, work, now); });
-  core.decide(std::move(committing), request, [](ReplyWriter& reply, const Asks& decided) {
-    const Commit said = decided.committed();
+  AsksPtr asks = core.begin_asks(request, Operation::kLook);
+  asks->holding().commit(words[1], cost, goes_on ? Work::kGoesOn : Work::kIsDone);
+  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
+    const Commit said = decided.holding().committed();
     if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
     reply.error(kNoToken);
   });

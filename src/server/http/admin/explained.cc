@@ -114,7 +114,7 @@ void write_share(JsonWriter& json, const Ask& ask, const Answer& answer) {
 // Writes the units that work under way holds next to the counter.
 void write_held(JsonWriter& json, const Asks& asks, std::size_t index, Instant now) {
   if (asks.ask(index).rule->holds_max == 0) return;
-  const auto held = asks.held(index, now);
+  const auto held = asks.holding().held(index, now);
   json.key("held").begin_object().field("units", held.units).field("holds", held.holds);
   if (held.holds > 0) json.field("lapses_after", held.lapses_after);
   json.end_object();

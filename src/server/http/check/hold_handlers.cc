@@ -46,13 +46,13 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
 }
 
 // The ask to hold, and for how long. It refers to the body, and to the rule set or `own`.
-struct Holding {
+struct HoldAsk {
   Ask ask{};
   Duration length{0};
   std::shared_ptr<const Rule> own{};  // stands for a quota that the caller names
 };
 
-std::optional<Problem> read_length(std::string_view text, const Engine& engine, Holding& holding) {
+std::optional<Problem> read_length(std::string_view text, const Engine& engine, HoldAsk& holding) {
   const auto read = hold_length(text, holding.ask, engine.tenants.get());
   if (!read) return invalid_field("hold", read.error());
   holding.length = *read;
@@ -60,7 +60,7 @@ std::optional<Problem> read_length(std::string_view text, const Engine& engine, 
 }
 
 // Makes a rule for the quota, which has none.
-std::optional<Problem> read_quota(const Engine& engine, Holding& holding) {
+std::optional<Problem> read_quota(const Engine& engine, HoldAsk& holding) {
   Ask& ask = holding.ask;
   const Mode mode = engine.mode_for(ask.mode);
   // A mode that the caller writes is refused without Redis, too, as a rule's is.
@@ -78,7 +78,7 @@ std::optional<Problem> read_quota(const Engine& engine, Holding& holding) {
 }
 
 std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body,
-                                    const HttpCore& core, Holding& holding) {
+                                    const HttpCore& core, HoldAsk& holding) {
   std::string_view hold;
   if (!reader.read_reserve(body, hold)) return reader.problem();
   Ask& ask = holding.ask;
@@ -111,25 +111,21 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 // Calls `write` with the answer, and the token if there is one.
 template <typename Write>
-void hold_while_working(HttpCore& core, const Exchange& exchange, const Holding& holding,
+void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk& holding,
                         Write write) {
-  const Duration length = holding.length;
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
   asks->add(holding.ask);
   if (holding.own != nullptr) asks->keep_rule(holding.own);
-  AsksThat reserving(std::move(asks),
-                     [length](Asks& all, Instant now) { return all.reserve(length, now); });
-  core.decide(std::move(reserving), exchange,
-              [&core, length, write](const Recipient& to, const Asks& decided) {
-                if (!decided.answer(0).allowed()) return write(core, to, decided, {});
-                const Asks::Hold hold = decided.hold(length, to.now);
-                if (hold.token.empty()) return write_too_many(core, to, hold.wait);
-                write(core, to, decided, hold.token);
-              });
+  asks->holding().reserve(holding.length);
+  core.decide(std::move(asks), exchange, [&core, write](const Recipient& to, const Asks& decided) {
+    const Holding::Hold hold = decided.holding().hold(to.now);
+    if (hold.is_too_many) return write_too_many(core, to, hold.wait);
+    write(core, to, decided, hold.token);
+  });
 }
 
 void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
-  Holding holding;
+  HoldAsk holding;
   if (const auto problem = read_reserve(reader, exchange.body, core, holding)) {
     return core.reply_problem(exchange, *problem);
   }
@@ -139,23 +135,20 @@ void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
 void commit(HttpCore& core, const Exchange& exchange) {
   using Commit = HoldingStore::Commit;
   JsonBody body(exchange.body, {"token", "cost", "more"});
-  std::string token(body.text("token"));
+  const std::string_view token = body.text("token");
   const auto cost = static_cast<std::int64_t>(body.number("cost", 0, kCostMax));
   const auto work = body.flag("more") ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  AsksThat committing(core.begin_asks(exchange, Operation::kLook),
-                      [token = std::move(token), cost, work](Asks& asks, Instant now) {
-                        return asks.commit(token, cost, work, now);
-                      });
-  core.decide(std::move(committing), exchange,
-              [&core, cost](const Recipient& to, const Asks& decided) {
-                const Commit said = decided.committed();
-                if (said == Commit::kUnknown) return core.write_problem(to, unknown_token());
-                JsonWriter json;
-                json.begin_object().field("cost", cost);
-                json.field("charged", said == Commit::kCharged).end_object();
-                core.write(to, {.fields = kNoStore, .body = json.text()});
-              });
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  asks->holding().commit(token, cost, work);
+  core.decide(std::move(asks), exchange, [&core, cost](const Recipient& to, const Asks& decided) {
+    const Commit said = decided.holding().committed();
+    if (said == Commit::kUnknown) return core.write_problem(to, unknown_token());
+    JsonWriter json;
+    json.begin_object().field("cost", cost);
+    json.field("charged", said == Commit::kCharged).end_object();
+    core.write(to, {.fields = kNoStore, .body = json.text()});
+  });
 }
 
 // nullopt if the body names a limit, and no rule.
@@ -172,7 +165,7 @@ std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
   return std::nullopt;
 }
 
-std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, Holding& holding) {
+std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, HoldAsk& holding) {
   Ask& ask = holding.ask;
   ask.key = body.text("key");
   ask.bucket = body.text_or("bucket", {});
@@ -207,7 +200,7 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 void acquire(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"key", "bucket", "rule", "limit", "hold"});
-  Holding holding;
+  HoldAsk holding;
   if (const auto problem = read_acquire(body, core, holding)) {
     return core.reply_problem(exchange, *problem);
   }
@@ -216,13 +209,12 @@ void acquire(HttpCore& core, const Exchange& exchange) {
 
 void release(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"token"});
-  std::string token(body.text("token"));
+  const std::string_view token = body.text("token");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  AsksThat releasing(
-      core.begin_asks(exchange, Operation::kLook),
-      [token = std::move(token)](Asks& asks, Instant now) { return asks.release(token, now); });
-  core.decide(std::move(releasing), exchange, [&core](const Recipient& to, const Asks& decided) {
-    if (decided.committed() == HoldingStore::Commit::kUnknown) {
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  asks->holding().release(token);
+  core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
+    if (decided.holding().committed() == HoldingStore::Commit::kUnknown) {
       return core.write_problem(to, unknown_token());
     }
     core.write(to, {.fields = kNoStore, .body = R"({"released":true})"});
@@ -233,22 +225,14 @@ void release(HttpCore& core, const Exchange& exchange) {
 
 void add_hold_routes(HttpCore& core, std::shared_ptr<CheckReader> reader) {
   using enum http1::Method;
-  core.routes().add(
-      {{kPost}, "/v1/reserve", RouteAccess::kAnybody, [&core, reader](const Exchange& exchange) {
-         reserve(core, *reader, exchange);
-       }});
-  core.routes().add(
-      {{kPost}, "/v1/commit", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
-         commit(core, exchange);
-       }});
-  core.routes().add(
-      {{kPost}, "/v1/acquire", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
-         acquire(core, exchange);
-       }});
-  core.routes().add(
-      {{kPost}, "/v1/release", RouteAccess::kAnybody, [&core](const Exchange& exchange) {
-         release(core, exchange);
-       }});
+  const auto add = [&core](std::string_view path, auto handle) {
+    core.routes().add({{kPost}, path, RouteAccess::kAnybody, handle});
+  };
+  add("/v1/reserve",
+      [&core, reader](const Exchange& exchange) { reserve(core, *reader, exchange); });
+  add("/v1/commit", [&core](const Exchange& exchange) { commit(core, exchange); });
+  add("/v1/acquire", [&core](const Exchange& exchange) { acquire(core, exchange); });
+  add("/v1/release", [&core](const Exchange& exchange) { release(core, exchange); });
 }
 
 }  // namespace weir
