@@ -118,6 +118,15 @@ void hold_while_working(RespCore& core, const RespRequest& request, const RuleCh
       });
 }
 
+void end_hold(RespCore& core, const RespRequest& request, AsksPtr asks) {
+  using Commit = HoldingStore::Commit;
+  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
+    const Commit said = decided.holding().committed();
+    if (said == Commit::kUnknown) return reply.error(kNoToken);
+    reply.integer(said == Commit::kCharged ? 1 : 0);
+  });
+}
+
 }  // namespace
 
 void handle_hit(RespCore& core, RespRequest& request) {
@@ -155,14 +164,10 @@ void handle_acquire(RespCore& core, RespRequest& request) {
 void handle_release(RespCore& core, RespRequest& request) {
   AsksPtr asks = core.begin_asks(request, Operation::kLook);
   asks->holding().release(request.arguments[1]);
-  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
-    if (decided.holding().committed() != HoldingStore::Commit::kUnknown) return reply.integer(1);
-    reply.error(kNoToken);
-  });
+  end_hold(core, request, std::move(asks));
 }
 
 void handle_commit(RespCore& core, RespRequest& request) {
-  using Commit = HoldingStore::Commit;
   using Work = HoldingStore::Work;
   const auto& words = request.arguments;
   std::int64_t cost = 0;
@@ -174,11 +179,7 @@ void handle_commit(RespCore& core, RespRequest& request) {
     return core.reply(request).error("ERR expected MORE, or nothing");
   AsksPtr asks = core.begin_asks(request, Operation::kLook);
   asks->holding().commit(words[1], cost, goes_on ? Work::kGoesOn : Work::kIsDone);
-  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
-    const Commit said = decided.holding().committed();
-    if (said != Commit::kUnknown) return reply.integer(said == Commit::kCharged ? 1 : 0);
-    reply.error(kNoToken);
-  });
+  end_hold(core, request, std::move(asks));
 }
 
 // All checks are read before any is charged.

@@ -48,16 +48,9 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
 // The ask to hold, and for how long. It refers to the body, and to the rule set or `own`.
 struct HoldAsk {
   Ask ask{};
-  Duration length{0};
+  std::string_view length{};
   std::shared_ptr<const Rule> own{};  // stands for a quota that the caller names
 };
-
-std::optional<Problem> read_length(std::string_view text, const Engine& engine, HoldAsk& holding) {
-  const auto read = hold_length(text, holding.ask, engine.tenants.get());
-  if (!read) return invalid_field("hold", read.error());
-  holding.length = *read;
-  return std::nullopt;
-}
 
 // Makes a rule for the quota, which has none.
 std::optional<Problem> read_quota(const Engine& engine, HoldAsk& holding) {
@@ -79,8 +72,7 @@ std::optional<Problem> read_quota(const Engine& engine, HoldAsk& holding) {
 
 std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body,
                                     const HttpCore& core, HoldAsk& holding) {
-  std::string_view hold;
-  if (!reader.read_reserve(body, hold)) return reader.problem();
+  if (!reader.read_reserve(body, holding.length)) return reader.problem();
   Ask& ask = holding.ask;
   const Engine& engine = core.engine();
   Problem problem;
@@ -89,8 +81,7 @@ std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body
   if (engine.holds == nullptr || (has_rule && ask.rule->holds_max == 0)) {
     return invalid_field("rule", "a rule with max_holds");
   }
-  if (auto mistake = has_rule ? std::nullopt : read_quota(engine, holding)) return mistake;
-  return read_length(hold, engine, holding);
+  return has_rule ? std::nullopt : read_quota(engine, holding);
 }
 
 // The answer of a check, and the fields that name the hold if there is one.
@@ -113,10 +104,12 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
 template <typename Write>
 void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk& holding,
                         Write write) {
+  const auto length = hold_length(holding.length, holding.ask, core.engine().tenants.get());
+  if (!length) return core.reply_problem(exchange, invalid_field("hold", length.error()));
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
   asks->add(holding.ask);
   if (holding.own != nullptr) asks->keep_rule(holding.own);
-  asks->holding().reserve(holding.length);
+  asks->holding().reserve(*length);
   core.decide(std::move(asks), exchange, [&core, write](const Recipient& to, const Asks& decided) {
     const Holding::Hold hold = decided.holding().hold(to.now);
     if (hold.is_too_many) return write_too_many(core, to, hold.wait);
@@ -173,13 +166,13 @@ std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, HoldAs
   for (const auto& [field, text] : {NameValue{"key", ask.key}, NameValue{"bucket", ask.bucket}}) {
     if (text.size() > kKeyMax) body.reject(field, "a text of at most 4096 bytes");
   }
-  const std::string_view hold = body.text("hold", kHoldExpected);
+  holding.length = body.text("hold", kHoldExpected);
   if (body.problem()) return body.problem();
   if (rule) ask.rule = core.rules().find(*rule);
   if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());
   if (!ask.rule->has_slots() || core.engine().holds == nullptr)
     return invalid_field("rule", "a rule with 'of: concurrency' and without 'match'");
-  return read_length(hold, core.engine(), holding);
+  return std::nullopt;
 }
 
 void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
