@@ -27,7 +27,7 @@ ChangedRules::ChangedRules(World world, Instant now)
           {}, [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
           [this] { put_to_use(); }) {
   // The first catch_up() reads changes from before this worker.
-  book_.number_from(world_.board.version() - (world_.board.has_changes() ? 1 : 0));
+  book_.number_from(world_.board.version_of_file());
   book_.load(world_.gateway.config(), world_.gateway.texts(), {}, now);
 }
 

@@ -28,6 +28,12 @@ std::span<std::byte> RuleBoard::half(std::uint64_t version) const {
   return bytes_.subspan(version % 2 * size, size);
 }
 
+std::uint64_t RuleBoard::version_of_file() {
+  const Hold hold(*this);
+  const std::uint64_t version = head_.version.load(std::memory_order_relaxed);
+  return head_.texts[version % 2].size > 0 ? version - 1 : version;
+}
+
 // REQUIRES: a Hold, and room
 void RuleBoard::publish(std::uint64_t version, std::string_view rules) {
   std::ranges::copy(std::as_bytes(std::span(rules)), half(version).begin());

@@ -37,7 +37,8 @@ class RuleBoard {
   RuleBoard(std::span<std::byte> memory, std::uint64_t generation);
 
   std::uint64_t version() const { return head_.version.load(std::memory_order_acquire); }
-  bool has_changes() const { return head_.texts[version() % 2].size > 0; }
+  // What a worker that starts counts from: a version with changes is a later one. Takes the lock.
+  std::uint64_t version_of_file();
   // There is a version that read() has not returned yet.
   bool has_news() const { return version() != seen_; }
 
