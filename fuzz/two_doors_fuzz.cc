@@ -30,11 +30,6 @@ constexpr Instant kStart = instant_from_epoch_us(784'111'777'000'000);
 // What may wait, and the longest single reply on top of it.
 constexpr std::size_t kOutputMax = (1u << 20) + (4u << 20);
 
-struct FlagWaker final : Waker {
-  void wake() noexcept override { woken = true; }
-  bool woken = false;
-};
-
 class Connection {
  public:
   Connection(SessionFactory& door, Instant now)
@@ -88,7 +83,6 @@ RuleSetPtr make_rules(std::int64_t limit) {
 class Node {
  public:
   Node() {
-    engine_.join(fleet_, [this] { has_answers_ = true; });
     add_check_routes(http_.core(), CheckRoutes::kAll);
     add_auth_route(http_.core());
     add_explain_page(http_.core(), nullptr);
@@ -157,7 +151,7 @@ class Node {
   }
 
   void go_on() {
-    if (std::exchange(has_answers_, false)) engine_.go_on(now_);
+    shared_.go_on();
     for (Client& client : clients_) {
       if (client != nullptr) client->go_on(now_);
     }
@@ -202,12 +196,10 @@ class Node {
   Instant now_ = kStart;
   const KeyHasher hasher_{HashSecret()};
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kStart);
-  std::unique_ptr<MemoryStore> distant_ = make_memory_store({.max_keys = 1024}, kStart);
-  LateStore store_{*distant_};
-  TestFleet fleet_{store_};
-  bool has_answers_ = false;
   Traffic traffic_;
   Engine engine_{*memory_, hasher_, traffic_.add_core()};
+  LateFleet shared_{engine_, now_, make_memory_store({.max_keys = 1024}, kStart)};
+  LateStore& store_ = shared_.late;
   BlockList blocks_{hasher_};
   FakeDesk desk_;
   LoginGuard logins_{hasher_};

@@ -1,4 +1,5 @@
 // LateStore: a store for tests that answers when the test says so, or not at all.
+// LateFleet: the fleet of an engine that shares it.
 //
 // Thread rule: one thread. Tested by src/engine/asks/asks_modes_test.cc, which uses it.
 
@@ -6,11 +7,14 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/late_reply.h"
+#include "engine/engine.h"
 #include "engine/fleet.h"
 #include "weir/store.h"
 
@@ -119,6 +123,34 @@ class TestFleet final : public Fleet {
  private:
   Store& store_;
   Mode default_mode_;
+};
+
+// The engine's fleet, whose store decides by `distant` and answers late.
+class LateFleet {
+ public:
+  LateFleet(Engine& engine, const Instant& now, std::unique_ptr<Store> distant)
+      : engine_(engine), now_(now), distant_(std::move(distant)) {
+    engine.join(fleet, [this] { has_answers_ = true; });
+  }
+  // Does what the loop does when answers have come.
+  void go_on() {
+    if (std::exchange(has_answers_, false)) engine_.go_on(now_);
+  }
+
+ private:
+  Engine& engine_;
+  const Instant& now_;
+  const std::unique_ptr<Store> distant_;
+  bool has_answers_ = false;
+
+ public:
+  LateStore late{*distant_};
+  TestFleet fleet{late};
+};
+
+struct FlagWaker final : Waker {
+  void wake() noexcept override { woken = true; }
+  bool woken = false;
 };
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/testing/late_store.h"
 #include "proto/reactor_testing.h"
 #include "server/grpc/grpc_test_door.h"
 #include "weir/holding_store.h"
@@ -71,11 +72,6 @@ class GrpcSlotsTest : public ::testing::Test {
     if (std::exchange(waker_.woken, false)) peer_.session().woken(door_.now);
     peer_.talk(door_.now);
   }
-
-  struct FlagWaker final : Waker {
-    void wake() noexcept override { woken = true; }
-    bool woken = false;
-  };
 
   FlagWaker waker_;
   ManualReactor reactor_;

@@ -12,19 +12,11 @@ namespace {
 
 using rls::Response;
 
-struct FlagWaker final : Waker {
-  void wake() noexcept override { woken = true; }
-  bool woken = false;
-};
-
 const std::string kPath(grpc::ShouldRateLimit::kPath);
 
 class GrpcWaitTest : public ::testing::Test {
  protected:
-  GrpcWaitTest() {
-    door_.engine.join(fleet_, [this] { has_answers_ = true; });
-    peer_.session().attach(waker_);
-  }
+  GrpcWaitTest() { peer_.session().attach(waker_); }
   // The store owns a question until it has answered it.
   ~GrpcWaitTest() override { late_.answer_all(); }
 
@@ -37,23 +29,18 @@ class GrpcWaitTest : public ::testing::Test {
     EXPECT_TRUE(response.ParseFromString(body.substr(std::min<std::size_t>(5, body.size()))));
     return response.overall_code();
   }
-  void go_on() {
-    if (std::exchange(has_answers_, false)) door_.engine.go_on(door_.now);
-  }
   void wake() {
-    go_on();
+    shared_.go_on();
     EXPECT_TRUE(std::exchange(waker_.woken, false));
     peer_.session().woken(door_.now);
     peer_.talk(door_.now);
   }
 
   GrpcTestDoor door_{{rule_for("user", 2)}};
-  std::unique_ptr<MemoryStore> distant_ = make_memory_store({.max_keys = 1024}, door_.now);
-  LateStore late_{*distant_};
-  TestFleet fleet_{late_};
+  LateFleet shared_{door_.engine, door_.now, make_memory_store({.max_keys = 1024}, door_.now)};
+  LateStore& late_ = shared_.late;
   Http2Peer peer_{door_.door, door_.now};
   FlagWaker waker_;
-  bool has_answers_ = false;
 };
 
 TEST_F(GrpcWaitTest, StreamsWaitSideBySide) {
@@ -88,7 +75,7 @@ TEST_F(GrpcWaitTest, ConnectionsThatGoAwayAreNotWoken) {
     leaving.talk(door_.now);
   }
   late_.answer_all();
-  go_on();
+  shared_.go_on();
   EXPECT_FALSE(waker_.woken);
 }
 

@@ -97,22 +97,10 @@ std::string all_requests() {
 
 class HttpWaitTest : public ::testing::Test {
  protected:
-  struct LateDoor : TestDoor {
-    LateDoor() : TestDoor({.rules = late_rules(), .access = {}}) {
-      engine.join(fleet, [this] { has_answers = true; });
-    }
-    // Does what the loop does when answers have come.
-    void go_on() {
-      if (std::exchange(has_answers, false)) engine.go_on(now);
-    }
-    bool has_answers = false;
-    SummingStore distant;
-    LateStore late{distant};
-    TestFleet fleet{late};
-  };
-  struct FlagWaker : Waker {
-    void wake() noexcept override { woken = true; }
-    bool woken = false;
+  struct LateDoor : TestDoor, LateFleet {
+    LateDoor()
+        : TestDoor({.rules = late_rules(), .access = {}}),
+          LateFleet(engine, now, std::make_unique<SummingStore>()) {}
   };
 
   // A connection that has asked and waits for the answer.

@@ -13,11 +13,6 @@
 namespace weir {
 namespace {
 
-struct FlagWaker final : Waker {
-  void wake() noexcept override { woken = true; }
-  bool woken = false;
-};
-
 Rule rule(std::int64_t limit) {
   Rule rule;
   rule.id = "r";
@@ -25,18 +20,10 @@ Rule rule(std::int64_t limit) {
   return rule;
 }
 
-struct LateDoor : RespTestDoor {
-  LateDoor() : RespTestDoor({.rules = {rule(3)}, .access = {}}) {
-    engine.join(fleet, [this] { has_answers = true; });
-  }
-  // Does what the loop does when answers have come.
-  void go_on() {
-    if (std::exchange(has_answers, false)) engine.go_on(now);
-  }
-  bool has_answers = false;
-  std::unique_ptr<MemoryStore> distant = make_memory_store({.max_keys = 1024}, kStart);
-  LateStore late{*distant};
-  TestFleet fleet{late};
+struct LateDoor : RespTestDoor, LateFleet {
+  LateDoor()
+      : RespTestDoor({.rules = {rule(3)}, .access = {}}),
+        LateFleet(engine, now, make_memory_store({.max_keys = 1024}, kStart)) {}
 };
 
 std::string everything() {
