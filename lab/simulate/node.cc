@@ -81,13 +81,14 @@ void SimNode::join() {
         .switches = &switches_,
         .keys = &keys_,
         .tenants = tenants_ ? &tenants_->shared() : nullptr},
-       !setup_.place);
+       setup_.place ? nullptr : setup_.named);
   if (!setup_.place || !world || !*world) return;
-  join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld}, true);
+  join(world_, **std::move(world), {.blocks = blocks_, .audience = BlockAudience::kWorld},
+       setup_.named);
 }
 
 void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
-                   bool names_keys) {
+                   std::function<void()> named) {
   options.node = name_;
   options.secret = secret_;
   options.keys = std::min<std::size_t>(kSharedKeysMax, setup_.means.settings->max_keys);
@@ -99,8 +100,8 @@ void SimNode::join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, F
           .listener = {.say = [this](FleetListener::Severity,
                                      const std::string& sentence) { setup_.say(sentence); },
                        .secret_found =
-                           [this, names_keys](const HashSecret&, Instant) {
-                             if (names_keys) post(setup_.named);
+                           [this, named = std::move(named)](const HashSecret&, Instant) {
+                             if (named) post(named);
                            }}},
       now());
   fleet->begin(0, engine_, reactor_, dialer_, now());

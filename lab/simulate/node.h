@@ -87,8 +87,9 @@ class SimNode {
  private:
   RuleSetPtr compiled();
   void join();
+  // `named`: once the fleet's secret is known, which names the keys.
   void join(std::optional<NodeFleet>& fleet, RedisFleetOptions options, FleetTopics topics,
-            bool names_keys);
+            std::function<void()> named);
   void post(std::function<void()> action);
   void follow_seconds(Instant now);
 

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,12 +19,17 @@ namespace weir {
 
 inline constexpr int kTooManyRequests = 429;
 
+// Whose status a denied client gets.
+enum class DenialStatus : std::uint8_t {
+  kOfHost,  // always the host's: its proxy understands no other
+  kOfRule,  // the rule's, or the host's if the rule names none
+};
+
 class DenialText {
  public:
-  // `status`: of rules that name none; only if it `may_differ` have rules a say. All must outlive
-  // this.
+  // `status`: the host's. All must outlive this.
   // REQUIRES: `said` does not allow the request
-  DenialText(const GateAnswer& said, const Request& request, int status, bool may_differ);
+  DenialText(const GateAnswer& said, const Request& request, int status, DenialStatus whose);
   DenialText(const DenialText&) = delete;
   DenialText& operator=(const DenialText&) = delete;
 

@@ -14,7 +14,7 @@ CONFIG = "rules: [{id: api, limit: 5, window: 1h}]"
 
 
 class FleetPage(PageTest):
-    allowed = ("",)  # of nodes that are gone
+    allowed = ("ERR_", "Failed to load", "WebSocket")  # of nodes that are gone
 
     @contextlib.contextmanager
     def fleet(self, *arguments):

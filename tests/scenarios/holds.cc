@@ -50,7 +50,9 @@ Outcome end_by_http(SessionFactory& door, const Question& question, Tokens& toke
   const std::string said = converse(
       door, post(releases ? "/v1/release" : "/v1/commit", boost::json::serialize(body)), now);
   const std::string told = said.substr(said.find("\r\n\r\n") + 4);
-  if (told.find("\"urn:weir:problem:unknown-token\"") != told.npos) return committed("unknown");
+  const bool is_unknown = told.find("\"urn:weir:problem:unknown-token\"") != told.npos;
+  if (!said.starts_with(is_unknown ? "HTTP/1.1 404 " : "HTTP/1.1 200 ")) return committed("");
+  if (is_unknown) return committed("unknown");
   const std::string cost = "{\"cost\":" + std::to_string(question.cost) + ",\"charged\":";
   return committed(told == "{\"released\":true}" ? "released"
                    : told == cost + "true}"      ? "charged"
@@ -78,8 +80,9 @@ Outcome end_by_resp(SessionFactory& door, const Question& question, Tokens& toke
   if (!releases) words.push_back(std::to_string(question.cost));
   if (question.goes_on) words.emplace_back("MORE");
   const std::string said = converse(door, command(words), now);
-  if (releases) return committed(said == ":1\r\n" ? "released" : "unknown");
-  return committed(said == ":1\r\n" ? "charged" : said == ":0\r\n" ? "noted" : "unknown");
+  if (said.starts_with("-NOTOKEN ")) return committed("unknown");
+  if (said == ":1\r\n") return committed(releases ? "released" : "charged");
+  return committed(said == ":0\r\n" && !releases ? "noted" : "");
 }
 
 }  // namespace weir::scenarios

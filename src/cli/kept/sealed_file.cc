@@ -25,16 +25,17 @@ std::optional<std::string_view> SealedFile::body_of(std::string_view mark, std::
   return seal == seal_of(mark, body) ? std::optional(body) : std::nullopt;
 }
 
+std::optional<Fault> SealedFile::unless_missing(const std::error_code& error) const {
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  return Fault{fmt::format("cannot read the {} file {}: {}", kind_.name, path_, error.message())};
+}
+
 // It may be the configuration, or a device, by mistake.
 std::optional<Fault> SealedFile::check() const {
   if (!is_used()) return std::nullopt;
   const std::string start = fmt::format("weir {} ", kind_.name);
   const auto begin = read_file(path_, start.size() - 1);
-  if (!begin) {
-    if (begin.error() == std::errc::no_such_file_or_directory) return std::nullopt;
-    return Fault{
-        fmt::format("cannot read the {} file {}: {}", kind_.name, path_, begin.error().message())};
-  }
+  if (!begin) return unless_missing(begin.error());
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(path_, ignored);
   if (is_file && start.starts_with(*begin)) return std::nullopt;
@@ -46,10 +47,7 @@ std::optional<Fault> SealedFile::load(
     const std::function<bool(std::string_view body)>& take) const {
   if (auto fault = check(); fault || !is_used()) return fault;
   const auto read = read_file(path_, kind_.bytes_max);
-  if (!read) {
-    spdlog::info("{} is not there yet: starting without {}", path_, kind_.content);
-    return std::nullopt;
-  }
+  if (!read) return unless_missing(read.error());
   const auto body = body_of(kind_.mark, *read);
   if (body && take(*body)) return std::nullopt;
   const bool is_damaged = read->starts_with(kind_.mark);

@@ -4,8 +4,8 @@
 //   ...                                  the body
 //
 // Weir loads a whole file or none: it moves a file that is damaged, or of another version, to
-// PATH.broken. If the file is something else, it stays, and the node does not start. The file has
-// plain keys, so only its owner may read it.
+// PATH.broken. If the file is something else, it stays, and the node does not start. Only the
+// file's owner may read it: it has keys.
 //
 // Thread rule: one thread at a time. Tested by state_file_test.cc,
 // src/cli/node/tenant_keeper_test.cc and fuzz/packed_fuzz.cc.
@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/fault.h"
@@ -43,7 +44,7 @@ class SealedFile {
   const std::string& path() const { return path_; }
   bool is_used() const { return !path_.empty(); }
 
-  // Why such a file cannot be there. Leaves what is there, and its folder, as they are.
+  // Why the file cannot be used. Leaves what is there, and its folder, as they are.
   std::optional<Fault> check() const;
 
   // Hands the body of the file, if there is one, to `take`, which says whether it is whole.
@@ -53,6 +54,7 @@ class SealedFile {
   std::optional<Fault> save(std::string_view body);
 
  private:
+  std::optional<Fault> unless_missing(const std::error_code& error) const;
   std::optional<Fault> move_aside(std::string_view reason) const;
 
   std::string path_;

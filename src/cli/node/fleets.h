@@ -36,7 +36,7 @@ class Fleets {
     std::size_t cores;
     FleetTopics topics;
     std::function<void(std::size_t core, std::function<void()> action)> post;
-    std::function<void()> reached;  // FleetListener::reached, of the place
+    std::function<void()> reached = [] {};  // FleetListener::reached, of the place
   };
   // REQUIRES: settings.fleet
   Fleets(const Settings& settings, const Node& node, Instant now);

@@ -96,6 +96,7 @@ Asks::~Asks() = default;
 
 void Asks::begin(Operation operation) {
   WEIR_ASSERT(!trips_.are_open());
+  holding_.forget();
   round_.begin(operation);
 }
 

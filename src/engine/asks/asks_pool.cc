@@ -27,7 +27,6 @@ void AsksPool::take_again(AsksPtr& asks, Operation operation) {
   }
   asks->rules_.reset();
   asks->round_.forget_long_keys();
-  asks->holding_.forget();
   asks->begin(operation);
 }
 
@@ -44,7 +43,6 @@ void AsksPool::give_back(Asks& asks) noexcept {
 
 void ReturnAsks::operator()(Asks* asks) const noexcept {
   asks->listener_ = nullptr;
-  asks->holding_.forget();
   asks->is_abandoned_ = asks->trips_.are_open() || asks->progress_ == Asks::Progress::kWaits;
   if (!asks->is_abandoned_) return asks->pool_->give_back(*asks);
   asks->keep_rules();

@@ -37,6 +37,7 @@ class Holding {
   void commit(std::string_view token, std::int64_t cost, HoldingStore::Work work);
   // Gives back the slot with that token; the rest as above.
   void release(std::string_view token);
+  // Nothing is to be held or ended; else decide() does what was said last.
   void forget() { next_ = Way::kNothing; }
 
   // After reserve(): the name of the hold, if the ask has passed.

@@ -119,6 +119,7 @@ class Round {
   // Whether this node's memory decides all asks alike, by nothing but their limits, and no rule
   // wants notices.
   bool is_plain() const { return is_plain_; }
+  // A hold wants more than a plain decision.
   void stand_apart() { is_plain_ = false; }
   // Tells limits by a calendar when their windows end; before that the round is not plain. Returns
   // whether all asks are asked alike.

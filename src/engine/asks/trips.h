@@ -93,7 +93,8 @@ class Trips {
     struct Sending {
       bool& goes_on;
       ~Sending() { goes_on = false; }
-    } sending{is_sending_ = true};
+    } sending{is_sending_};
+    is_sending_ = true;
     send();
   }
   // The last trip is not read: it failed at once, and its members go another way.

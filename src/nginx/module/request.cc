@@ -110,7 +110,7 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   const GateAnswer& said = *judgement.said;
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
                 said.ask->rule->id.c_str());
-  const DenialText text(said, described, static_cast<int>(place.status), true);
+  const DenialText text(said, described, static_cast<int>(place.status), DenialStatus::kOfRule);
   if (text.is_usual()) {
     return answer(request, text.status(), str_of(text.content_type()), str_of(text.body()));
   }

@@ -9,7 +9,7 @@
 // it writes leaves the read half intact.
 //
 // Thread rule: format() before there are workers; the rest one thread of each process.
-// Tested by src/nginx/changed_rules_test.cc.
+// Tested by src/nginx/changed_rules_test.cc and zone_race_test.cc.
 
 #pragma once
 
@@ -37,7 +37,8 @@ class RuleBoard {
   RuleBoard(std::span<std::byte> memory, std::uint64_t generation);
 
   std::uint64_t version() const { return head_.version.load(std::memory_order_acquire); }
-  // What a worker that starts counts from: a version with changes is a later one. Takes the lock.
+  // The version of the file's rules, from which a worker that starts counts: changes come after it.
+  // Takes the lock.
   std::uint64_t version_of_file();
   // There is a version that read() has not returned yet.
   bool has_news() const { return version() != seen_; }

@@ -70,7 +70,7 @@ class RespLine {
   virtual OutputBuffer& end() = 0;
   // A reply before the next one has not been written yet.
   virtual bool waits() const = 0;
-  // Keeps the place of a reply that comes later.
+  // Keeps the turn of a reply that comes later.
   virtual void park(std::unique_ptr<LateReply<OutputBuffer>> late, Instant now) = 0;
 
  protected:

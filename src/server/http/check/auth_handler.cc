@@ -30,7 +30,9 @@ void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, co
   if (said.allows()) {
     return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = limit});
   }
-  const DenialText denial(said, held.described.request, proxy.deny, proxy.deny == kTooManyRequests);
+  const DenialStatus whose =
+      proxy.deny == kTooManyRequests ? DenialStatus::kOfRule : DenialStatus::kOfHost;
+  const DenialText denial(said, held.described.request, proxy.deny, whose);
   core.write(to, {.status = denial.status(),
                   .content_type = denial.content_type(),
                   .limit = limit,

@@ -48,13 +48,13 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
 // The ask to hold, and for how long. It refers to the body, and to the rule set or `own`.
 struct HoldAsk {
   Ask ask{};
-  std::string_view length{};
+  std::string_view how_long{};
   std::shared_ptr<const Rule> own{};  // stands for a quota that the caller names
 };
 
 // Makes a rule for the quota, which has none.
-std::optional<Problem> read_quota(const Engine& engine, HoldAsk& holding) {
-  Ask& ask = holding.ask;
+std::optional<Problem> read_quota(const Engine& engine, HoldAsk& wanted) {
+  Ask& ask = wanted.ask;
   const Mode mode = engine.mode_for(ask.mode);
   // A mode that the caller writes is refused without Redis, too, as a rule's is.
   const std::string_view why_not = why_not_held(ask.mode.value_or(mode));
@@ -65,15 +65,15 @@ std::optional<Problem> read_quota(const Engine& engine, HoldAsk& holding) {
     problem.detail = std::string(field) + ": a reservation " + std::string(why) + '.';
     return problem;
   }
-  holding.own = ruleless_holds(ask.quota, mode);
-  ask.rule = holding.own.get();
+  wanted.own = ruleless_holds(ask.quota, mode);
+  ask.rule = wanted.own.get();
   return std::nullopt;
 }
 
 std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body,
-                                    const HttpCore& core, HoldAsk& holding) {
-  if (!reader.read_reserve(body, holding.length)) return reader.problem();
-  Ask& ask = holding.ask;
+                                    const HttpCore& core, HoldAsk& wanted) {
+  if (!reader.read_reserve(body, wanted.how_long)) return reader.problem();
+  Ask& ask = wanted.ask;
   const Engine& engine = core.engine();
   Problem problem;
   if (!make_ask(reader.body().checks[0], core.rules(), ask, problem)) return problem;
@@ -81,7 +81,7 @@ std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body
   if (engine.holds == nullptr || (has_rule && ask.rule->holds_max == 0)) {
     return invalid_field("rule", "a rule with max_holds");
   }
-  return has_rule ? std::nullopt : read_quota(engine, holding);
+  return has_rule ? std::nullopt : read_quota(engine, wanted);
 }
 
 // The answer of a check, and the fields that name the hold if there is one.
@@ -102,13 +102,13 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 // Calls `write` with the answer, and the token if there is one.
 template <typename Write>
-void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk& holding,
+void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk& wanted,
                         Write write) {
-  const auto length = hold_length(holding.length, holding.ask, core.engine().tenants.get());
+  const auto length = hold_length(wanted.how_long, wanted.ask, core.engine().tenants.get());
   if (!length) return core.reply_problem(exchange, invalid_field("hold", length.error()));
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
-  asks->add(holding.ask);
-  if (holding.own != nullptr) asks->keep_rule(holding.own);
+  asks->add(wanted.ask);
+  if (wanted.own != nullptr) asks->keep_rule(wanted.own);
   asks->holding().reserve(*length);
   core.decide(std::move(asks), exchange, [&core, write](const Recipient& to, const Asks& decided) {
     const Holding::Hold hold = decided.holding().hold(to.now);
@@ -118,11 +118,11 @@ void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk&
 }
 
 void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
-  HoldAsk holding;
-  if (const auto problem = read_reserve(reader, exchange.body, core, holding)) {
+  HoldAsk wanted;
+  if (const auto problem = read_reserve(reader, exchange.body, core, wanted)) {
     return core.reply_problem(exchange, *problem);
   }
-  hold_while_working(core, exchange, holding, write_reserved);
+  hold_while_working(core, exchange, wanted, write_reserved);
 }
 
 void commit(HttpCore& core, const Exchange& exchange) {
@@ -158,15 +158,15 @@ std::optional<std::string_view> read_rule(JsonBody& body, Ask& ask) {
   return std::nullopt;
 }
 
-std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, HoldAsk& holding) {
-  Ask& ask = holding.ask;
+std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, HoldAsk& wanted) {
+  Ask& ask = wanted.ask;
   ask.key = body.text("key");
   ask.bucket = body.text_or("bucket", {});
   const auto rule = read_rule(body, ask);
   for (const auto& [field, text] : {NameValue{"key", ask.key}, NameValue{"bucket", ask.bucket}}) {
     if (text.size() > kKeyMax) body.reject(field, "a text of at most 4096 bytes");
   }
-  holding.length = body.text("hold", kHoldExpected);
+  wanted.how_long = body.text("hold", kHoldExpected);
   if (body.problem()) return body.problem();
   if (rule) ask.rule = core.rules().find(*rule);
   if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());
@@ -193,11 +193,11 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 void acquire(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"key", "bucket", "rule", "limit", "hold"});
-  HoldAsk holding;
-  if (const auto problem = read_acquire(body, core, holding)) {
+  HoldAsk wanted;
+  if (const auto problem = read_acquire(body, core, wanted)) {
     return core.reply_problem(exchange, *problem);
   }
-  hold_while_working(core, exchange, holding, write_acquired);
+  hold_while_working(core, exchange, wanted, write_acquired);
 }
 
 void release(HttpCore& core, const Exchange& exchange) {

@@ -40,7 +40,7 @@ AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisSen
 // ---- checks ----
 
 void AsyncStore::decide(Batch& batch, Instant now) noexcept {
-  if (!begin(batch)) return;
+  if (!has_charges(batch)) return;
   const bool for_copies =
       batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_for_copies);
   if (!for_copies) {

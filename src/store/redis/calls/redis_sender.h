@@ -56,8 +56,8 @@ struct RedisStoreOptions {
   std::function<std::int64_t()> live_nodes{};  // among which the node has a share; empty: 1
 };
 
-// For stores that decide a batch. False: it is empty, and that is done.
-inline bool begin(Batch& batch) noexcept {
+// For stores that begin to decide a batch. Answers an empty one.
+inline bool has_charges(Batch& batch) noexcept {
   WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
   WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
   batch.error = StoreError::kNone;
@@ -82,7 +82,7 @@ struct Errand {
   Instant since;           // when the batch came
   // Until when a check waits. The owner may set it when the errand leaves.
   Instant deadline = Instant::max();
-  std::uint32_t number = 0;  // of a key, or of what else its owner has numbered
+  std::uint32_t number = 0;  // the owner's for it, as a key's
   std::uint32_t turn = 0;    // set by RedisSender
   std::uint16_t slot = 0;
   bool is_lost = false;

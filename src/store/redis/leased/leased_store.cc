@@ -60,7 +60,7 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
 // ---- checks ----
 
 void LeasedStore::decide(Batch& batch, Instant now) noexcept {
-  if (!begin(batch)) return;
+  if (!has_charges(batch)) return;
   if (!is_for_leases(batch)) {
     if (!take_back(batch, now)) pass_on(batch, now, now);
     return;

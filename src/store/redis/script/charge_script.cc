@@ -82,7 +82,8 @@ Duration more_after_of(const Quota& quota, const Decision& decision) {
 }
 
 // The number of Algorithm, or one that no new algorithm moves, as in decide.lua. A quota that
-// switches names the algorithm that decides, as in adaptive.lua.
+// switches names the algorithm that decides, as in adaptive.lua. Holds in Redis keep the number of
+// their charge, so a released number never changes.
 std::uint8_t kind_of(const Quota& quota) {
   constexpr std::uint8_t kByCalendar = 15;
   constexpr std::uint8_t kSliding = 16;

@@ -22,9 +22,7 @@ class RedisHolds::Decider final : public Store {
   explicit Decider(RedisHolds& holds) : holds_(holds) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
-    if (!batch.charges.empty()) return holds_.send(batch, next_to_holds(batch.operation), {}, now);
-    batch.error = StoreError::kNone;
-    batch.on_done(batch);
+    if (has_charges(batch)) holds_.send(batch, next_to_holds(batch.operation), {}, now);
   }
 
  private:

@@ -19,7 +19,7 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisSender& sender)
       own_counters_(options.own_counters, options.live_nodes) {}
 
 void RedisStore::decide(Batch& batch, Instant now) noexcept {
-  if (!begin(batch)) return;
+  if (!has_charges(batch)) return;
   for (const Charge& charge : batch.charges) {
     if (ends_denials(charge, batch.operation)) denials_.forget(charge.key);
   }
