@@ -60,7 +60,8 @@ class RulePage(PageTest):
 
     def test_a_switch_says_what_it_does_and_holds_on_all_nodes(self):
         page = self.page
-        with Redis() as redis, Fleet([redis.url] * 2, config=CONFIG) as fleet, \
+        with Redis() as redis, \
+                Fleet([redis.url] * 2, "--redis-deadline", "2s", config=CONFIG) as fleet, \
                 self.traffic(fleet.nodes[0]):
             fleet.wait_until_shared()
             first, second = fleet.nodes
