@@ -95,7 +95,7 @@ enum class ReplyForm : std::uint8_t {
 };
 
 inline constexpr std::string_view kStoreUnavailable =
-    "ERR the store did not answer; nothing was decided";
+    "ERR the store did not answer in time; nobody knows what it did";
 
 // A throttle command, and the ask that its numbers make. Clients repeat the same numbers for key
 // after key: the next command mostly has the bytes of the last one, except for its key.
