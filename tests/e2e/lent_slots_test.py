@@ -65,12 +65,13 @@ class LentSlotsTest(unittest.TestCase):
                           goal, number, elsewhere=0.02, dies=0.001, may_end=True, most=6,
                           ends=0.2, calm=calm) for number in range(15)]
         self.addCleanup(goal.set)
-        spent = []  # calls and streams, while it is not calm
+        spent = []  # calls, streams and seconds, while it is not calm
 
         def go_on(streams, seconds=0):
-            calls, begun = calls_of(redis), len(log.streams)
+            calls, begun, since = calls_of(redis), len(log.streams), time.monotonic()
             wait_for_streams(log, streams, seconds)
-            spent.append((calls_of(redis) - calls, len(log.streams) - begun))
+            spent.append((calls_of(redis) - calls, len(log.streams) - begun,
+                          time.monotonic() - since))
             wait_for_all_slots(log, calm)
 
         for caller in callers:
@@ -91,15 +92,16 @@ class LentSlotsTest(unittest.TestCase):
         for caller in callers:
             caller.join()
         over = time.monotonic()
-        calls, streams = map(sum, zip(*spent, strict=True))
+        calls, streams, seconds = map(sum, zip(*spent, strict=True))
 
         print(f"{len(log.streams)} streams, at most {log.most_at_once()} at once, "
-              f"{calls / streams:.3f} calls a stream, "
+              f"{calls / streams:.3f} calls a stream, {calls / seconds:.1f} calls a second, "
               f"{sum(one.late for one in callers)} releases too late")
 
         self.assertEqual(log.most_at_once(), LIMIT)
         self.assertGreater(sum(caller.failures for caller in callers), 0)
-        self.assertLess(calls / streams, 0.1)
+        # A node that has no slot asks as often, however few streams a busy machine lets through.
+        self.assertLess(calls, max(0.1 * streams, 15 * len(nodes) * seconds))
         wait_until(lambda: held(good, "streams") == 0, "all slots are back")
         self.assertLess(time.monotonic() - over, HOLD_S + LEASE_S + 2)
         tokens = []
