@@ -112,7 +112,7 @@ class Stay {
   }
 
  private:
-  // What the request owes one rule.
+  // The charge by one rule, kept until the cost of the request is known.
   struct Bill {
     Ask ask;  // without texts and rule, which a request may change meanwhile
     std::size_t look;

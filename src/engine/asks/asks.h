@@ -104,7 +104,7 @@ class Asks final : Engine::Asker {
   };
   Limits limits(std::size_t index) const;
 
-  // What the request holds while its work is under way, or gives back.
+  // The part that holds units while work is under way, and ends holds.
   Holding& holding() { return holding_; }
   const Holding& holding() const { return holding_; }
 

@@ -59,7 +59,7 @@ class Holding {
   // For Asks. Does what is wanted without asking for the round: true if that was all. A trip may be
   // under way then. REQUIRES: the round is settled
   bool act(Trips& trips, Instant now);
-  // What a shared store is to hold in place of spending; null: nothing.
+  // A shared store holds this in place of spending; null: it spends.
   HoldOrder* order() { return way_ == Way::kReserve ? &order_ : nullptr; }
 
  private:

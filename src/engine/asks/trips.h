@@ -101,7 +101,7 @@ class Trips {
   void drop_last() { --used_; }
 
   bool are_open() const { return open_ > 0; }
-  // Those that were sent, once. REQUIRES: they are not open
+  // Returns each trip that was sent, once. REQUIRES: none is open
   std::span<const std::unique_ptr<Trip>> take() {
     return std::span(trips_).first(std::exchange(used_, 0));
   }

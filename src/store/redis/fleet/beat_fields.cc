@@ -47,7 +47,7 @@ SharedRules::Version version_in(std::string_view head, std::string_view bytes) {
   return {.head = read, .bytes = std::string(bytes)};
 }
 
-// Of a table: empty without one.
+// The head of a table; a table without a number has an empty one.
 std::string table_head(const SharedHead& head) { return head.number == 0 ? "" : to_text(head); }
 
 }  // namespace

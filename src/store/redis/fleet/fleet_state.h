@@ -49,7 +49,7 @@ struct NodesHeard {
   Instant since{};          // every node that is alive was heard since then
 };
 
-// What a process does with the news of its fleet.
+// A process that joins a fleet says here how it takes the news.
 struct FleetListener {
   enum class Severity : std::uint8_t { kNotice, kWarning };
   using Say = std::function<void(Severity severity, const std::string& sentence)>;
