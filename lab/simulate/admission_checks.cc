@@ -46,7 +46,7 @@ class NeverOver final : public Check {
         lost(part.rule, part.key, part.cost);
       }
       if (part.verb == Verb::kRefund || !is_charged(answered, i) || !is_plain(rule)) continue;
-      if (mode == Mode::kAsync && is_copied(rule.quota)) continue;
+      if (mode == Mode::kAsync && is_copied(rule.quota.algorithm())) continue;
       if (mode != Mode::kLocal && world_.now() < suspended_until_) continue;
       const bool is_local = mode == Mode::kLocal;
       Admission admission = admission_of(answered, part.cost, mode);
@@ -119,10 +119,6 @@ class NeverOver final : public Check {
     Key& key = keys_.at(part.rule, mode == Mode::kLocal ? node : 0, part.key);
     if (key.index() == 0) key = fresh(world_.rules()[part.rule].quota, mode);
     return key;
-  }
-  static bool is_copied(const Quota& quota) {
-    return quota.algorithm() != Algorithm::kSlidingLog &&
-           quota.algorithm() != Algorithm::kExponentialBackoff;
   }
   static Key fresh(const Quota& quota, Mode mode) {
     if (quota.is_fixed()) return WindowCount();

@@ -37,12 +37,6 @@ std::int64_t clamped(algo::Int128 units) {
       std::min<algo::Int128>(units, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Whether nodes copy counts of the quota in mode async.
-bool is_copied(const Quota& quota) {
-  return quota.algorithm() != Algorithm::kSlidingLog &&
-         quota.algorithm() != Algorithm::kExponentialBackoff;
-}
-
 }  // namespace
 
 // The client spends the limit, and waits until that stops counting.
@@ -69,8 +63,8 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
   Promise promise = promise_of(quota);
   const std::int64_t limit = quota.limit();
   if (quota.is_never_over()) mode = Mode::kLocal;
-  const bool is_shared =
-      mode == Mode::kStrict || mode == Mode::kLeased || (has_copies(mode) && !is_copied(quota));
+  const bool is_shared = mode == Mode::kStrict || mode == Mode::kLeased ||
+                         (has_copies(mode) && !is_copied(quota.algorithm()));
   // Other nodes may hold what is left, or have told late what they admitted.
   if (mode == Mode::kLeased || (has_copies(mode) && !is_shared)) promise.under = limit;
   if (is_shared) return promise;
@@ -81,7 +75,7 @@ Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters) {
 
 std::optional<std::int64_t> over_now(const Quota& quota, Mode mode, OnStoreFailure on_failure,
                                      const SharingFacts& facts) {
-  const bool are_copied = has_copies(mode) && is_copied(quota);
+  const bool are_copied = has_copies(mode) && is_copied(quota.algorithm());
   if (!facts.is_whole && on_failure == OnStoreFailure::kAllow) return std::nullopt;
   // Nobody knows how many nodes there are before this one has heard of them.
   const bool has_heard = facts.silence != Duration::max();

@@ -46,6 +46,12 @@ struct Promise {
   friend bool operator==(const Promise&, const Promise&) = default;
 };
 
+// Whether nodes that decide by copies copy counts of the algorithm. They copy an adaptive quota's
+// while its active algorithm's are.
+constexpr bool is_copied(Algorithm algorithm) {
+  return algorithm != Algorithm::kSlidingLog && algorithm != Algorithm::kExponentialBackoff;
+}
+
 // `counters`: the nodes, or their stores if these have copies. REQUIRES: counters >= 1
 Promise promise_of(const Quota& quota, Mode mode, std::int64_t counters);
 

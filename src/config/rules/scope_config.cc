@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "config/rules/rule_config.h"
+#include "rules/promise.h"
 
 namespace weir {
 namespace {
@@ -18,7 +19,6 @@ struct Objection {
 };
 std::optional<Objection> against_world(const SectionReader& reader, const RuleContext& context,
                                        const Rule& rule) {
-  using enum Algorithm;
   if (context.served_by == ServedBy::kGateway) {
     return Objection{"scope",
                      "is not for nginx's workers, which share limits in their own place alone; "
@@ -36,11 +36,10 @@ std::optional<Objection> against_world(const SectionReader& reader, const RuleCo
   }
   bool are_copied = true;
   for_each_limits(rule, [&](std::span<const Quota> limits) {
-    are_copied = are_copied && std::ranges::all_of(limits, [](const Quota& limit) {
-                   const Algorithm one = limit.algorithm();
-                   return !limit.is_never_over() && (one == kSlidingWindow || one == kFixedWindow ||
-                                                     one == kTokenBucket || one == kCalendarWindow);
-                 });
+    are_copied =
+        are_copied && std::ranges::all_of(limits, [](const Quota& limit) {
+          return !limit.is_never_over() && !limit.switches() && is_copied(limit.algorithm());
+        });
   });
   if (!are_copied) {
     return Objection{"scope",

@@ -133,7 +133,7 @@ bool AsyncKey::receive(const SyncedState& state, Duration ahead, Instant now) {
   const std::int64_t known = held(quota_, state_, now + ahead_);
   state_ = state;
   const bool was_copy =
-      std::exchange(is_copy_, is_synced(quota_.active()) && !is_in_backoff(state));
+      std::exchange(is_copy_, is_copied(quota_.active()) && !is_in_backoff(state));
   charge(quota_, state_, pending_, now + ahead_);
   if (!was_copy) {
     synced_before_ = synced_at_;  // units from before this node knew the key are no growth

@@ -24,7 +24,7 @@ namespace weir {
 namespace {
 
 bool is_for_copies(const Charge& charge) {
-  return charge.cost >= 0 && is_synced(charge.quota->active());
+  return charge.cost >= 0 && is_copied(charge.quota->active());
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ void AsyncStore::pass_on(Batch& batch, Instant now) {
     } else if (copy.owed().units > 0 && !copy.is_out()) {
       syncs_.set_out(number, Departure::Lane::kPrompt, now);
     }
-    if (!is_synced(charge.quota->active())) continue;
+    if (!is_copied(charge.quota->active())) continue;
     if (charge.cost < 0 && batch.operation != Operation::kReset) copy.give_back(charge.cost, now);
     syncs_.touch(number, now);
   }
@@ -175,7 +175,7 @@ void AsyncStore::pass_on(Batch& batch, Instant now) {
 bool AsyncStore::take_back(Batch& batch, Instant now) {
   const Charge& charge = batch.charges.front();
   const bool gives_back =
-      charge.cost < 0 && spends(batch.operation) && is_synced(charge.quota->active());
+      charge.cost < 0 && spends(batch.operation) && is_copied(charge.quota->active());
   const std::uint32_t number = syncs_.keys().find(charge.key, charge.tag);
   if (!gives_back || batch.charges.size() != 1 || number == kNobody) return false;
   const auto decision = copy_at(number).take_back(charge.cost, now);

@@ -8,6 +8,7 @@
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
+#include "rules/promise.h"
 
 namespace weir {
 namespace {
@@ -54,7 +55,7 @@ algo::AdaptiveState adaptive_of(const SyncedState& numbers) {
 // stays a sliding window until the next sync brings its whole state.
 Quota followed(const Quota& quota, const SyncedState& numbers) {
   const ActiveAlgorithm known = followed_by(numbers);
-  const bool is_whole = is_synced(quota.active()) && !is_in_backoff(numbers);
+  const bool is_whole = is_copied(quota.active()) && !is_in_backoff(numbers);
   return is_whole && quota.switch_number() > known.number ? quota : quota.following(known);
 }
 
@@ -85,11 +86,6 @@ void keep(const Quota& followed, const algo::AdaptiveState& state, SyncedState& 
 }
 
 }  // namespace
-
-bool is_synced(Algorithm algorithm) {
-  return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow ||
-         algorithm == Algorithm::kTokenBucket;
-}
 
 bool is_in_backoff(const SyncedState& state) { return state[3] % kKinds == 2; }
 

@@ -3,6 +3,9 @@
 // The script returns the state as numbers. If the quota switches, they say which switch the
 // state follows. The later switch, the state's or the quota's, decides, as in Redis.
 //
+// For keys that nodes do not copy (is_copied()), the functions below keep a sliding window in place
+// of the state. That is near enough for the units that a node has admitted alone.
+//
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
 
 #pragma once
@@ -15,10 +18,6 @@
 #include "weir/time.h"
 
 namespace weir {
-
-// Whether nodes copy such keys. For other keys the functions below keep a sliding window in place
-// of the state: near enough for the units that a node has admitted alone.
-bool is_synced(Algorithm algorithm);
 
 // Whether Redis counts denials of the key. Redis then has more of the key than these numbers, which
 // are a sliding window.
