@@ -6,8 +6,6 @@
 namespace weir {
 namespace {
 
-// Keys that a new key looks at to make room.
-constexpr int kCandidates = 16;
 // The first hurried syncs in a period go at once, later ones keep an eighth of it apart: 6 ms, if
 // the interval is 100. Else thousands of keys a second, each after a while, would make a trip for
 // each few requests.
@@ -42,18 +40,15 @@ std::uint32_t Syncs::number_for(const Charge& charge) {
   return number;
 }
 
-// Removes one of a few keys in turn whose units Redis has all charged. It removes a key over its
-// limit only if all of them are.
+// Removes a key whose units Redis has all charged. A key over its limit goes last.
 bool Syncs::make_room() {
-  std::uint32_t leaves = kNobody;
-  for (int i = 0; i < kCandidates; ++i) {
-    const std::uint32_t number = keys_.next_in_turn();
+  using MayLeave = Keys::MayLeave;
+  const std::uint32_t leaves = keys_.one_to_leave([&](std::uint32_t number) {
     const SyncingKey& key = keys_[number];
     const bool is_idle = key.listed == SyncingKey::Listed::kNo && !key.is_in_calm;
-    if (!is_idle || key.copy.owed().units > 0 || key.copy.is_out()) continue;
-    leaves = number;
-    if (!key.copy.is_denied()) break;
-  }
+    if (!is_idle || key.copy.owed().units > 0 || key.copy.is_out()) return MayLeave::kNo;
+    return key.copy.is_denied() ? MayLeave::kIfNoOtherDoes : MayLeave::kYes;
+  });
   if (leaves == kNobody) return false;
   keys_.remove(leaves);
   ++removed_;
@@ -67,10 +62,7 @@ void Syncs::note(std::uint32_t number) {
   SyncingKey& key = keys_[number];
   const auto [units, entered] = key.copy.owed();
   if (units > 0 && key.note == nullptr) {
-    key.note = owed_->open({.key = keys_.key_of(number),
-                            .quota = &key.copy.quota(),
-                            .cost = 0,
-                            .tag = keys_.tag_of(number)});
+    key.note = owed_->open(keys_.charge_of(number, &key.copy.quota()));
   }
   if (key.note == nullptr) return;
   key.note->entered.store(entered, std::memory_order_relaxed);
@@ -190,9 +182,9 @@ void Syncs::sync_touched(Instant now) {
 }
 
 void Syncs::set_out(std::uint32_t number, Departure::Lane lane, Instant now) {
-  const Charge at{.key = keys_.key_of(number), .quota = nullptr, .tag = keys_.tag_of(number)};
   const Errand errand{.owner = this, .number = number, .operation = ScriptOperation::kSync};
-  if (!sender_.add(errand, at, {.lane = lane}, now)) return list(number);  // with the next sync
+  const bool is_added = sender_.add(errand, keys_.charge_of(number), {.lane = lane}, now);
+  if (!is_added) return list(number);  // with the next sync
   if (errands_++ == 0) wait_since(now);
   keys_[number].copy.set_out(now);
 }
@@ -213,10 +205,7 @@ bool Syncs::pack(Errand& errand, ChargeCall& words, Instant now) {
   enter_pending(errand.number, now);
   drop_expired(errand.number, now);
   AsyncKey& copy = keys_[errand.number].copy;
-  const Charge charge{.key = keys_.key_of(errand.number),
-                      .quota = &copy.quota(),
-                      .cost = copy.leave(),
-                      .tag = keys_.tag_of(errand.number)};
+  const Charge charge = keys_.charge_of(errand.number, &copy.quota(), copy.leave());
   words.add(ScriptOperation::kSync, {&charge, 1});
   ++counts_[kAsyncPushes];
   return true;

@@ -85,7 +85,23 @@ class KeyTable {
     --size_;
   }
 
-  // The next key in turn, over and over: the one to make room. REQUIRES: size() > 0
+  // Whether a key may leave to make room for another.
+  enum class MayLeave : std::uint8_t { kNo, kIfNoOtherDoes, kYes };
+  // Asks about a few keys in turn. kNone: none of them may. REQUIRES: size() > 0
+  template <typename Judge>
+  Number one_to_leave(Judge&& judge) {
+    constexpr int kCandidates = 16;
+    Number leaves = kNone;
+    for (int i = 0; i < kCandidates; ++i) {
+      const Number number = next_in_turn();
+      const MayLeave may = judge(number);
+      if (may != MayLeave::kNo) leaves = number;
+      if (may == MayLeave::kYes) break;
+    }
+    return leaves;
+  }
+
+  // The next key in turn, over and over. REQUIRES: size() > 0
   Number next_in_turn() {
     do {
       hand_ = hand_ + 1 < given_ ? hand_ + 1 : 0;
@@ -96,7 +112,11 @@ class KeyTable {
   // REQUIRES, for all three: a key has the number
   Value& operator[](Number number) { return slots_[number].value; }
   const KeyHash& key_of(Number number) const { return slots_[number].key; }
-  std::uint64_t tag_of(Number number) const { return slots_[number].tag; }
+  // Without a quota it only says which key it is.
+  Charge charge_of(Number number, const Quota* quota = nullptr, std::int64_t cost = 0) const {
+    const Slot& slot = slots_[number];
+    return {.key = slot.key, .quota = quota, .cost = cost, .tag = slot.tag};
+  }
 
  private:
   static constexpr std::size_t kLine = 64;  // bytes, of the cache

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace weir {
 namespace {
@@ -28,7 +30,12 @@ TEST(KeyTable, AnotherTagIsAnotherKey) {
   EXPECT_NE(plain, tagged);
   EXPECT_EQ(table.find({1, 2}, 0), plain);
   EXPECT_EQ(table.find({1, 2}, 9), tagged);
-  EXPECT_EQ(table.tag_of(tagged), 9u);
+  const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::seconds(1)});
+  const Charge charge = table.charge_of(tagged, &quota, 3);
+  EXPECT_EQ(charge.key, (KeyHash{1, 2}));
+  EXPECT_EQ(charge.quota, &quota);
+  EXPECT_EQ(charge.cost, 3);
+  EXPECT_EQ(charge.tag, 9u);
 }
 
 TEST(KeyTable, ASlotIsFreeAgainAndLikeNew) {
@@ -52,6 +59,32 @@ TEST(KeyTable, ComesToEveryKeyInTurn) {
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 4; ++i) seen.insert(table.key_of(table.next_in_turn()).low);
   EXPECT_EQ(seen, (std::set<std::uint64_t>{0, 1, 3, 4}));
+}
+
+// Of a few keys in turn, the first that may; else the last one that may if no other does.
+TEST(KeyTable, LetsOneOfAFewKeysLeave) {
+  using MayLeave = Table::MayLeave;
+  Table table(1000);
+  for (std::uint64_t key = 0; key < 1000; ++key) table.add({key, key}, 0);
+  std::map<Table::Number, MayLeave> said;
+  std::vector<Table::Number> asked;
+  const auto leaves = [&] {
+    asked.clear();
+    return table.one_to_leave([&](Table::Number number) {
+      asked.push_back(number);
+      const auto found = said.find(number);
+      return found == said.end() ? MayLeave::kNo : found->second;
+    });
+  };
+  EXPECT_EQ(leaves(), Table::kNone);
+  const std::vector<Table::Number> few = asked;
+  ASSERT_GT(few.size(), 4u);
+  said = {{few.back() + 1, MayLeave::kIfNoOtherDoes}, {few.back() + 4, MayLeave::kIfNoOtherDoes}};
+  EXPECT_EQ(leaves(), few.back() + 4);
+  EXPECT_EQ(asked.size(), few.size());
+  said = {{asked.back() + 1, MayLeave::kIfNoOtherDoes}, {asked.back() + 3, MayLeave::kYes}};
+  EXPECT_EQ(leaves(), few.back() + few.size() + 3);
+  EXPECT_EQ(asked.size(), 3u) << "no key is asked about after one that may leave";
 }
 
 TEST(KeyTable, IsAMapWhateverComesAndGoes) {

@@ -17,8 +17,6 @@ constexpr Duration kGather = LeasedKey::kAheadMin - kTrip;
 // Returns are in no hurry either, but the shortest leases have little time left. Planned returns
 // gather before they are due.
 constexpr Duration kGatherReturns = std::chrono::milliseconds(5);
-// Keys that a new key looks at to make room.
-constexpr int kCandidates = 16;
 // Planned returns; some are for keys that have made room. Leases beyond that expire.
 constexpr std::size_t kDuePerKey = 8;
 
@@ -57,22 +55,20 @@ std::uint32_t Leases::number_for(const Charge& charge, Instant now) {
   return number;
 }
 
-// Removes the first of a few keys in turn that holds no units. If all hold units, the last key
-// gives them back, which makes room for a later key.
+// Removes a key that holds no units. If all hold units, one gives them back, which makes room for a
+// later key.
 bool Leases::make_room(Instant now) {
-  std::uint32_t leaves = kNobody;
-  for (int i = 0; i < kCandidates; ++i) {
-    const std::uint32_t number = keys_.next_in_turn();
+  using MayLeave = Keys::MayLeave;
+  const std::uint32_t leaves = keys_.one_to_leave([&](std::uint32_t number) {
     LeasingKey& key = keys_[number];
-    if (key.asked != LeasingKey::Asked::kNo) continue;
+    if (key.asked != LeasingKey::Asked::kNo) return MayLeave::kNo;
     drop_expired(key, now);
-    leaves = number;
-    if (key.leased.held() > 0) continue;
-    keys_.remove(number);
-    return true;
-  }
-  if (leaves != kNobody) give_back(leaves, now);
-  return false;
+    return key.leased.held() > 0 ? MayLeave::kIfNoOtherDoes : MayLeave::kYes;
+  });
+  if (leaves == kNobody) return false;
+  const bool is_free = keys_[leaves].leased.held() == 0;
+  is_free ? keys_.remove(leaves) : give_back(leaves, now);
+  return is_free;
 }
 
 // The most that a long lease can have, as far as this core knows.
@@ -89,10 +85,9 @@ bool Leases::wants_leases(const LeasedKey& key, std::int64_t units, Instant now)
 
 bool Leases::add(std::uint32_t number, ScriptOperation operation, const Departure& departure,
                  Instant now) {
-  const Charge at{.key = keys_.key_of(number), .quota = nullptr, .tag = keys_.tag_of(number)};
   const std::uint8_t charges = operation == ScriptOperation::kReturn ? LeasedKey::kLeases : 1;
   const Errand errand{.owner = this, .number = number, .operation = operation, .charges = charges};
-  const bool is_added = sender_.add(errand, at, departure, now);
+  const bool is_added = sender_.add(errand, keys_.charge_of(number), departure, now);
   errands_ += is_added ? 1 : 0;
   return is_added;
 }
@@ -159,12 +154,9 @@ void Leases::pack_lease(std::uint32_t number, ChargeCall& words, Instant now) {
                    .long_length = is_long ? long_length : Duration{0}};
   key.settle(terms);
   keys_[number].asked_under = key.quota().switch_number();
-  words.add_lease(
-      {.key = keys_.key_of(number),
-       .quota = &key.quota(),
-       .cost = std::clamp(std::max(needed, units), std::int64_t{1}, LeasedKey::kUnitsMax),
-       .tag = keys_.tag_of(number)},
-      terms);
+  const std::int64_t wanted =
+      std::clamp(std::max(needed, units), std::int64_t{1}, LeasedKey::kUnitsMax);
+  words.add_lease(keys_.charge_of(number, &key.quota(), wanted), terms);
   ++counts_[kLeases];
 }
 
@@ -244,10 +236,7 @@ std::uint8_t Leases::pack_returns(std::uint32_t number, ChargeCall& words, Insta
     const bool goes = returns == LeasingKey::Returns::kAll || key.leased.is_to_go_back(lease, due);
     const auto returned = goes ? key.leased.give_back(lease, now) : LeasedKey::Returned{};
     if (returned.units == 0) continue;
-    const Charge charge{.key = keys_.key_of(number),
-                        .quota = &key.leased.quota(),
-                        .cost = -returned.units,
-                        .tag = keys_.tag_of(number)};
+    const Charge charge = keys_.charge_of(number, &key.leased.quota(), -returned.units);
     words.add_return(charge, returned.end_at_redis, returned.settled);
     counts_[kLeasedReturned] += returned.units;
     denials_.forget(charge.key);

@@ -177,9 +177,8 @@ void LeasedSlots::give_up(Instant now) {
 bool LeasedSlots::ask(PlaceNumber place, Instant now) {
   SlotShare& share = (*keys_)[place].share;
   if (share.is_asked()) return true;
-  const Charge at{.key = keys_->key_of(place), .quota = nullptr, .tag = keys_->tag_of(place)};
   const Errand errand{.owner = this, .number = place, .operation = ScriptOperation::kLend};
-  if (!sender_.add(errand, at, {.due = now, .latest = now}, now)) return false;
+  if (!sender_.add(errand, keys_->charge_of(place), {.due = now, .latest = now}, now)) return false;
   share.ask();
   return true;
 }
@@ -191,18 +190,15 @@ bool LeasedSlots::pack(Errand& errand, ChargeCall& words, Instant now) {
   const SlotShare::Wish wish =
       key.share.wish(key.limit, held(errand.number, now), key.waiting, now);
   const Quota limit = *slot_quota(key.limit);
-  words.add_lend({.key = keys_->key_of(errand.number),
-                  .quota = &limit,
-                  .cost = 1,
-                  .tag = keys_->tag_of(errand.number)},
-                 {.core = place_.core,
-                  .number = ++errands_,
-                  .kept = wish.kept,
-                  .since = wish.since,
-                  .needed = wish.needed,
-                  .wanted = wish.wanted,
-                  .length = SlotShare::kLength,
-                  .heard = key.heard});
+  const Charge charge = keys_->charge_of(errand.number, &limit, 1);
+  words.add_lend(charge, {.core = place_.core,
+                          .number = ++errands_,
+                          .kept = wish.kept,
+                          .since = wish.since,
+                          .needed = wish.needed,
+                          .wanted = wish.wanted,
+                          .length = SlotShare::kLength,
+                          .heard = key.heard});
   return true;
 }
 
