@@ -36,12 +36,10 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
       loop_(world_.clock),
       dialer_(loop_),
       traffic_(world_.judge.traffic(), loop_.now()),
-      switches_({}, active_, [](const RuleSwitches::Change&) {}),
       fleet_(
           options_, 1,
           {.topics = {.blocks = world_.judge.blocks().list(),
                       .traffic = &traffic_,
-                      .switches = &switches_,
                       .keys = &keys_,
                       .about = [this] { return about(); }},
            .post = [](std::size_t, const std::function<void()>& action) { action(); },

@@ -19,8 +19,6 @@
 #include <span>
 #include <string>
 
-#include "engine/switching/active_algorithms.h"
-#include "engine/switching/rule_switches.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "net/tls/tls_context.h"
@@ -80,8 +78,6 @@ class FleetMember {
   EventLoop loop_;
   SocketDialer dialer_;
   RecentTraffic traffic_;
-  ActiveAlgorithms active_;
-  RuleSwitches switches_;
   FleetKeys keys_{KeyTexts::kHidden};
   NodeFleet fleet_;
   std::unique_ptr<Alarm> looks_;  // rings for looks at the board
