@@ -19,12 +19,9 @@
 #include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
-#include "weir/result.h"
 #include "weir/store.h"
 
 namespace weir {
-
-class TenantTable;
 
 // Gives each rule the number under which its answers count.
 void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
@@ -108,11 +105,6 @@ struct Ask {
 // rule, the request and the two scratches.
 void ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier,
                Ask& ask);
-
-// Reads how long units are to be held for the ask; else returns the expected form. `tenants`: the
-// engine's table. REQUIRES: the ask has a rule
-Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
-                                          const TenantTable* tenants);
 
 // Reads a number from a text of the request. It may only make the request dearer: never 0 or less.
 std::int64_t cost_in(std::string_view text);

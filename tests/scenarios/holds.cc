@@ -52,7 +52,7 @@ Outcome end_by_http(SessionFactory& door, const Question& question, Tokens& toke
   const std::string told = said.substr(said.find("\r\n\r\n") + 4);
   const bool is_unknown = told.find("\"urn:weir:problem:unknown-token\"") != told.npos;
   if (!said.starts_with(is_unknown ? "HTTP/1.1 404 " : "HTTP/1.1 200 ")) return committed("");
-  if (is_unknown) return committed("unknown");
+  if (is_unknown) return committed(told.find(kNoSuchHold) < told.npos ? "unknown" : "");
   const std::string cost = "{\"cost\":" + std::to_string(question.cost) + ",\"charged\":";
   return committed(told == "{\"released\":true}" ? "released"
                    : told == cost + "true}"      ? "charged"
@@ -80,7 +80,7 @@ Outcome end_by_resp(SessionFactory& door, const Question& question, Tokens& toke
   if (!releases) words.push_back(std::to_string(question.cost));
   if (question.goes_on) words.emplace_back("MORE");
   const std::string said = converse(door, command(words), now);
-  if (said.starts_with("-NOTOKEN ")) return committed("unknown");
+  if (said == "-NOTOKEN " + std::string(kNoSuchHold) + "\r\n") return committed("unknown");
   if (said == ":1\r\n") return committed(releases ? "released" : "charged");
   return committed(said == ":0\r\n" && !releases ? "noted" : "");
 }

@@ -1,10 +1,13 @@
 #include "engine/asks/holding.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/duration_text.h"
+#include "engine/tenants/tenant_table.h"
 
 namespace weir {
 namespace {
@@ -16,6 +19,36 @@ std::size_t room_of(const Round::Item& item) {
 }
 
 }  // namespace
+
+// The length is at most the shortest window. Slots have no windows.
+Result<Duration, WrongHold> hold_length(std::string_view text, const Ask& ask, HoldOf of,
+                                        const Engine& engine) {
+  constexpr Duration kSlotMax = std::chrono::hours(24);
+  const Rule& rule = *ask.rule;
+  const bool is_slot = of == HoldOf::kSlot;
+  if (engine.holds == nullptr || !(is_slot ? rule.has_slots() : rule.holds_max > 0)) {
+    return WrongHold{"rule", is_slot ? "a rule with 'of: concurrency' and without 'match'"
+                                     : "a rule with max_holds"};
+  }
+  const auto length = parse_duration(text);
+  const auto is_up_to = [&](Duration most) {
+    return length && *length >= kWindowMin && *length <= most;
+  };
+  if (is_slot) {
+    if (is_up_to(kSlotMax)) return *length;
+    return WrongHold{"hold", "a duration from 1ms to 24h, such as 30s"};
+  }
+  const bool may_have = rule.has_tenants && !rule.overrides.contains(ask.key);
+  const auto terms =
+      may_have && engine.tenants != nullptr ? engine.tenants->find(ask.key) : std::nullopt;
+  const bool has_own = terms && terms->plan.empty();
+  const Quota own = has_own ? tenant_quota(rule.quota, *terms) : Quota();
+  const auto limits =
+      has_own ? std::span(&own, 1) : rule.limits_for(ask.key, terms ? terms->plan : ask.tier);
+  const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
+  if (is_up_to(most)) return *length;
+  return WrongHold{"hold", "a duration from 1ms to the window, " + format_duration(most)};
+}
 
 void Holding::reserve(Duration length) {
   WEIR_ASSERT(round_.size() == 1);

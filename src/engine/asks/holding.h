@@ -20,8 +20,23 @@
 #include "engine/holds/shared_holds.h"
 #include "engine/holds/shared_token.h"
 #include "weir/holding_store.h"
+#include "weir/result.h"
 
 namespace weir {
+
+// What each door tells a caller who gets no hold, or whose token is of no use.
+inline constexpr std::string_view kTooManyHeld = "the key, or the node, holds as much as it may";
+inline constexpr std::string_view kNoSuchHold =
+    "the token was used before, or its hold has ended, or another node gave it";
+struct WrongHold {
+  std::string_view field;
+  std::string expected;
+};
+
+// Reads how long the ask may hold units, or a slot. REQUIRES: the ask has a rule
+enum class HoldOf : std::uint8_t { kUnits, kSlot };
+Result<Duration, WrongHold> hold_length(std::string_view text, const Ask& ask, HoldOf of,
+                                        const Engine& engine);
 
 class Holding {
  public:

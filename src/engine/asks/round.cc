@@ -6,7 +6,6 @@
 #include "algo/quota_share.h"
 #include "algo/waiting_room.h"
 #include "base/assert.h"
-#include "base/duration_text.h"
 #include "base/if_memory.h"
 #include "engine/tenants/tenant_table.h"
 #include "rules/time/calendar.h"
@@ -57,29 +56,6 @@ Mode mode_of(const Round::Item& item, const Engine& engine) {
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
   return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
-}
-
-// The length is at most the shortest window. Slots have no windows.
-Result<Duration, std::string> hold_length(std::string_view text, const Ask& ask,
-                                          const TenantTable* tenants) {
-  constexpr Duration kSlotMax = std::chrono::hours(24);
-  const auto length = parse_duration(text);
-  const auto is_up_to = [&](Duration most) {
-    return length && *length >= kWindowMin && *length <= most;
-  };
-  if (ask.rule->has_slots()) {
-    if (is_up_to(kSlotMax)) return *length;
-    return std::string("a duration from 1ms to 24h, such as 30s");
-  }
-  const bool may_have = ask.rule->has_tenants && !ask.rule->overrides.contains(ask.key);
-  const auto terms = may_have && tenants != nullptr ? tenants->find(ask.key) : std::nullopt;
-  const bool has_own = terms && terms->plan.empty();
-  const Quota own = has_own ? tenant_quota(ask.rule->quota, *terms) : Quota();
-  const auto limits =
-      has_own ? std::span(&own, 1) : ask.rule->limits_for(ask.key, terms ? terms->plan : ask.tier);
-  const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
-  if (is_up_to(most)) return *length;
-  return "a duration from 1ms to the window, " + format_duration(most);
 }
 
 void Round::begin(Operation operation) {

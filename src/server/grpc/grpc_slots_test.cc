@@ -195,7 +195,7 @@ TEST_F(GrpcSlotsTest, AMistakeIsNamed) {
   };
   const Case cases[] = {
       {request_for("cals", "a", "30s"), "no rule 'cals'"},
-      {request_for("user", "a", "30s"), "of: concurrency"},
+      {request_for("user", "a", "30s"), "a rule with 'of: concurrency' and without 'match'"},
       {request_for("calls", "a", "25h"), "24h"},
       {request_for("calls", "a", ""), "24h"},
       {request_for("calls", std::string(4097, 'k'), "30s"), "4096"},

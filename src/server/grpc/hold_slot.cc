@@ -10,8 +10,7 @@ constexpr std::size_t kKeyMax = 4096;  // bytes
 constexpr Status kOver = {.code = Code::kDeadlineExceeded, .message = "the slot's time is over"};
 constexpr Status kLost = {.code = Code::kAborted, .message = "the slot has ended before its time"};
 constexpr Status kNoStore = {.code = Code::kUnavailable, .message = "the store did not answer"};
-constexpr Status kNoRoom = {.code = Code::kResourceExhausted,
-                            .message = "the key, or the node, holds as much as it may"};
+constexpr Status kNoRoom = {.code = Code::kResourceExhausted, .message = kTooManyHeld};
 constexpr Status kBadKey = {.code = Code::kInvalidArgument,
                             .message = "key: must have 1 to 4096 bytes"};
 
@@ -173,11 +172,8 @@ std::optional<Status> HoldSlot::read(std::string_view message, Ask& ask, Duratio
   const RuleSetPtr& rules = asks_.rules();
   ask = {.rule = rules == nullptr ? nullptr : rules->find(request_.rule()), .key = request_.key()};
   if (ask.rule == nullptr) return wrong("no rule '" + request_.rule().substr(0, kKeyMax) + "'");
-  if (!ask.rule->has_slots() || engine_.holds == nullptr) {
-    return wrong("rule: must be one with 'of: concurrency' and without 'match'");
-  }
-  const auto read = hold_length(request_.hold(), ask, engine_.tenants.get());
-  if (!read) return wrong("hold: must be " + read.error());
+  const auto read = hold_length(request_.hold(), ask, HoldOf::kSlot, engine_);
+  if (!read) return wrong(std::string(read.error().field) + ": must be " + read.error().expected);
   length = *read;
   return std::nullopt;
 }

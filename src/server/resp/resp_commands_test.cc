@@ -73,8 +73,9 @@ TEST(RespRules, RefusesWhatNobodyCanHold) {
             "*2\r\n*5\r\n:1\r\n:100\r\n:99\r\n:60\r\n:60\r\n$-1\r\n");
   door.ask("WEIR.RESERVE tokens a 1 30s\r\n");
   const std::string third = door.ask("WEIR.RESERVE tokens a 1 30s\r\n");
-  EXPECT_TRUE(third.starts_with("-TOOMANYHOLDS ") && third.ends_with(", for 30s more\r\n"))
-      << third;
+  EXPECT_EQ(third, "-TOOMANYHOLDS " + std::string(kTooManyHeld) + ", for 30s more\r\n");
+  EXPECT_EQ(door.ask("WEIR.RESERVE plain a 1 1s\r\n"),
+            "-ERR rule must be a rule with max_holds\r\n");
   EXPECT_TRUE(door.ask("WEIR.LOOK tokens a 0\r\n").starts_with("*5\r\n:0\r\n:100\r\n:98\r\n"));
 }
 

@@ -15,9 +15,6 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::string_view kNoToken =
-    "NOTOKEN the token was used before, or has lapsed, or is another node's";
-
 struct RuleCheck {
   std::string_view rule;
   std::string_view key;
@@ -93,14 +90,12 @@ void hold_while_working(RespCore& core, const RespRequest& request, const RuleCh
   Ask ask;
   std::string error;
   if (!make_ask(core, check, ask, error)) return refuse(error);
-  const bool holds = check.acquires ? ask.rule->has_slots() : ask.rule->holds_max > 0;
-  if (!holds || core.engine().holds == nullptr) {
-    return refuse("ERR the rule '" + ask.rule->id +
-                  (check.acquires ? "' has no slots; give it 'of: concurrency'"
-                                  : "' holds nothing; give it 'max_holds'"));
+  const auto of = check.acquires ? HoldOf::kSlot : HoldOf::kUnits;
+  const auto length = hold_length(hold_text, ask, of, core.engine());
+  if (!length) {
+    const auto& [field, expected] = length.error();
+    return refuse("ERR " + std::string(field) + " must be " + expected);
   }
-  const auto length = hold_length(hold_text, ask, core.engine().tenants.get());
-  if (!length) return refuse("ERR hold must be " + length.error());
   AsksPtr asks = core.begin_asks(request, Operation::kSpendEach);
   asks->add(ask);
   asks->holding().reserve(*length);
@@ -110,7 +105,7 @@ void hold_while_working(RespCore& core, const RespRequest& request, const RuleCh
         if (hold.is_too_many) {
           const std::string more =
               hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
-          return reply.error("TOOMANYHOLDS the key, or the node, holds as much as it may" + more);
+          return reply.error("TOOMANYHOLDS " + std::string(kTooManyHeld) + more);
         }
         reply.array(2);
         write_decision(reply, decided.answer(0).decision, ReplyForm::kWeir);
@@ -122,7 +117,7 @@ void end_hold(RespCore& core, const RespRequest& request, AsksPtr asks) {
   using Commit = HoldingStore::Commit;
   core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
     const Commit said = decided.holding().committed();
-    if (said == Commit::kUnknown) return reply.error(kNoToken);
+    if (said == Commit::kUnknown) return reply.error("NOTOKEN " + std::string(kNoSuchHold));
     reply.integer(said == Commit::kCharged ? 1 : 0);
   });
 }

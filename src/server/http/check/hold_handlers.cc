@@ -26,9 +26,7 @@ namespace {
 Problem unknown_token() {
   return {.kind = ProblemKind::kUnknownToken,
           .status = 404,
-          .detail =
-              "Nothing has changed: the token was used before, or its hold has ended, or another "
-              "node gave it.",
+          .detail = "Nothing has changed: " + std::string(kNoSuchHold) + '.',
           .field = "token",
           .expected = "the token of a hold that goes on"};
 }
@@ -37,9 +35,7 @@ Problem unknown_token() {
 void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
   const Problem problem{.kind = ProblemKind::kTooManyHolds,
                         .status = 429,
-                        .detail =
-                            "The key has as many holds as the rule's max_holds, or the node as "
-                            "many as it keeps. Nothing is charged or held."};
+                        .detail = "Nothing is charged: " + std::string(kTooManyHeld) + '.'};
   const std::string seconds = std::to_string(whole_seconds(wait));
   const std::array<NameValue, 2> fields = {{kNoStore[0], {"Retry-After", seconds}}};
   core.write_problem(to, problem, std::span(fields).first(wait > Duration{0} ? 2 : 1));
@@ -47,6 +43,7 @@ void write_too_many(HttpCore& core, const Recipient& to, Duration wait) {
 
 // The ask to hold, and for how long. It refers to the body, and to the rule set or `own`.
 struct HoldAsk {
+  HoldOf of;
   Ask ask{};
   std::string_view how_long{};
   std::shared_ptr<const Rule> own{};  // stands for a quota that the caller names
@@ -74,14 +71,9 @@ std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body
                                     const HttpCore& core, HoldAsk& wanted) {
   if (!reader.read_reserve(body, wanted.how_long)) return reader.problem();
   Ask& ask = wanted.ask;
-  const Engine& engine = core.engine();
   Problem problem;
   if (!make_ask(reader.body().checks[0], core.rules(), ask, problem)) return problem;
-  const bool has_rule = ask.rule != nullptr;
-  if (engine.holds == nullptr || (has_rule && ask.rule->holds_max == 0)) {
-    return invalid_field("rule", "a rule with max_holds");
-  }
-  return has_rule ? std::nullopt : read_quota(engine, wanted);
+  return ask.rule != nullptr ? std::nullopt : read_quota(core.engine(), wanted);
 }
 
 // The answer of a check, and the fields that name the hold if there is one.
@@ -104,8 +96,11 @@ void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::
 template <typename Write>
 void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk& wanted,
                         Write write) {
-  const auto length = hold_length(wanted.how_long, wanted.ask, core.engine().tenants.get());
-  if (!length) return core.reply_problem(exchange, invalid_field("hold", length.error()));
+  const auto length = hold_length(wanted.how_long, wanted.ask, wanted.of, core.engine());
+  if (!length) {
+    const auto& [field, expected] = length.error();
+    return core.reply_problem(exchange, invalid_field(field, expected));
+  }
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendEach);
   asks->add(wanted.ask);
   if (wanted.own != nullptr) asks->keep_rule(wanted.own);
@@ -118,7 +113,7 @@ void hold_while_working(HttpCore& core, const Exchange& exchange, const HoldAsk&
 }
 
 void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
-  HoldAsk wanted;
+  HoldAsk wanted{.of = HoldOf::kUnits};
   if (const auto problem = read_reserve(reader, exchange.body, core, wanted)) {
     return core.reply_problem(exchange, *problem);
   }
@@ -170,8 +165,6 @@ std::optional<Problem> read_acquire(JsonBody& body, const HttpCore& core, HoldAs
   if (body.problem()) return body.problem();
   if (rule) ask.rule = core.rules().find(*rule);
   if (ask.rule == nullptr) return unknown_rule(*rule, core.rules());
-  if (!ask.rule->has_slots() || core.engine().holds == nullptr)
-    return invalid_field("rule", "a rule with 'of: concurrency' and without 'match'");
   return std::nullopt;
 }
 
@@ -193,7 +186,7 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 
 void acquire(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"key", "bucket", "rule", "limit", "hold"});
-  HoldAsk wanted;
+  HoldAsk wanted{.of = HoldOf::kSlot};
   if (const auto problem = read_acquire(body, core, wanted)) {
     return core.reply_problem(exchange, *problem);
   }
