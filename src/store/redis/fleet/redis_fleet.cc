@@ -21,14 +21,6 @@ std::int64_t cores_of_node(const RedisFleet::Core& core, const RedisFleetOptions
   return static_cast<std::int64_t>(core.state.cores() * options.processes);
 }
 
-Decision ask(Store& counters, Operation operation, const Charge& charge, Instant now) {
-  ImmediateCheck check;
-  check.begin(operation);
-  check.add(charge.key, *charge.quota, charge.cost, charge.tag);
-  check.decide(counters, now);
-  return check.decisions().front();
-}
-
 std::uint64_t number_in_fleet(const RedisFleet::Core& core, const RedisFleetOptions& options) {
   const std::uint64_t node =
       std::hash<std::string>()(options.node + ' ' + std::to_string(core.process));
@@ -209,7 +201,7 @@ void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
     const Quota& quota = *charge.quota;
     if (!EarlyCharges::keeps_times(quota)) return charge;
     const Charge look{.key = own.hash(name, quota), .quota = &quota, .cost = 0};
-    const std::int64_t left = ask(core_.own_counters, Operation::kLook, look, now).remaining;
+    const std::int64_t left = core_.own_counters.decide_one(Operation::kLook, look, now).remaining;
     if (left > 0) charge.cost = std::min(charge.cost, quota.capacity() - left);
     return charge;
   };
@@ -219,7 +211,8 @@ void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
     async_->note_admitted(charge, now);
   });
   early_here_.tell(hasher, now, [&](const KeyName& name, const Charge& most) {
-    if (are_renamed) ask(core_.own_counters, Operation::kCharge, counted(name, most), now);
+    const Charge charge = counted(name, most);
+    if (are_renamed) core_.own_counters.decide_one(Operation::kCharge, charge, now);
   });
   report(now);
 }

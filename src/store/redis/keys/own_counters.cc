@@ -1,8 +1,10 @@
 #include "store/redis/keys/own_counters.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "algo/quota_share.h"
+#include "base/assert.h"
 
 namespace weir {
 namespace {
@@ -29,15 +31,9 @@ bool ends_before(const Decision& said, const Quota& quota, Instant now) {
 
 }  // namespace
 
-Decision OwnCounters::decide(Operation operation, const Charge& charge, Instant now) {
-  if (memory_->answers_at_once()) return memory_->decide_one(operation, charge, now);
-  Decision decision;
-  Batch batch{.operation = operation,
-              .charges = {&charge, 1},
-              .decisions = {&decision, 1},
-              .on_done = [](Batch&) noexcept {}};
-  memory_->decide(batch, now);
-  return decision;
+OwnCounters::OwnCounters(Store* memory, LiveNodes live_nodes)
+    : memory_(memory), live_nodes_(std::move(live_nodes)) {
+  WEIR_ASSERT(memory == nullptr || memory->answers_at_once());
 }
 
 void OwnCounters::enter(const Batch& answered, Instant now) {
@@ -55,7 +51,7 @@ OwnCounters::Left OwnCounters::enter_answer(const Batch& answered, std::size_t i
   if (is_hit(answered.operation)) {
     return answered.decisions[index].allowed() ? enter_units(charge, now) : std::nullopt;
   }
-  if (answered.operation == Operation::kReset) decide(Operation::kReset, charge, now);
+  if (answered.operation == Operation::kReset) memory_->decide_one(Operation::kReset, charge, now);
   if (is_entered_whatever(answered.operation)) enter_as(answered.operation, charge, now);
   return std::nullopt;
 }
@@ -64,7 +60,7 @@ void OwnCounters::enter_as(Operation operation, const Charge& charge, Instant no
   const Quota share = share_of(*charge.quota, is_entered_by_share(*charge.quota) ? nodes() : 1);
   Charge entered = charge;
   entered.quota = &share;
-  decide(operation, entered, now);
+  memory_->decide_one(operation, entered, now);
 }
 
 // Enters fewer units if the counter has fewer left.
@@ -75,10 +71,10 @@ OwnCounters::Left OwnCounters::enter_units(const Charge& charge, Instant now) {
   const Quota share = share_of(*charge.quota, is_by_share ? shares : 1);
   Charge entered = charge;
   entered.quota = &share;
-  Decision decision = decide(Operation::kSpendEach, entered, now);
+  Decision decision = memory_->decide_one(Operation::kSpendEach, entered, now);
   if (!decision.allowed() && decision.remaining > 0) {
     entered.cost = decision.remaining;
-    decision = decide(Operation::kSpendEach, entered, now);
+    decision = memory_->decide_one(Operation::kSpendEach, entered, now);
   }
   return is_by_share || shares <= 1 ? Left(decision.remaining) : std::nullopt;
 }
@@ -90,8 +86,9 @@ void OwnCounters::lower_from(Left left, const Charge& charge, const Decision& sa
   if (left && *left <= part) return;
   const Quota share = share_of(*charge.quota, shares);
   Charge others{.key = charge.key, .quota = &share, .cost = 0};
-  others.cost = (left ? *left : decide(Operation::kLook, others, now).remaining) - part;
-  if (others.cost > 0) decide(Operation::kSpendEach, others, now);
+  others.cost =
+      (left ? *left : memory_->decide_one(Operation::kLook, others, now).remaining) - part;
+  if (others.cost > 0) memory_->decide_one(Operation::kSpendEach, others, now);
 }
 
 }  // namespace weir

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <utility>
 
 #include "weir/quota.h"
 #include "weir/store.h"
@@ -20,11 +19,10 @@ class OwnCounters {
  public:
   using LiveNodes = std::function<std::int64_t()>;
 
-  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket counts by this
-  // node's share among `live_nodes`, as the node reads it when it decides alone. So does a key that
-  // may become a bucket when its quota switches.
-  explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
-      : memory_(memory), live_nodes_(std::move(live_nodes)) {}
+  // `memory` outlives this. Null: nothing is entered. A bucket counts by this node's share among
+  // `live_nodes`, as the node reads it when it decides alone. So does a key that may become a
+  // bucket when its quota switches. REQUIRES: `memory` is null, or it answers at once
+  explicit OwnCounters(Store* memory, LiveNodes live_nodes = {});
 
   // Enters the changes of an answered batch, and what Redis said is left.
   void enter(const Batch& answered, Instant now);
@@ -51,7 +49,6 @@ class OwnCounters {
   void enter_as(Operation operation, const Charge& charge, Instant now);
   Left enter_units(const Charge& charge, Instant now);
   void lower_from(Left left, const Charge& charge, const Decision& said, Instant now);
-  Decision decide(Operation operation, const Charge& charge, Instant now);
 
   Store* memory_;
   LiveNodes live_nodes_;
