@@ -65,13 +65,11 @@ FleetMember::~FleetMember() {
 
 // It has no console; each worker has its own leases and memory.
 NodeAbout FleetMember::about() const {
-  const SharedStoreFigures shared = figures();
-  return {.title = options_.title.empty() ? host_name() : options_.title,
-          .version = std::string(kVersion) + " in nginx",
-          .mode = std::string(shared.mode),
-          .beat = shared.beat,
-          .degraded = shared.reason,
-          .since = shared.since};
+  NodeAbout about{.title = options_.title.empty() ? host_name() : options_.title,
+                  .version = std::string(kVersion) + " in nginx"};
+  add_shared(about, figures());
+  about.leases.reset();
+  return about;
 }
 
 void FleetMember::join(Duration patience) {
