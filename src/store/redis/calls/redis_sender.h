@@ -78,8 +78,14 @@ class ErrandOwner;
 // One thing to be done in Redis: a batch to be decided, or an operation on one key.
 struct Errand {
   ErrandOwner* owner = nullptr;
-  Batch* batch = nullptr;  // of RedisStore
-  Instant since;           // when the batch came
+  Batch* batch = nullptr;  // to be decided
+  // RedisHolds's next to the batch, by the operation.
+  union {
+    HoldOrder* hold = nullptr;
+    CommitOrder* commit;
+    HoldingStore::Held* held;
+  };
+  Instant since;  // when the batch came
   // Until when a check waits. The owner may set it when the errand leaves.
   Instant deadline = Instant::max();
   std::uint32_t number = 0;  // the owner's for it, as a key's

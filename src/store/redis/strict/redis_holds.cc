@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/if_memory.h"
 #include "store/redis/strict/split_store.h"
 
 namespace weir {
@@ -22,7 +21,8 @@ class RedisHolds::Decider final : public Store {
   explicit Decider(RedisHolds& holds) : holds_(holds) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
-    if (has_charges(batch)) holds_.send(batch, next_to_holds(batch.operation), {}, now);
+    if (!has_charges(batch)) return;
+    holds_.send({.batch = &batch, .operation = next_to_holds(batch.operation)}, now);
   }
 
  private:
@@ -40,53 +40,33 @@ RedisHolds::RedisHolds(const RedisStoreOptions& options, RedisSender& sender, Re
 }
 
 void RedisHolds::reserve(Batch& batch, HoldOrder& order, Instant now) noexcept {
-  send(batch, ScriptOperation::kReserve, {.hold = &order}, now);
+  send({.batch = &batch, .hold = &order, .operation = ScriptOperation::kReserve}, now);
 }
 
 void RedisHolds::look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept {
-  send(batch, ScriptOperation::kLookAtHolds, {.held = held}, now);
+  send({.batch = &batch, .held = held.data(), .operation = ScriptOperation::kLookAtHolds}, now);
 }
 
 void RedisHolds::look_at_lent(Batch& batch, std::span<HoldingStore::Held> held,
                               Instant now) noexcept {
-  send(batch, ScriptOperation::kLookAtSlots, {.held = held}, now);
+  send({.batch = &batch, .held = held.data(), .operation = ScriptOperation::kLookAtSlots}, now);
 }
 
 void RedisHolds::commit(Batch& batch, CommitOrder& order, Instant now) noexcept {
-  send(batch, ScriptOperation::kCommit, {.commit = &order}, now);
+  send({.batch = &batch, .commit = &order, .operation = ScriptOperation::kCommit}, now);
 }
 
-void RedisHolds::send(Batch& batch, ScriptOperation operation, Order order, Instant now) noexcept {
-  batch.error = StoreError::kNone;
-  Errand errand{.owner = this, .batch = &batch, .operation = operation};
-  const bool has_order = operation < ScriptOperation::kNextToHolds;
-  const bool has_memory = !has_order || has_memory_for([&] {
-    if (free_.empty()) {
-      free_.reserve(orders_.size() + 1);  // so that forgetting takes no memory
-      orders_.emplace_back();
-      free_.push_back(static_cast<std::uint32_t>(orders_.size() - 1));
-    }
-    errand.number = free_.back();
-    free_.pop_back();
-    orders_[errand.number] = order;
-  });
-  if (has_memory && sender_.add_batch(errand, now)) return;
-  forget(errand);
-  batch.fail();
-}
-
-void RedisHolds::forget(const Errand& errand) {
-  if (errand.number == 0) return;
-  orders_[errand.number] = {};
-  free_.push_back(errand.number);
+void RedisHolds::send(Errand errand, Instant now) noexcept {
+  errand.owner = this;
+  errand.batch->error = StoreError::kNone;
+  if (!sender_.add_batch(errand, now)) errand.batch->fail();
 }
 
 bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
-  const Order& order = orders_[errand.number];
-  if (order.hold != nullptr) {
-    words.add_reserve(errand.batch->charges, *order.hold);
-  } else if (order.commit != nullptr) {
-    words.add_commit(errand.batch->charges, *order.commit);
+  if (errand.operation == ScriptOperation::kReserve) {
+    words.add_reserve(errand.batch->charges, *errand.hold);
+  } else if (errand.operation == ScriptOperation::kCommit) {
+    words.add_commit(errand.batch->charges, *errand.commit);
   } else {
     words.add(errand.operation, errand.batch->charges);
   }
@@ -97,9 +77,8 @@ bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
 ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   HoldOrder any_hold;
   CommitOrder any_commit;
-  const Order& order = orders_[errand.number];
   if (errand.operation == ScriptOperation::kCommit) {
-    return replies.read_committed(errand.is_lost ? any_commit : *order.commit);
+    return replies.read_committed(errand.is_lost ? any_commit : *errand.commit);
   }
   const ChargeFailure failure = errand.is_lost
                                     ? replies.skip(errand.charges)
@@ -108,28 +87,25 @@ ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   if (errand.operation == ScriptOperation::kLookAtHolds ||
       errand.operation == ScriptOperation::kLookAtSlots) {
     std::array<HoldingStore::Held, Batch::kChargesMax> nobodys;
-    return replies.read_held(errand.is_lost ? std::span(nobodys).first(errand.charges)
-                                            : order.held);
+    return replies.read_held({errand.is_lost ? nobodys.data() : errand.held, errand.charges});
   }
   if (errand.operation != ScriptOperation::kReserve) return failure;
-  return replies.read_reserved(errand.is_lost ? any_hold : *order.hold);
+  return replies.read_reserved(errand.is_lost ? any_hold : *errand.hold);
 }
 
 ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies, Instant,
                                    Instant now) {
   const ChargeFailure failure = read(errand, replies);
   if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
-  if (errand.number == 0) own_counters_.enter(*errand.batch, now);
-  forget(errand);
+  if (errand.operation >= ScriptOperation::kNextToHolds) own_counters_.enter(*errand.batch, now);
   errand.batch->on_done(*errand.batch);
   return ChargeFailure::kNone;
 }
 
 void RedisHolds::lost(const Errand& errand, Instant) {
   if (errand.operation == ScriptOperation::kReserve) {
-    lost_.add(errand.batch->charges, *orders_[errand.number].hold, errand.since);
+    lost_.add(errand.batch->charges, *errand.hold, errand.since);
   }
-  forget(errand);
   errand.batch->fail();
 }
 

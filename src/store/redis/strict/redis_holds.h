@@ -5,10 +5,8 @@
 
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "engine/holds/shared_holds.h"
 #include "proto/reactor.h"
@@ -33,24 +31,16 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
 
  private:
   class Decider;
-  struct Order {
-    HoldOrder* hold = nullptr;
-    CommitOrder* commit = nullptr;
-    std::span<HoldingStore::Held> held{};
-  };
 
-  void send(Batch& batch, ScriptOperation operation, Order order, Instant now) noexcept;
+  void send(Errand errand, Instant now) noexcept;
   bool pack(Errand& errand, ChargeCall& words, Instant now) override;
   ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                          Instant now) override;
   void lost(const Errand& errand, Instant now) override;
   ChargeFailure read(const Errand& errand, ChargeReplies& replies);
-  void forget(const Errand& errand);
 
   RedisSender& sender_;
   OwnCounters own_counters_;
-  std::vector<Order> orders_{1};     // by errands' numbers; the first is for errands without one
-  std::vector<std::uint32_t> free_;  // numbers
   std::unique_ptr<Store> store_;
   LostHolds lost_;
 };
