@@ -65,7 +65,6 @@ class Network {
 
   // Servers are numbered in the order in which they are added.
   void add_server(std::string address, Service& service);
-  std::size_t servers() const { return servers_.size(); }
   Path& path(std::size_t node, std::size_t server);
   // A path is whole again, or cut in another way: waiting bytes go on.
   void changed(std::size_t node, std::size_t server);

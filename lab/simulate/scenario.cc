@@ -279,14 +279,6 @@ Duration trip_max(const Scenario& scenario) {
   return 2 * (scenario.latency + scenario.jitter) + far;
 }
 
-Duration last_fault(const Scenario& scenario) {
-  Duration last{0};
-  for (const Fault& fault : scenario.faults) {
-    last = std::max(last, fault.at + (lasts(fault.kind) ? fault.length : Duration(0)));
-  }
-  return last;
-}
-
 Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::string& file) {
   const auto document = YamlDocument::parse(text);
   Mistakes mistakes(file);

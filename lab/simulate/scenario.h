@@ -149,9 +149,6 @@ Scenario draw_scenario(std::uint64_t seed);
 // The longest that a packet of any node needs to the Redis where rules count, and back.
 Duration trip_max(const Scenario& scenario);
 
-// The faults end here; afterwards the fleet has to recover.
-Duration last_fault(const Scenario& scenario);
-
 std::string_view name_of(Fault::Kind kind);
 std::string_view name_of(TrafficSource::Kind kind);
 bool is_about_redis(Fault::Kind kind);
