@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/if_memory.h"
 #include "engine/tenants/tenant_table.h"
+#include "rules/named_client.h"
 #include "rules/time/calendar.h"
 
 namespace weir {
@@ -39,6 +40,16 @@ bool may_lend(const Round::Item& item, const Engine& engine) {
     item.hashes[i] = KeyHasher::combine_names(name, item.limits[i]);
   }
   return engine.world->awaits_hasher();
+}
+
+// Lists see the address itself, as they do of requests. Out of line, as above.
+[[gnu::noinline]] void name_client(Round::Item& item) {
+  Ask& ask = item.ask;
+  const auto client = named_client(*ask.rule, ask.key);
+  if (!client) return;
+  PartScratch scratch;
+  ask.client = client;
+  ask.key = item.key.assign(client_text(ask.rule->key_parts[0], client, scratch));
 }
 
 Mode mode_of(const Round::Item& item, const Engine& engine) {
@@ -91,10 +102,13 @@ void Round::grow() {
   items_.push_back(std::make_unique<Item>());
 }
 
-bool Round::add(const Ask& ask) {
+bool Round::add(const Ask& asked) {
   if (size_ == kItemsMax) return false;
   Item& item = next_item();
-  if (&ask != &item.ask) item.ask = ask;
+  const Ask& ask = item.ask;
+  if (&asked != &ask) item.ask = asked;
+  const bool is_callers = ask.rule != nullptr && ask.key_origin == Ask::KeyOrigin::kCaller;
+  if (is_callers && may_name_client(*ask.rule, ask.key)) name_client(item);
   item.decisions.clear();
   item.own = is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
   take_limits(item);

@@ -78,7 +78,7 @@ std::optional<Problem> read_reserve(CheckReader& reader, const RequestBody& body
 
 // The answer of a check, and the fields that name the hold if there is one.
 void write_reserved(HttpCore& core, const Recipient& to, const Asks& asks, std::string_view token) {
-  const std::string key = json_string(asks.ask(0).key);
+  const std::string_view key = asks.ask(0).echo;  // as it was sent
   std::string text(kDecisionJsonMax + key.size(), '\0');
   TextWriter writer(text.data(), text.size());
   write_decision_json(writer, key, asks.answer(0));
