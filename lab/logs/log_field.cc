@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/byte_search.h"
 #include "base/duration_text.h"
+#include "proto/http/host.h"
 
 namespace weir::lab {
 namespace {
@@ -198,12 +199,8 @@ bool RequestMaker::take_request(std::string_view text) {
 
 // A whole URL also has the host.
 void RequestMaker::set_uri(std::string_view uri) {
-  const auto scheme = uri.starts_with('/') ? std::string_view::npos : uri.find("://");
-  if (scheme != std::string_view::npos) {
-    uri.remove_prefix(scheme + 3);
-    const std::string_view host = uri.substr(0, uri.find_first_of("/?#"));
-    if (!host.empty()) line_->request.host = host;
-    uri.remove_prefix(host.size());
+  if (const auto host = take_host(uri)) {
+    if (!host->empty()) line_->request.host = *host;
     if (uri.empty()) uri = "/";
   }
   line_->request.uri = uri;

@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "engine/asks/asks.h"
 #include "gate/gate.h"
+#include "proto/http/host.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
@@ -243,7 +244,11 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const
 // Describes the request in `described`, with texts of the body.
 void read_request(JsonBody& body, DescribedRequest& described) {
   described.request = {.method = body.text_or("method", "GET")};
-  if (!set_target(body.text("path"), body.text_or("host", ""), described)) {
+  std::string_view path = body.text("path");
+  std::string_view host = body.text_or("host", "");
+  host = take_host(path).value_or(host);
+  if (!is_host(host)) body.reject("host", "one host, perhaps with a port");
+  if (!set_target(path, host, described)) {
     body.reject("path", "a path of at most 4 readings");
   }
   described.headers = body.texts("headers");

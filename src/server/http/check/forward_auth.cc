@@ -176,12 +176,8 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   std::string_view uri = told_uri.value;
   if (uri.empty()) return silent_proxy(profile.uri_header);
   std::string_view host = told_host.value;
-  // A client may also send a whole URL, whose host then counts (RFC 9112, 3.2.2).
-  const auto scheme_end = uri.starts_with('/') ? std::string_view::npos : uri.find("://");
-  if (scheme_end != std::string_view::npos) {
-    uri.remove_prefix(scheme_end + 3);
-    host = uri.substr(0, uri.find_first_of("/?#"));
-    uri.remove_prefix(host.size());
+  if (const auto of_url = take_host(uri)) {
+    host = *of_url;
   } else if (profile.host_header.empty()) {
     return silent_proxy(profile.uri_header);
   }
