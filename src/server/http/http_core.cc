@@ -49,7 +49,7 @@ bool is_refused(HttpCore& core, Exchange& exchange, const Route& route) {
   if (refuse_access(core, exchange)) return true;
   const RouteParameters& known = route.parameters;
   const auto refusal =
-      unknown_parameter(exchange.query, exchange.only_reads() ? known.of_get : known.of_others);
+      parameter_mistake(exchange.query, exchange.only_reads() ? known.of_get : known.of_others);
   if (refusal) core.reply_problem(exchange, *refusal);
   return refusal.has_value();
 }

@@ -32,14 +32,23 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
   return std::nullopt;
 }
 
-std::optional<Problem> unknown_parameter(std::string_view query, std::string_view known) {
+std::optional<Problem> parameter_mistake(std::string_view query, std::string_view known) {
   std::vector<std::string_view> names;
+  std::vector<std::string_view> seen;
   while (!known.empty()) names.push_back(take_until(known, ' '));
   for (const auto& [raw, value] : query_parameters(query)) {
     const auto is_it = [&name = raw](std::string_view candidate) {
       return name == candidate || (candidate.ends_with(':') && name.starts_with(candidate));
     };
-    if ((raw.empty() && value.empty()) || std::ranges::any_of(names, is_it)) continue;
+    const auto found = std::ranges::find_if(names, is_it);
+    if ((raw.empty() && value.empty()) || (found != names.end() && found->ends_with(':'))) continue;
+    if (found != names.end()) {
+      if (std::ranges::count(seen, *found) > 0) {
+        return invalid_field(raw, "the parameter only once");
+      }
+      seen.push_back(*found);
+      continue;
+    }
     const std::string name = as_utf8(shown_name(raw));
     const std::string expected = names.empty() ? "nothing" : expected_name(name, names);
     Problem problem = invalid_field(name, expected);

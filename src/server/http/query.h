@@ -24,9 +24,9 @@ std::vector<std::pair<std::string, std::string>> query_parameters(std::string_vi
 // without '='.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
-// The problem if a parameter is not in `known`, which has names with blanks between them. A known
-// name that ends in ':' stands for all names that begin so.
-std::optional<Problem> unknown_parameter(std::string_view query, std::string_view known);
+// The problem if a parameter comes twice or is not in `known`, which has names with blanks between
+// them. A known name that ends in ':' stands for all names that begin so, however often.
+std::optional<Problem> parameter_mistake(std::string_view query, std::string_view known);
 
 bool is_utf8(std::string_view text);
 // The text if it is UTF-8; else with '?' for bytes beyond ASCII.

@@ -17,15 +17,17 @@ TEST(Query, FindsTheFirstValueDecoded) {
 }
 
 TEST(Query, KnowsItsParameters) {
-  EXPECT_FALSE(unknown_parameter("", ""));
-  EXPECT_FALSE(unknown_parameter("&&=&limit=1&rule&limit=2", "rule limit"));
-  EXPECT_FALSE(unknown_parameter("header:X-A=1&%6bey=2", "key header:"));
-  EXPECT_EQ(unknown_parameter("rule=a&limt=1&foo", "rule limit")->detail,
+  EXPECT_FALSE(parameter_mistake("", ""));
+  EXPECT_FALSE(parameter_mistake("&&=&limit=1&rule&&=", "rule limit"));
+  EXPECT_FALSE(parameter_mistake("header:X-A=1&%6bey=2&header:X-A=2", "key header:"));
+  EXPECT_EQ(parameter_mistake("limit=1&rule&limi%74=1", "rule limit")->detail,
+            "limit: expected the parameter only once");
+  EXPECT_EQ(parameter_mistake("rule=a&limt=1&foo", "rule limit")->detail,
             "limt: there is no such parameter here; did you mean 'limit'?");
-  EXPECT_EQ(unknown_parameter("header=1", "header:")->field, "header");
-  EXPECT_EQ(unknown_parameter("=1", "rule")->detail,
+  EXPECT_EQ(parameter_mistake("header=1", "header:")->field, "header");
+  EXPECT_EQ(parameter_mistake("=1", "rule")->detail,
             ": there is no such parameter here; expected rule");
-  EXPECT_EQ(unknown_parameter(std::string(200, 'x'), "")->field, "(a long name)");
+  EXPECT_EQ(parameter_mistake(std::string(200, 'x'), "")->field, "(a long name)");
 }
 
 TEST(Query, ShowsBytesThatAreNoTextAsQuestionMarks) {

@@ -54,7 +54,7 @@ inline constexpr MethodSet kAnyMethod = {
     http1::Method::kGet,   http1::Method::kHead,   http1::Method::kPost, http1::Method::kPut,
     http1::Method::kPatch, http1::Method::kDelete, http1::Method::kOther};
 
-// The parameters that a query may have: names with blanks between them (unknown_parameter). On
+// The parameters that a query may have: names with blanks between them (parameter_mistake). On
 // routes for anybody, parameters are not checked.
 struct RouteParameters {
   std::string_view of_get{};

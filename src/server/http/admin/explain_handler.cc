@@ -298,7 +298,7 @@ void explain_request(Page& page, const Exchange& exchange, JsonBody& body, std::
 }
 
 // A query as the body with the same content: header:X-App=web becomes one of its headers,
-// entry:path=/login one of its entries; a cost becomes a number. The first of a name counts.
+// entry:path=/login one of its entries; a cost becomes a number.
 json::object described_by(std::string_view query) {
   json::object described;
   for (const auto& [name, value] : query_parameters(query)) {
@@ -311,7 +311,9 @@ json::object described_by(std::string_view query) {
     }
     json::value& group = described[kind == "header" ? "headers" : "entries"];
     if (!group.is_object()) group.emplace_object();
-    group.get_object().emplace(name.substr(colon + 1), value);
+    json::value& values = group.get_object()[name.substr(colon + 1)];
+    if (!values.is_array()) values.emplace_array();
+    values.get_array().emplace_back(value);
   }
   return described;
 }

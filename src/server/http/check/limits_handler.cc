@@ -66,7 +66,7 @@ void write_limits(HttpCore& core, const Recipient& to, const Asks& asks) {
 }
 
 void answer(HttpCore& core, DescribedRequest& described, const Exchange& exchange) {
-  if (const auto problem = unknown_parameter(exchange.query, "")) {
+  if (const auto problem = parameter_mistake(exchange.query, "")) {
     return core.reply_problem(exchange, *problem);
   }
   described.headers.assign(exchange.headers.begin(), exchange.headers.end());
