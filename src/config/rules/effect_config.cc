@@ -221,11 +221,18 @@ std::optional<TextTemplate> read_template(const SectionReader& reader, std::stri
   return *std::move(parsed);
 }
 
-// The headers that the door sets, and headers that say where a message ends.
+// The headers that doors set, whatever the settings, and headers that say where a message ends.
 bool is_doors_own(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kOwn = {
-      "connection", "content-length", "content-type",      "date",          "keep-alive", "te",
-      "trailer",    "upgrade",        "transfer-encoding", "x-process-time"};
+  constexpr std::array<std::string_view, 20> kOwn = {"connection",        "content-length",
+                                                     "content-type",      "date",
+                                                     "keep-alive",        "te",
+                                                     "trailer",           "upgrade",
+                                                     "transfer-encoding", "x-process-time",
+                                                     "x-weir-mode",       "retry-after",
+                                                     "ratelimit",         "ratelimit-policy",
+                                                     "ratelimit-limit",   "ratelimit-remaining",
+                                                     "ratelimit-reset",   "x-ratelimit-remaining",
+                                                     "x-ratelimit-limit", "x-ratelimit-reset"};
   return std::ranges::any_of(kOwn, [&](auto own) { return equal_ignoring_case(own, name); });
 }
 
