@@ -147,7 +147,7 @@ WORDS_MAX = {
     "docs/explanation/": 850,
     "docs/explanation/trust-model.md": 955,
     "docs/reference/": 710,
-    "docs/reference/admin-api.md": 1517,
+    "docs/reference/admin-api.md": 1533,
     "docs/reference/cli.md": 720,
     "docs/reference/console.md": 734,
     "docs/reference/envoy.md": 893,

@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/ascii.h"
+#include "config/yaml/yaml_document.h"
 
 namespace weir {
 namespace {
@@ -28,6 +29,23 @@ void lower_number(std::string& text, std::size_t at, std::size_t less) {
   if (read.ec != std::errc()) return;
   const auto digits = static_cast<std::size_t>(read.ptr - text.data()) - at;
   text.replace(at, digits, std::to_string(number > less ? number - less : 1));
+}
+
+// Whether the node, or a node in it, begins at the place. Then the way there is appended.
+bool find_field(const YamlNode& node, const TextPlace& place, std::string& field) {
+  if (node.place == place) return true;
+  const std::size_t size = field.size();
+  for (const auto& [key, value] : node.entries) {
+    field.append(field.empty() ? "" : ".").append(printable(key->text));
+    if (key->place == place || find_field(*value, place, field)) return true;
+    field.resize(size);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    field += "[" + std::to_string(i) + "]";
+    if (find_field(*node.items[i], place, field)) return true;
+    field.resize(size);
+  }
+  return false;
 }
 
 }  // namespace
@@ -60,6 +78,20 @@ ConfigErrors RuleProbe::as_written(ConfigErrors errors) const {
       const bool is_column = place == kPlaces.back();
       lower_number(error.message, found + place.size(), is_column ? kIndent.size() : lines_before_);
     }
+  }
+  return errors;
+}
+
+ConfigErrors RuleProbe::by_field(ConfigErrors errors) const {
+  const auto document = YamlDocument::parse(text_);
+  for (auto& error : errors) {
+    error.file.clear();
+    if (!document) continue;
+    std::string field;
+    const YamlNode& rule = *document->root()->entries.back().value->items.front();
+    const bool is_known = find_field(rule, {.line = error.line, .column = error.column}, field);
+    const bool is_named = error.message.find("'" + field + "'") != std::string::npos;
+    if (is_known && !field.empty() && !is_named) error.message = field + ": " + error.message;
   }
   return errors;
 }

@@ -1,5 +1,6 @@
 // RuleProbe: a configuration that has one rule, as somebody wrote it in YAML or JSON. The reader of
-// files reads it, and the probe finds the places of mistakes in the rule's own text.
+// files reads it, and the probe finds the places of mistakes in the rule's own text, or the fields
+// that have them.
 //
 // Thread rule: a value. Tested by rulebook_test.cc.
 
@@ -20,6 +21,8 @@ class RuleProbe {
 
   const std::string& text() const { return text_; }
   ConfigErrors as_written(ConfigErrors errors) const;
+  // Without places, for a rule that nobody has sent as a whole: "match.path[1]: ..."
+  ConfigErrors by_field(ConfigErrors errors) const;
 
  private:
   std::string text_;

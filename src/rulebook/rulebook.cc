@@ -107,17 +107,20 @@ std::vector<std::string> unwritten(const RulesView& view) {
 }
 
 // A rule by itself. `others`: the rest of the file.
-RuleSource read_rule(const std::string& others, ServedBy served_by, const std::string& id,
-                     const std::string& text) {
-  const RuleProbe probe(others, text);
+RuleSource read_rule(const std::string& others, ServedBy served_by, const RuleChange& change) {
+  const RuleProbe probe(others, change.text);
   const auto parsed = parse_config(probe.text(), "rule", served_by);
-  if (!parsed) throw Refusal{kMalformed, describe_mistakes(probe.as_written(parsed.error()))};
+  if (!parsed) {
+    throw Refusal{kMalformed, describe_mistakes(change.kind == Kind::kPatch
+                                                    ? probe.by_field(parsed.error())
+                                                    : probe.as_written(parsed.error()))};
+  }
   auto read = config_sources(probe.text());
   if (read.rules.size() != 1 || read.others != others) {
     throw Refusal{kMalformed, "The body must be one rule."};
   }
-  if (read.rules.front().id != id) {
-    throw Refusal{kMalformed, "The rule's id must be the one in the path, '" + id + "'."};
+  if (read.rules.front().id != change.id) {
+    throw Refusal{kMalformed, "The rule's id must be the one in the path, '" + change.id + "'."};
   }
   return std::move(read.rules.front());
 }
@@ -229,7 +232,7 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   }
   for (auto& rule : read->rules) {
     if (!rule.json.empty()) {
-      rule = read_rule(base.in_file.others, base.served_by, rule.id, rule.json);
+      rule = read_rule(base.in_file.others, base.served_by, {.id = rule.id, .text = rule.json});
       continue;
     }
     const auto written = find_rule(base.in_file.rules, rule.id);
@@ -303,13 +306,11 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
     throw Refusal{kConflict, "This rule is from a file of Envoy's service; change it there."};
   }
   const auto known = find_rule(state_.in_force, change.id);
-  const auto read = [&](const std::string& text) {
-    return read_rule(state_.in_file.others, state_.served_by, change.id, text);
-  };
-  if (change.kind == Kind::kPut) return read(change.text);
+  if (change.kind == Kind::kPut) return read_rule(state_.in_file.others, state_.served_by, change);
   if (known == state_.in_force.end()) throw Refusal{kUnknown, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return read(patched(known->json, change.text));
+  const RuleChange whole{change.kind, change.id, patched(known->json, change.text)};
+  return read_rule(state_.in_file.others, state_.served_by, whole);
 }
 
 // All rules together.

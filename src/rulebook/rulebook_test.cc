@@ -389,6 +389,19 @@ TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
   expect_untouched();
 }
 
+// It named a line and a column of the whole rule, which nobody had sent.
+TEST_F(RulebookTest, AMistakeInAPatchNamesItsField) {
+  const auto said = [&](const char* fields) { return patch("login", fields).detail; };
+  EXPECT_THAT(said(R"({"limit":-1})"), testing::StartsWith("'limit' must be "));
+  EXPECT_THAT(said(R"({"limt":20})"),
+              testing::StartsWith("unknown key 'limt'; did you mean 'limit'"));
+  EXPECT_THAT(said(R"({"match":{"path":["/a","b"]}})"), testing::StartsWith("match.path[1]: "));
+  EXPECT_THAT(said(R"({"on_deny":{"header":[{"name":"X"}]}})"),
+              testing::StartsWith("on_deny.header[0]: a header of 'on_deny' needs 'value'"));
+  EXPECT_THAT(said(R"({"limit":null})"), testing::StartsWith("a rule needs 'limit'"));
+  EXPECT_THAT(said(R"({"limit":-1,"windw":"1m"})"), HasSubstr("\nunknown key 'windw'"));
+}
+
 // The last one won, and nobody said so.
 TEST_F(RulebookTest, AFieldThatComesTwiceIsRefusedByName) {
   for (const char* fields : {R"({"limit":1,"limit":2})", R"({"limit":1,"\u006cimit":2})",
