@@ -82,11 +82,14 @@ class Rows(unittest.TestCase):
             code, said = command("import", str(path))
             self.assertEqual([line.split(": ")[-3] for line in said.splitlines()],
                              ["line 50000", "line 100000", "line 150000"])
-            path.write_text("\n", "ascii")
-            self.assertEqual(command("import", str(path)),
-                             (2, "weir tenants: it is empty, and nothing is changed; to remove "
-                                 "every row, PUT the line key,plan,limit,window alone\n"))
+            for text, what in ("\n", "is empty"), ("key,limit\n", "has no rows"):
+                path.write_text(text, "ascii")
+                self.assertEqual(command("import", str(path)),
+                                 (2, f"weir tenants: it {what}, and nothing is changed; to remove "
+                                     "every row, use weir tenants clear, or DELETE "
+                                     "/admin/tenants\n"))
             self.assertEqual(command(), (0, "100001 rows, version 5\n"))
+            self.assertEqual(command("clear"), (0, "0 rows, version 6\n"))
 
     def test_explain_names_what_of_a_row_counts_at_a_rule(self):
         tiers = "tenants: true, tiers: [{name: gold, limit: 50, window: "

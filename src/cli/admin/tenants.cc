@@ -90,6 +90,10 @@ void remove(const TenantOptions& options) {
   options.client.show(question(options, "DELETE"), rows_in);
 }
 
+void clear(const TenantOptions& options) {
+  options.client.show({.url = "/admin/tenants", .method = "DELETE"}, rows_in);
+}
+
 // Pieces of whole lines. A row is far shorter than a piece.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
@@ -189,6 +193,7 @@ void add_tenants_command(CLI::App& app) {
   add("remove", "Leave a key to its rules", remove)
       ->add_option("KEY", options->key, kKeyHelp)
       ->required();
+  add("clear", "Remove the rows of all keys", clear);
   auto* const load = add("import", "Load rows of CSV or JSON lines, all or none", import);
   load->add_option("FILE", options->file, "The file; - is the standard input")->required();
   load->add_flag("--keep", options->keep, "Keep rows that the file does not have");

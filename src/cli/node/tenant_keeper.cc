@@ -41,6 +41,12 @@ constexpr std::string_view kBehind =
     "change is in force: ask again. If that goes on, Redis may have lost rows that no node has; "
     "the log says so. Then load the whole table: PUT /admin/tenants, or weir tenants import.";
 
+// An export that has found no rows is hardly meant to remove all that are there.
+constexpr std::string_view kNoRows =
+    "it has no rows, and nothing is changed; to remove every row, use weir tenants clear, or "
+    "DELETE "
+    "/admin/tenants";
+
 // The plans that exist: tiers of rules that use tenants.
 std::vector<std::string> plans_in(const RuleSet& rules) {
   std::set<std::string> plans;
@@ -190,6 +196,7 @@ std::unique_ptr<TenantReader> TenantKeeper::reader() const {
 // Fills `wanted`; else the reply says why not, or that more parts have to come.
 std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted& wanted) {
   wanted.table = current().table;
+  if (change.kind == TenantChange::Kind::kClear) return std::nullopt;  // edits_of() finds the rows
   if (change.kind == TenantChange::Kind::kRemove) {
     wanted.edits.rows = {{.key = wanted.table->hash(change.key), .limit = TenantTable::kGone}};
     return std::nullopt;
@@ -205,6 +212,9 @@ std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted
   if (auto mistakes = load.reader->mistakes(); !mistakes.empty()) {
     mistakes.pop_back();
     return refusal(ChangeOutcome::kMalformed, std::move(mistakes));
+  }
+  if (change.kind == TenantChange::Kind::kReplace && load.reader->rows() == 0) {
+    return refusal(ChangeOutcome::kMalformed, std::string(kNoRows));
   }
   wanted.table = load.reader->table();
   wanted.edits = load.reader->take();
@@ -340,7 +350,8 @@ void TenantKeeper::put_in_force(const Jobs& jobs) {
     const std::uint64_t number =
         world_.fleet == nullptr ? before.head.number + 1 : world_.fleet->next_number();
     Version next{{number, table->digest()}, std::move(table)};
-    const bool is_all = jobs.front()->change.kind == TenantChange::Kind::kReplace;
+    const TenantChange::Kind kind = jobs.front()->change.kind;
+    const bool is_all = kind == TenantChange::Kind::kReplace || kind == TenantChange::Kind::kClear;
     const Outcome outcome = offer({next, std::move(changed), is_all}, before);
     if (outcome == Outcome::kUnreadable) return refuse(ChangeOutcome::kConflict, kUnreadable);
     if (outcome == Outcome::kBusy) return refuse(ChangeOutcome::kNotNow, kBusy);

@@ -355,6 +355,17 @@ TEST_F(TenantKeeperTest, NamesTheBadRowsOfAllParts) {
   EXPECT_EQ(part(1, "kex,limit\n").outcome, ChangeOutcome::kMalformed);
 }
 
+// A file with its header alone removed every row.
+TEST_F(TenantKeeperTest, ALoadWithoutRowsRemovesNone) {
+  EXPECT_EQ(put("ann", 1).get().outcome, ChangeOutcome::kAdded);
+  const auto reply = change({.kind = Kind::kReplace, .text = "key,limit\n"}).get();
+  EXPECT_EQ(reply.outcome, ChangeOutcome::kMalformed);
+  EXPECT_TRUE(reply.detail.starts_with("it has no rows, and nothing is changed; "));
+  EXPECT_EQ(change({.kind = Kind::kMerge, .text = "key,limit\n"}).get().view.table->size(), 1u);
+  EXPECT_EQ(change({.kind = Kind::kClear}).get().outcome, ChangeOutcome::kDone);
+  EXPECT_EQ(keeper_.view().table->size(), 0u);
+}
+
 TEST_F(TenantKeeperTest, SaysWhenAnotherLoadIsForgotten) {
   EXPECT_EQ(part(1, "key,limit\na,1\n").waiting, 1u);
   now_ = kNow + 20s;

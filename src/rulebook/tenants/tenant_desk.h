@@ -46,7 +46,8 @@ struct TenantChange {
     kPut,      // the row of `key`, from `text`
     kRemove,   // the row of `key`
     kMerge,    // adds the rows in `text`, or changes them
-    kReplace,  // the same, and removes all others
+    kReplace,  // the same, and removes all others; refused without any row
+    kClear,    // removes all rows
   };
   // Of a load in several requests: its name, and which part this one is.
   struct Part {

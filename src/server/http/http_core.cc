@@ -37,7 +37,11 @@ void refuse_path(HttpCore& core, const Exchange& exchange) {
 }
 
 void refuse_method(HttpCore& core, const Exchange& exchange, const Route& route) {
-  const std::string methods = route.methods.names();
+  std::string methods;
+  for (const Route& each : core.routes().all()) {
+    if (each.path == route.path)
+      methods.append(methods.empty() ? "" : ", ") += each.methods.names();
+  }
   const NameValue allow{"Allow", methods};
   core.reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
 }

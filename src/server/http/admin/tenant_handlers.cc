@@ -223,6 +223,10 @@ void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
                      },
                      {.of_others = "load part of"}});
   core.routes().add(
+      {{kDelete}, "/admin/tenants", RouteAccess::kAdmin, [&core, &desk](const Exchange& exchange) {
+         make_change(core, desk, exchange, {.kind = Kind::kClear});
+       }});
+  core.routes().add(
       {{kGet, kPut, kDelete},
        "/admin/tenants/{key}",
        RouteAccess::kAdmin,
