@@ -28,7 +28,9 @@ KindText text_of(const Problem& problem) {
     case ProblemKind::kStoreUnavailable:
       return {"urn:weir:problem:store-unavailable", "The store is unavailable"};
   }
-  return {"about:blank", reason_phrase(problem.status)};
+  const std::string_view phrase = reason_phrase(problem.status);
+  if (!phrase.empty()) return {"about:blank", phrase};
+  return {"about:blank", problem.status < 500 ? "Client Error" : "Server Error"};
 }
 
 }  // namespace
