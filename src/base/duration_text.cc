@@ -116,6 +116,12 @@ std::string format_duration(Duration duration) {
   return text;
 }
 
+std::string rounded_duration(Duration duration) {
+  using std::chrono::ceil, std::chrono::milliseconds, std::chrono::seconds;
+  if (duration < seconds(1)) return format_duration(ceil<milliseconds>(duration));
+  return format_duration(ceil<seconds>(duration));
+}
+
 std::optional<Duration> duration_from_seconds(double seconds) noexcept {
   constexpr double kLimitUs = 9'223'372'036'854'775'808.0;  // 2^63: one too many
   // Written so that NaN fails it, too.

@@ -29,6 +29,9 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept;
 // A negative duration gets a leading '-', which parse_duration refuses.
 std::string format_duration(Duration duration);
 
+// The same in a sentence for people, rounded up to whole seconds, or below one to milliseconds.
+std::string rounded_duration(Duration duration);
+
 // Rounds to the nearest microsecond. Returns nothing for a negative number, infinity, NaN, and more
 // than a Duration can hold.
 std::optional<Duration> duration_from_seconds(double seconds) noexcept;

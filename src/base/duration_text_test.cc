@@ -80,6 +80,15 @@ TEST(FormatDuration, IsShort) {
   }
 }
 
+// A refused reservation said "for 29s944ms469us more".
+TEST(FormatDuration, IsRoundedUpForPeople) {
+  EXPECT_EQ(rounded_duration(29'944'469us), "30s");
+  EXPECT_EQ(rounded_duration(90s), "1m30s");
+  EXPECT_EQ(rounded_duration(234'375us), "235ms");
+  EXPECT_EQ(rounded_duration(1us), "1ms");
+  EXPECT_EQ(rounded_duration(0s), "0s");
+}
+
 TEST(FormatDuration, IsReadBackExactly) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100'000; ++i) {

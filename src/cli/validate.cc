@@ -129,7 +129,7 @@ void print_promises(const Config& config, std::int64_t nodes) {
         const bool may_be_precise = settings.precise_keys > 0 && mode == Mode::kLocal &&
                                     Packing::may_be_precise(quota) && unbounded.empty();
         if (may_be_precise) {
-          add("  a node's precise keys, give or take " + format_duration(precise_grain(quota)),
+          add("  a node's precise keys, give or take " + rounded_duration(precise_grain(quota)),
               precise_promise_of(quota));
         }
       }

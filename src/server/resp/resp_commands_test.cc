@@ -72,6 +72,7 @@ TEST(RespRules, RefusesWhatNobodyCanHold) {
   EXPECT_EQ(door.ask("WEIR.RESERVE tokens a 100 30s\r\n"),
             "*2\r\n*5\r\n:1\r\n:100\r\n:99\r\n:60\r\n:60\r\n$-1\r\n");
   door.ask("WEIR.RESERVE tokens a 1 30s\r\n");
+  door.now += 55'531us;
   const std::string third = door.ask("WEIR.RESERVE tokens a 1 30s\r\n");
   EXPECT_EQ(third, "-TOOMANYHOLDS " + std::string(kTooManyHeld) + ", for 30s more\r\n");
   EXPECT_EQ(door.ask("WEIR.RESERVE plain a 1 1s\r\n"),

@@ -104,7 +104,7 @@ void hold_while_working(RespCore& core, const RespRequest& request, const RuleCh
         const Holding::Hold hold = decided.holding().hold(now);
         if (hold.is_too_many) {
           const std::string more =
-              hold.wait > Duration{0} ? ", for " + format_duration(hold.wait) + " more" : "";
+              hold.wait > Duration{0} ? ", for " + rounded_duration(hold.wait) + " more" : "";
           return reply.error("TOOMANYHOLDS " + std::string(kTooManyHeld) + more);
         }
         reply.array(2);

@@ -74,10 +74,8 @@ void write_words(JsonWriter& json, const Rule& rule, RuleWords words, const Engi
     words.limits += off_text(rule, [&](const Quota& limit) {
       Off off{promise_of(limit, mode, sharing_of(engine, rule, limit, now))};
       if (const auto precise = precise_promise_of(engine, rule, limit)) {
-        off.aside =
-            " (precise keys " + std::to_string(precise->over) + ", give or take " +
-            format_duration(std::chrono::ceil<std::chrono::milliseconds>(precise_grain(limit))) +
-            ")";
+        off.aside = " (precise keys " + std::to_string(precise->over) + ", give or take " +
+                    rounded_duration(precise_grain(limit)) + ")";
       }
       return off;
     });

@@ -28,8 +28,8 @@ void write_fields(JsonWriter& json, const RuleSwitch& last, Instant now) {
 std::string why_apart(const SharingFacts& facts) {
   if (facts.is_whole) return {};
   if (facts.apart > Duration{0}) {
-    return "nodes counted alone until lately, which matters for " +
-           format_duration(std::chrono::ceil<std::chrono::seconds>(facts.apart)) + " more";
+    return "nodes counted alone until lately, which matters for " + rounded_duration(facts.apart) +
+           " more";
   }
   return "a node is silent or without Redis, and may count alone";
 }
