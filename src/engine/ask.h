@@ -138,6 +138,23 @@ struct Answer {
   bool allowed() const { return decision.allowed(); }
 };
 
+inline constexpr int kTooManyRequests = 429;
+
+// The status with which a host of HTTP answers denials.
+struct DenialStatus {
+  enum class Whose : std::uint8_t {
+    kOfRule,  // the rule's own, or `status` if the rule names none
+    kOfHost,  // always `status`: the host's proxy understands no other
+  };
+
+  int status = kTooManyRequests;
+  Whose whose = Whose::kOfRule;
+
+  int of(const Rule& rule) const {
+    return rule.denial.status != 0 && whose == Whose::kOfRule ? rule.denial.status : status;
+  }
+};
+
 // Whether a client should learn of `one` before `other`: first denials, the longest first; then
 // allowed decisions, the one with the least left first.
 bool presses_more(const Decision& one, const Decision& other);

@@ -16,12 +16,10 @@ std::string_view usual_body() {
 
 }  // namespace
 
-DenialText::DenialText(const GateAnswer& said, const Request& request, int status,
-                       DenialStatus whose)
-    : content_type_(kProblemContentType), body_(usual_body()) {
+DenialText::DenialText(const GateAnswer& said, const Request& request, const DenialStatus& status)
+    : status_(status.of(*said.ask->rule)), content_type_(kProblemContentType), body_(usual_body()) {
   const Rule& rule = *said.ask->rule;
   const Denial& denial = rule.denial;
-  status_ = denial.status != 0 && whose == DenialStatus::kOfRule ? denial.status : status;
   if (status_ == kTooManyRequests && !denial.body && denial.headers.empty()) return;
   const TemplateValues values{
       .rule = rule.id, .key = said.ask->key, .decision = said.answer->decision, .request = request};

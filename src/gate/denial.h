@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,19 +16,11 @@
 
 namespace weir {
 
-inline constexpr int kTooManyRequests = 429;
-
-// Whose status a denied client gets.
-enum class DenialStatus : std::uint8_t {
-  kOfHost,  // always the host's: its proxy understands no other
-  kOfRule,  // the rule's, or the host's if the rule names none
-};
-
 class DenialText {
  public:
-  // `status`: the host's. All must outlive this.
+  // The answer and the request must outlive this.
   // REQUIRES: `said` does not allow the request
-  DenialText(const GateAnswer& said, const Request& request, int status, DenialStatus whose);
+  DenialText(const GateAnswer& said, const Request& request, const DenialStatus& status);
   DenialText(const DenialText&) = delete;
   DenialText& operator=(const DenialText&) = delete;
 

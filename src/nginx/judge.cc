@@ -86,11 +86,17 @@ Judgement Judge::judge(const Question& question, Instant now) {
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
   pool.take_again(asks_, Operation::kSpendAll);
-  if (question.passes) asks_->let_pass();
+  const auto prepare = [&](Asks& asks) {
+    if (question.passes) asks.let_pass();
+    asks.answer_denials(question.denials);
+  };
+  prepare(*asks_);
   const auto refusal =
       ask_rules(*pool.rules(), question.described, engine_.wall_time(now), *asks_, [&](Ask& ask) {
         if (ask.rule->has_slots()) {
-          leased_.ask(pool, ask, question.described.request, question.passes, stay_->asked_slots());
+          Asks* const asks =
+              leased_.ask(pool, ask, question.described.request, stay_->asked_slots());
+          if (asks != nullptr) prepare(*asks);
           return false;
         }
         if (question.cost) ask.cost = cost_by(*question.cost);

@@ -43,7 +43,8 @@ struct Question {
   std::size_t rules = 0;                   // the number of the gateway's set
   std::optional<std::string_view> cost{};  // instead of what the rules make of the request
   bool passes = false;                     // whatever the judgement is
-  const BodyStart* body = nullptr;         // null: it is not there yet
+  DenialStatus denials{};
+  const BodyStart* body = nullptr;  // null: it is not there yet
 };
 
 struct Judgement {

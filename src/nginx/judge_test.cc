@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "nginx/judge_testing.h"
 
@@ -52,6 +54,20 @@ TEST_F(Workers, ADryRunSaysWhatItWouldDoAndCountsAsShadow) {
   EXPECT_TRUE(judge->judge(question, judge->catch_up()).is_denied());
   EXPECT_EQ(judge->traffic().summary(clock_.time).total_denied(), 0u);
   EXPECT_EQ(ask(*judge).said->answer->cause, Answer::Cause::kCounted) << "nobody is blocked";
+}
+
+// It said 429, whatever `weir_status` was.
+TEST_F(Workers, ADenialIsRecordedWithTheStatusOfThePlace) {
+  const auto judge = worker();
+  Question question{.described = judge->scratch(), .denials = {.status = 503}};
+  question.described.request = {.method = "POST", .client = IpAddress::parse("192.0.2.1")};
+  set_target("/login", "example.com", question.described);
+  for (int i = 0; i < 3; ++i) judge->judge(question, judge->catch_up());
+  const std::int64_t second = CoreDenials::second_of(clock_.time);
+  std::vector<int> statuses;
+  judge->traffic().each_denial(
+      second, second, [&](const DenialRecord& denial) { statuses.push_back(denial.status); });
+  EXPECT_EQ(statuses, std::vector{503});
 }
 
 TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {

@@ -53,15 +53,15 @@ const Asks& RequestSlots::deciding(const Asks& rest) const {
   return rest.empty() && !slots_.empty() ? slots_.front().asks() : rest;
 }
 
-void LeasedSlots::ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes,
-                      RequestSlots& to) {
+Asks* LeasedSlots::ask(AsksPool& pool, const Ask& ask, const Request& request, RequestSlots& to) {
   const auto is_same = [&](const RequestSlot& slot) { return slot.asks().has(ask); };
-  if (std::ranges::any_of(to.slots_, is_same)) return;
+  if (std::ranges::any_of(to.slots_, is_same)) return nullptr;
   AsksPtr asks = pool.take(Operation::kSpendEach);
-  if (passes) asks->let_pass();
+  Asks* const added = asks.get();
   WEIR_ASSERT(asks->add(ask));
   asks->describe(request);
   to.slots_.emplace_back(*this, pool, std::move(asks));
+  return added;
 }
 
 void LeasedSlots::give_back(RequestSlots& ended) {

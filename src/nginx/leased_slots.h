@@ -92,9 +92,8 @@ class LeasedSlots {
   // Both outlive this.
   LeasedSlots(DueList& due, const Clock& clock) : due_(due), clock_(clock) {}
 
-  // Adds a slot that RequestSlots::begin() asks for, unless it is there already. `passes`: the
-  // request passes whatever the answer is.
-  void ask(AsksPool& pool, const Ask& ask, const Request& request, bool passes, RequestSlots& to);
+  // Adds a slot that RequestSlots::begin() asks for. Null: it is there already.
+  Asks* ask(AsksPool& pool, const Ask& ask, const Request& request, RequestSlots& to);
   // Gives back the slots of a request that has ended.
   void give_back(RequestSlots& slots);
   // A request's answer refers to its asks. They can be read until this is called, whether the

@@ -62,7 +62,7 @@ struct DenialFacts {
   RuleNumber rule = kNoRuleNumber;
   DenialCause cause = DenialCause::kLimit;
   bool is_shadow = false;    // counted as a denial, but the request passed
-  std::uint16_t status = 0;  // what a proxy should send; 0: the caller is no proxy
+  std::uint16_t status = 0;  // of the answer; 0: the caller is no proxy
   std::uint32_t times = 1;
   std::uint32_t forgotten = 0;  // denials without an entry in its second, in one entry only
   std::uint64_t key_hash = 0;

@@ -70,6 +70,7 @@ class Asks final : Engine::Asker {
   // Describes the request for the record of denials. Its texts must live until decide() returns.
   void describe(const Request& request) { round_.describe(request); }
   void let_pass() { round_.let_pass(); }
+  void answer_denials(const DenialStatus& status) { round_.answer_denials(status); }
   // A new ask, and memory for its key: add() does not copy a key written there.
   Ask& next_ask() { return round_.next_item().ask = Ask(); }
   std::string& next_key() { return round_.next_item().key; }

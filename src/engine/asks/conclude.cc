@@ -22,8 +22,6 @@ RuleOutcome outcome_of(const Round::Item& one, const Round& round) {
 
 // ---- denials ----
 
-constexpr int kTooManyRequests = 429;
-
 DenialCause denial_cause(const Answer& answer) {
   if (answer.decision.is_store_full) return DenialCause::kMemoryFull;
   switch (answer.cause) {
@@ -232,8 +230,7 @@ void Conclusion::remember_denial(const Item& item) {
                     .door = round_.door()};
   if (is_proxied && facts.door == DenialDoor::kHttp) facts.door = DenialDoor::kAuth;
   if (is_proxied && !facts.is_shadow) {
-    facts.status = static_cast<std::uint16_t>(
-        ask.rule->denial.status == 0 ? kTooManyRequests : ask.rule->denial.status);
+    facts.status = static_cast<std::uint16_t>(round_.denial_status().of(*ask.rule));
   }
   facts.key_hash = item.hashes.front().low;
   facts.cost = ask.cost;

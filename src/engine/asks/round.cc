@@ -80,6 +80,7 @@ void Round::begin(Operation operation) {
   modes_ = {};
   is_plain_ = true;
   lets_pass_ = false;
+  denial_status_ = {};
 }
 
 void Round::keep_texts() noexcept {

@@ -91,6 +91,9 @@ class Round {
   // The request passes whatever happens: its denials count as in shadow and block nobody. Its
   // answers are the same as without.
   void let_pass() { lets_pass_ = true; }
+  // How the request's host answers a denial, for the record.
+  void answer_denials(const DenialStatus& status) { denial_status_ = status; }
+  const DenialStatus& denial_status() const { return denial_status_; }
   bool lets_pass(const Item& item) const { return lets_pass_ || item.is_shadow(); }
   DenialDoor door() const { return door_; }
   std::string_view method() const { return method_; }
@@ -158,6 +161,7 @@ class Round {
   Modes modes_;                   // modes of all items
   bool is_plain_ = true;
   bool lets_pass_ = false;
+  DenialStatus denial_status_;
   bool has_long_texts_ = false;  // a string that grew has at most twice its size
 };
 

@@ -105,12 +105,16 @@ ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, 
   return NGX_DONE;
 }
 
+DenialStatus denials_at(const PlaceSettings& place) {
+  return {.status = static_cast<int>(place.status)};
+}
+
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
   const GateAnswer& said = *judgement.said;
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
                 said.ask->rule->id.c_str());
-  const DenialText text(said, described, static_cast<int>(place.status), DenialStatus::kOfRule);
+  const DenialText text(said, described, denials_at(place));
   if (text.is_usual()) {
     return answer(request, text.status(), str_of(text.content_type()), str_of(text.body()));
   }
@@ -217,7 +221,8 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place,
   Question question{.described = described,
                     .rules = place.rules,
                     .cost = {},
-                    .passes = place.state() == Switch::kDryRun};
+                    .passes = place.state() == Switch::kDryRun,
+                    .denials = denials_at(place)};
   BodyStart body{.path = view_of(request->uri)};
   if (decided == nullptr) {
     decided = keep_decided(request);

@@ -22,7 +22,12 @@ struct HeldRequest {
 };
 using HeldPtr = Pool<HeldRequest>::Ptr;
 
-// Answers a denial as its rule says, as far as the proxy understands that.
+// A denial is answered as its rule says, as far as the proxy understands that.
+DenialStatus denials_for(const ProxyProfile& proxy) {
+  using enum DenialStatus::Whose;
+  return {.status = proxy.deny, .whose = proxy.deny == kTooManyRequests ? kOfRule : kOfHost};
+}
+
 void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, const Asks& asks) {
   const ProxyProfile& proxy = held.proxy;
   const GateAnswer& said = core.voice().say(asks, to.now);
@@ -30,9 +35,7 @@ void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, co
   if (said.allows()) {
     return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = limit});
   }
-  const DenialStatus whose =
-      proxy.deny == kTooManyRequests ? DenialStatus::kOfRule : DenialStatus::kOfHost;
-  const DenialText denial(said, held.described.request, proxy.deny, whose);
+  const DenialText denial(said, held.described.request, denials_for(proxy));
   core.write(to, {.status = denial.status(),
                   .content_type = denial.content_type(),
                   .limit = limit,
@@ -43,6 +46,7 @@ void write_auth(HttpCore& core, const Recipient& to, const HeldRequest& held, co
 // Charges all rules that apply, or none; rules in shadow only for requests that pass.
 void decide_auth(HttpCore& core, const Exchange& exchange, HeldPtr held) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
+  asks->answer_denials(denials_for(held->proxy));
   const auto refusal =
       ask_rules(core.rules(), held->described, core.engine().wall_time(exchange.now), *asks,
                 [](const Ask&) { return true; });
