@@ -28,7 +28,7 @@ void RequestSlot::let_stay(Instant now) {
   slots_.answered_.push_back(std::move(asks_));
 }
 
-// If Redis is asked, no request waits for its answer. Without an answer, the slot ends by its time.
+// If Redis is asked, no request waits for its answer. Without an answer, its store asks again.
 void RequestSlot::give_back(Instant now) {
   let_stay(now);
   if (token_.empty()) return;

@@ -8,8 +8,8 @@ import tempfile
 import unittest
 
 from holding_origin import Holder
-from nginx_server import Client, Nginx, remaining, request, wait_until
-from redis_world import Redis
+from nginx_server import DEADLINE_S, Client, Nginx, remaining, request, wait_until
+from redis_world import Behaviour, Cluster, Redis, Tls
 
 LIMIT = 4
 
@@ -53,8 +53,8 @@ class LeasedSlotsTest(unittest.TestCase):
         self.origin = Holder(folder)
         self.addCleanup(self.origin.close)
 
-    def start(self, deadline=PATIENT):
-        rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", deadline)
+    def start(self, deadline=PATIENT, url=None):
+        rules = RULES.replace("{url}", url or self.redis.url).replace("{deadline}", deadline)
         nginx = self.enterContext(Nginx(rules, SERVER.replace("HOLDER", str(self.holder))))
         nginx.wait_until_shared()
         return nginx
@@ -69,6 +69,7 @@ class LeasedSlotsTest(unittest.TestCase):
         if self.origin.lets_through(client, path):
             return client
         self.assertEqual(client.read_reply().status, 403)
+        client.socket.close()
         return None
 
     def hold(self, *nginx, path=ADA):
@@ -161,6 +162,40 @@ class LeasedSlotsTest(unittest.TestCase):
         again = self.hold(nginx)
         self.origin.answer_all()
         self.assertEqual(again.read_reply().status, 200)
+
+    # A cluster lends nothing: only Redis knows the slot, for an hour.
+    def test_a_slot_whose_release_redis_did_not_hear_is_free_when_redis_is_back(self):
+        cluster = self.enterContext(Cluster(self.enterContext(Tls())))
+        nginx = self.start(url=cluster.url)
+        clients = [self.hold(nginx) for _ in range(LIMIT)]
+        self.assertEqual(nginx.ask(ADA).status, 403)
+        for proxy in cluster.proxies:
+            proxy.behave(Behaviour.CUT)
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+        for proxy in cluster.proxies:
+            proxy.behave(Behaviour.PASS)
+        clients = [self.hold(nginx) for _ in range(LIMIT)]
+        self.assertEqual(nginx.ask(ADA).status, 403)
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+        self.assertEqual(self.origin.most, LIMIT)
+
+    def test_an_nginx_that_stops_releases_its_last_slots(self):
+        cluster = self.enterContext(Cluster())
+        one, other = self.start(url=cluster.url), self.start(url=cluster.url)
+        clients = [self.hold(one) for _ in range(LIMIT)]
+        self.assertEqual(other.ask(ADA).status, 403)
+        one.process.send_signal(signal.SIGQUIT)
+        wait_until(lambda: not one.serving(), "its workers stop")
+        self.origin.answer_all()
+        for client in clients:
+            self.assertEqual(client.read_reply().status, 200)
+        self.assertEqual(one.process.wait(timeout=DEADLINE_S), 0)
+        for _ in range(LIMIT):
+            self.hold(other)
 
     def test_more_requests_wait_at_once_than_asks_are_kept(self):
         nginx = self.start()

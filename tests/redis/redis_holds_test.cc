@@ -167,6 +167,120 @@ TEST_F(RedisHoldsTest, WhatNobodyWasToldIsGivenBackOnceRedisIsThere) {
   EXPECT_EQ(left(), kLimit);
 }
 
+// A slot of a request that has ended, so nobody will ask for its release again.
+struct RedisHoldsReleaseTest : RedisHoldsTest {
+  CommitOrder acquire(HoldingNode& node, Duration length) {
+    Reserved reserved(node, {key_, &quota_, 1}, order_of(0, length));
+    let_pass(10ms);
+    EXPECT_EQ(reserved.order.outcome, Outcome::kHeld);
+    return {reserved.order.token, reserved.order.end};
+  }
+  std::int64_t held() {
+    return kLimit - there_.decide(Operation::kLook, {key_, &quota_, 0}).remaining;
+  }
+  bool fails(HoldingNode& node, const CommitOrder& order) {
+    auto release = std::make_unique<Committed>(node, Charge{key_, &quota_, 1}, order);
+    let_pass(100ms);
+    return release->asked.has_failed();
+  }
+};
+
+TEST_F(RedisHoldsReleaseTest, IsAskedAgainOnceRedisIsThere) {
+  const CommitOrder first = acquire(here_, 1h);
+  const CommitOrder second = acquire(here_, 1h);
+  here_.link.delay = 200ms;
+  Committed late(here_, {key_, &quota_, 1}, first);  // leaves, and is lost on its way
+  let_pass(50ms);
+  EXPECT_TRUE(late.asked.has_failed());
+  here_.link.cut(here_.now());
+  EXPECT_TRUE(fails(here_, second));  // does not leave
+  let_pass(10min);
+  EXPECT_EQ(held(), 2);
+  EXPECT_FALSE(here_.holds.has_ended_all());
+  here_.link.delay = {};
+  here_.link.restore();
+  let_pass(1s);
+  EXPECT_EQ(held(), 0);
+  EXPECT_TRUE(here_.holds.has_ended_all());
+}
+
+TEST_F(RedisHoldsReleaseTest, IsOwedWhileItIsOnItsWay) {
+  const CommitOrder slot = acquire(here_, 1h);
+  here_.link.delay = 5ms;
+  Committed release(here_, {key_, &quota_, 1}, slot);
+  EXPECT_FALSE(here_.holds.has_ended_all());
+  let_pass(10ms);
+  EXPECT_FALSE(release.asked.has_failed());
+  EXPECT_TRUE(here_.holds.has_ended_all());
+}
+
+// By Redis's clock, however far ahead the node's is.
+TEST_F(RedisHoldsReleaseTest, IsAskedAgainUntilTheSlotHasEnded) {
+  HoldingNode& ahead = add_node(1min);
+  for (const bool is_back_in_time : {true, false}) {
+    const CommitOrder slot = acquire(ahead, 10s);
+    ahead.link.cut(ahead.now());
+    EXPECT_TRUE(fails(ahead, slot));
+    let_pass(is_back_in_time ? 5s : 12s);
+    EXPECT_EQ(held(), is_back_in_time ? 1 : 0);
+    const int calls = ahead.link.calls;
+    ahead.link.restore();
+    let_pass(1s);
+    EXPECT_EQ(held(), 0);
+    EXPECT_EQ(ahead.link.calls, is_back_in_time ? calls + 1 : calls);
+    EXPECT_TRUE(ahead.holds.has_ended_all());
+  }
+}
+
+// A node remembers so many, and later ones end by themselves.
+TEST_F(RedisHoldsReleaseTest, AreBoundedInNumber) {
+  CommitOrder order = acquire(here_, 1h);
+  here_.link.cut(here_.now());
+  for (std::size_t i = 0; i < LostHolds::kWaitingMax + 1; ++i) {
+    order.token.low += 1;
+    Committed release(here_, {key_, &quota_, 1}, order);
+    ASSERT_TRUE(release.asked.has_failed());
+  }
+  const int calls = here_.link.calls;
+  here_.link.restore();
+  let_pass(1s);
+  EXPECT_EQ(here_.link.calls, calls + static_cast<int>(LostHolds::kWaitingMax));
+}
+
+// Who was told that it failed may say it again: it must charge once.
+TEST_F(RedisHoldsReleaseTest, ACommitThatChargesIsNotAskedAgain) {
+  CommitOrder order = acquire(here_, 1h);
+  order.cost = 5;
+  here_.link.cut(here_.now());
+  EXPECT_TRUE(fails(here_, order));
+  EXPECT_TRUE(here_.holds.has_ended_all());
+  here_.link.restore();
+  let_pass(1s);
+  EXPECT_EQ(held(), 1);
+  Committed again(here_, {key_, &quota_, 1}, order);
+  let_pass(10ms);
+  EXPECT_EQ(again.order.outcome, Commit::kCharged);
+  EXPECT_EQ(held(), 5);
+}
+
+// Redis cannot read what another key holds.
+TEST_F(RedisHoldsReleaseTest, OneThatFailsHoldsUpNoOther) {
+  const KeyHash other = fresh_key();
+  Reserved reserved(here_, {other, &quota_, 1}, order_of(0, 1h));
+  let_pass(10ms);
+  std::string name;
+  for (const resp::Reply& only : redis_.connection.call({"KEYS", "*:holds"})) name = only.text();
+  redis_.connection.call({"SET", name, "no holds"});
+  const CommitOrder slot = acquire(here_, 1h);
+  here_.link.cut(here_.now());
+  Committed first(here_, {other, &quota_, 1}, {reserved.order.token, reserved.order.end});
+  EXPECT_TRUE(fails(here_, slot));
+  here_.link.restore();
+  let_pass(1s);
+  EXPECT_EQ(held(), 0);
+  EXPECT_FALSE(here_.holds.has_ended_all());
+}
+
 // What nodes have asked of one key.
 struct AskedOfAKey {
   std::vector<std::unique_ptr<Reserved>> reserved;

@@ -74,17 +74,12 @@ class HoldSlot::Slot final : Asks::Listener {
   bool release(Instant now) {
     if (waits()) return false;
     if (!is_taken() && !take(now)) return true;
-    if (asks_ != nullptr && asks_->progress() == Asks::Progress::kAnswered) return true;
-    if (now >= until_) return true;
-    if (now >= retry_at_) {
-      retry_at_ = now + kRetry;
-      asks_ = of_.asks_.take(Operation::kLook);
-      asks_->holding().release(hold_.token);
-      if (asks_->decide(now) == Asks::Progress::kAnswered) return true;
-      if (waits()) return false;
-    }
-    of_.ring_by(retry_at_);
-    return false;
+    if (asks_ != nullptr || now >= until_) return true;
+    AsksPtr asks = of_.asks_.take(Operation::kLook);
+    asks->holding().release(hold_.token);
+    asks->decide(now);
+    asks_ = std::move(asks);
+    return !waits();
   }
 
  private:
@@ -98,7 +93,6 @@ class HoldSlot::Slot final : Asks::Listener {
   const Instant until_;
   OpenCall* call_ = nullptr;
   Holding::Hold hold_{};
-  Instant retry_at_{};
 };
 
 HoldSlot::OpenCall::OpenCall(HoldSlot& of, Slots::iterator slot) : of_(of), slot_(slot) {

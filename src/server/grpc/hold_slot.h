@@ -7,8 +7,8 @@
 //   or    the node lost the lease of its slots: ABORTED, within a second
 //
 // A call may end where the time is unknown, in a destructor, even before its slot was acquired. So
-// its slot stays, and the loop releases it soon. If the store does not answer a release, the node
-// asks again, for as long as the slot lasts.
+// its slot stays, and the loop releases it soon. A store that has no answer
+// from Redis goes on asking by itself.
 //
 // Thread rule: one core. Tested by grpc_slots_test.cc, tests/e2e/grpc_test.py and
 // tests/e2e/lent_slots_test.py.
@@ -37,7 +37,7 @@ class HoldSlot final : public Method {
   static constexpr const char* kService = "weir.v1.Slots";
   static constexpr std::string_view kPath = "/weir.v1.Slots/Hold";
   static constexpr Duration kLook = std::chrono::seconds(1);
-  static constexpr Duration kRetry = std::chrono::milliseconds(250);  // between tries to release
+  static constexpr Duration kRetry = std::chrono::milliseconds(250);  // if there is no memory
 
   // Engine and blocks outlive this, and this its streams.
   HoldSlot(Engine& engine, BlockList& blocks, RuleSetPtr rules);

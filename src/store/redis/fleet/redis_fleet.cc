@@ -221,7 +221,7 @@ bool RedisFleet::leave(Instant now) {
   const bool has_told = async_->tell_all(now);
   const bool has_given_back = !leased_ || leased_->give_back_all(now);
   const bool has_left = !beat_ || beat_->leave(now);
-  return has_told && has_given_back && has_left;
+  return has_told && has_given_back && holds_->has_ended_all() && has_left;
 }
 
 void RedisFleet::publish(Instant now) {

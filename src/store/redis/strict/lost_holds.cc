@@ -13,29 +13,32 @@ LostHolds::LostHolds(SharedHolds& holds, Reactor& reactor)
   batch_.on_done = [](Batch& batch) noexcept { static_cast<LostHolds*>(batch.context)->ended(); };
 }
 
-void LostHolds::add(std::span<const Charge> charges, const HoldOrder& order,
-                    Instant since) noexcept {
-  if (waiting_.size() == kWaitingMax) return;
-  Lost lost{.token = {.hold = order.token, .tag = charges.front().tag, .size = charges.size()},
-            .length = order.length,
-            .since = since};
-  std::ranges::transform(charges, lost.token.keys.begin(), &Charge::key);
-  if (has_memory_for([&] { waiting_.push_back(lost); }) && !is_out_) alarm_->set(since);
+void LostHolds::add(std::span<const Charge> charges, const CommitOrder& order, Instant since,
+                    Instant until) noexcept {
+  if (&order == &order_ || waiting_.size() == kWaitingMax) return;
+  Lost lost{.order = order,
+            .keys = {},
+            .size = charges.size(),
+            .tag = charges.front().tag,
+            .since = since,
+            .until = until};
+  std::ranges::transform(charges, lost.keys.begin(), &Charge::key);
+  const bool is_kept = has_memory_for([&] { waiting_.push_back(lost); });
+  if (is_kept && waiting_.size() == 1) alarm_->set(since);
 }
 
 void LostHolds::end_next(Instant now) {
-  while (!waiting_.empty() && waiting_.front().since + waiting_.front().length <= now) {
-    waiting_.pop_front();
-  }
+  while (!waiting_.empty() && waiting_.front().until <= now) waiting_.pop_front();
   if (waiting_.empty()) return;
   static const Quota kAny;
-  const auto& [token, length, since] = waiting_.front();
-  order_ = {.token = token.hold, .length = length, .age = now - since};
-  for (std::size_t i = 0; i < token.size; ++i) {
-    charges_[i] = {.key = token.keys[i], .quota = &kAny, .cost = 1, .tag = token.tag};
+  const Lost& lost = waiting_.front();
+  order_ = lost.order;
+  if (order_.length > Duration{0}) order_.age = now - lost.since;
+  for (std::size_t i = 0; i < lost.size; ++i) {
+    charges_[i] = {.key = lost.keys[i], .quota = &kAny, .cost = 1, .tag = lost.tag};
   }
-  batch_.charges = std::span(charges_).first(token.size);
-  batch_.decisions = std::span(decisions_).first(token.size);
+  batch_.charges = std::span(charges_).first(lost.size);
+  batch_.decisions = std::span(decisions_).first(lost.size);
   asked_at_ = now;
   is_out_ = true;
   holds_.commit(batch_, order_, now);
@@ -47,7 +50,8 @@ void LostHolds::ended() {
   if (is_told) {
     waiting_.pop_front();
   } else {
-    std::ranges::rotate(waiting_, waiting_.begin() + 1);  // one that fails always holds up no other
+    // One that fails always holds up no other.
+    waiting_.splice(waiting_.end(), waiting_, waiting_.begin());
   }
   alarm_->set(is_told ? asked_at_ : asked_at_ + kRetry);
 }

@@ -14,6 +14,13 @@ ScriptOperation next_to_holds(Operation operation) {
                                       static_cast<int>(ScriptOperation::kNextToHolds));
 }
 
+// Whether it ends a hold as if there had been no work. Who asked for that has nothing to add, and
+// it may be asked twice.
+bool charges_nothing(const Errand& errand) {
+  return errand.operation == ScriptOperation::kCommit && errand.commit->cost == 0 &&
+         errand.commit->work == HoldingStore::Work::kIsDone;
+}
+
 }  // namespace
 
 class RedisHolds::Decider final : public Store {
@@ -59,7 +66,24 @@ void RedisHolds::commit(Batch& batch, CommitOrder& order, Instant now) noexcept 
 void RedisHolds::send(Errand errand, Instant now) noexcept {
   errand.owner = this;
   errand.batch->error = StoreError::kNone;
-  if (!sender_.add_batch(errand, now)) errand.batch->fail();
+  const bool is_end = charges_nothing(errand);
+  if (is_end) ++ends_out_;
+  if (sender_.add_batch(errand, now)) return;
+  if (is_end) ask_again(errand, now);
+  errand.batch->fail();
+}
+
+// REQUIRES: Redis may have its hold
+void RedisHolds::ask_again(const Errand& errand, Instant since) noexcept {
+  if (charges_nothing(errand)) {
+    --ends_out_;
+    const CommitOrder& order = *errand.commit;
+    lost_.add(errand.batch->charges, order, since, order.end - redis_ahead_);
+  } else if (errand.operation == ScriptOperation::kReserve) {
+    const HoldOrder& order = *errand.hold;
+    lost_.add(errand.batch->charges, {.token = order.token, .length = order.length}, since,
+              since + order.length);
+  }
 }
 
 bool RedisHolds::pack(Errand& errand, ChargeCall& words, Instant) {
@@ -93,19 +117,19 @@ ChargeFailure RedisHolds::read(const Errand& errand, ChargeReplies& replies) {
   return replies.read_reserved(errand.is_lost ? any_hold : *errand.hold);
 }
 
-ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies, Instant,
+ChargeFailure RedisHolds::answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                                    Instant now) {
+  redis_ahead_ = replies.time() - asked_at;
   const ChargeFailure failure = read(errand, replies);
   if (failure != ChargeFailure::kNone || errand.is_lost) return failure;
+  if (charges_nothing(errand)) --ends_out_;
   if (errand.operation >= ScriptOperation::kNextToHolds) own_counters_.enter(*errand.batch, now);
   errand.batch->on_done(*errand.batch);
   return ChargeFailure::kNone;
 }
 
 void RedisHolds::lost(const Errand& errand, Instant) {
-  if (errand.operation == ScriptOperation::kReserve) {
-    lost_.add(errand.batch->charges, *errand.hold, errand.since);
-  }
+  ask_again(errand, errand.since);
   errand.batch->fail();
 }
 

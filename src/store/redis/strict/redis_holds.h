@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -27,12 +28,17 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   void look(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept override;
   // Looks at slots that nodes have on lease. REQUIRES: one charge
   void look_at_lent(Batch& batch, std::span<HoldingStore::Held> held, Instant now) noexcept;
+  // If Redis does not answer an end that charges nothing, such as the release of a slot, asks again
+  // later (LostHolds). The batch fails all the same.
   void commit(Batch& batch, CommitOrder& order, Instant now) noexcept override;
+  // Redis has answered all ends that charge nothing, or their holds are over.
+  bool has_ended_all() const { return ends_out_ == 0 && lost_.is_empty(); }
 
  private:
   class Decider;
 
   void send(Errand errand, Instant now) noexcept;
+  void ask_again(const Errand& errand, Instant since) noexcept;
   bool pack(Errand& errand, ChargeCall& words, Instant now) override;
   ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                          Instant now) override;
@@ -43,6 +49,8 @@ class RedisHolds final : public SharedHolds, private ErrandOwner {
   OwnCounters own_counters_;
   std::unique_ptr<Store> store_;
   LostHolds lost_;
+  std::size_t ends_out_ = 0;  // that charge nothing
+  Duration redis_ahead_{0};   // Redis's time less ours, at the last answer
 };
 
 }  // namespace weir
