@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "engine/holds/hold_wait.h"
 #include "weir/holding_store.h"
 
 namespace weir {
@@ -188,12 +189,13 @@ Result<Reservation> Limiter::reserve(HoldingStore& holds, std::string_view bucke
   if (!charge) return charge.error();
   if (charge->cost < 1) return Error{ErrorCode::kInvalidCost, "cost", "an integer from 1 up"};
   const Instant now = clock_.now();
-  const Decision decision = holds.decide_one(Operation::kSpendEach, *charge, now);
+  Decision decision = holds.decide_one(Operation::kSpendEach, *charge, now);
   terms.estimate = charge->cost;
   std::optional<HoldToken> token;
   if (decision.allowed()) {
     token = holds.hold({&*charge, 1}, terms, now);
     if (!token) return Error{ErrorCode::kTooManyHolds, "hold", "room for another hold"};
+    outlast(decision, *charge->quota, now + terms.length, now);
   }
   return Reservation(holds, clock_, decision, token, terms.estimate);
 }

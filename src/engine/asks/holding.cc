@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/duration_text.h"
+#include "engine/holds/hold_wait.h"
 #include "engine/tenants/tenant_table.h"
 
 namespace weir {
@@ -16,6 +17,14 @@ using Kind = SharedToken::Kind;
 
 std::size_t room_of(const Round::Item& item) {
   return item.is_shadow() ? HoldingStore::kHoldsMax / 2 : HoldingStore::kHoldsMax;
+}
+
+// Of the limit that is answered, and of each.
+void outlast(Round::Item& item, Instant end, Instant now) {
+  outlast(item.answer.decision, item.answer.quota, end, now);
+  for (std::size_t i = 0; i < item.decisions.size(); ++i) {
+    outlast(item.decisions[i], item.limits[i], end, now);
+  }
 }
 
 }  // namespace
@@ -127,7 +136,7 @@ Holding::Hold Holding::hold(Instant now) const {
 }
 
 Holding::Hold Holding::hold_here(Instant now) const {
-  const Round::Item& item = round_[0];
+  Round::Item& item = round_[0];
   if (has_held()) return {.token = order_.token.to_string(), .here = order_.token};
   const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
   std::array<Charge, Rule::kLimitsMax> charges;
@@ -146,7 +155,10 @@ Holding::Hold Holding::hold_here(Instant now) const {
                         .room = room_of(item)};
   const auto token =
       has_room ? engine_.holds->hold(std::span(charges).first(size), terms, now) : std::nullopt;
-  if (token) return {.token = token->to_string(), .here = token};
+  if (token) {
+    if (is_counted && !order_.is_slot) outlast(item, now + terms.length, now);
+    return {.token = token->to_string(), .here = token};
+  }
   return {.is_too_many = true, .wait = engine_.holds->held(item.hashes.front(), now).lapses_after};
 }
 

@@ -41,6 +41,11 @@ inline Instant as_new_at(const Quota& quota, Instant last) {
   return refilled(quota, quota.capacity(), quota.capacity(), last);
 }
 
+// Lets the key's reset wait for its last hold.
+inline void outlast(Decision& decision, const Quota& quota, Instant last, Instant now) {
+  decision.reset_after = std::max(decision.reset_after, as_new_at(quota, last) - now);
+}
+
 inline Decision denied_by_holds(Decision decision, std::int64_t left, Duration wait) {
   decision.verdict = Verdict::kDenied;
   decision.remaining = std::max<std::int64_t>(0, left);

@@ -216,8 +216,7 @@ Decision HoldingStore::State::drain(const Charge& charge, Instant now) noexcept 
   const std::int64_t left = std::max<std::int64_t>(0, before.remaining - of_key->units);
   Decision decision = charge_inner(Operation::kSpendEach, charge, std::min(charge.cost, left), now);
   decision.remaining = left - std::min(charge.cost, left);
-  decision.reset_after =
-      std::max(decision.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
+  outlast(decision, *charge.quota, of_key->last(), now);
   if (charge.cost <= left) return decision;
   return denied_by_holds(decision, 0, wait_of(charge, *of_key, now));
 }
@@ -232,8 +231,7 @@ std::optional<Decision> HoldingStore::State::denied(const Charge& charge, std::i
   if (!at_hand.allowed() || left >= charge.cost) return std::nullopt;
   Charge all = charge;
   all.cost = std::min(charge.quota->capacity(), charge.cost + before);
-  at_hand.reset_after =
-      std::max(at_hand.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
+  outlast(at_hand, *charge.quota, of_key->last(), now);
   return denied_by_holds(at_hand, left, wait_of(all, *of_key, now));
 }
 
@@ -247,8 +245,7 @@ void HoldingStore::State::lower(Operation operation, const Charge& charge, Decis
     decision.retry_after = std::max(decision.retry_after, wait_of(charge, *of_key, now));
   }
   decision.remaining = std::max<std::int64_t>(0, decision.remaining - of_key->units);
-  decision.reset_after =
-      std::max(decision.reset_after, as_new_at(*charge.quota, of_key->last()) - now);
+  outlast(decision, *charge.quota, of_key->last(), now);
   const std::int64_t more = decision.remaining + 1;
   if (decision.more_after > Duration{0} || more > charge.quota->capacity()) return;
   Charge one_more = charge;  // the counter is empty: more comes when a hold lapses

@@ -167,7 +167,10 @@ TEST_F(HoldingStoreTest, AReservationEndsWithWhatWasReported) {
     EXPECT_FALSE(reserved->commit(10));
   }
   EXPECT_EQ(left(), 90);
-  { auto reserved = limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 30s}); }
+  {
+    auto reserved = limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 60s});
+    EXPECT_EQ(reserved->decision().reset_after, limiter.look("b", "k", {.cost = 0})->reset_after);
+  }
   EXPECT_EQ(left(), 85);
   limiter.reserve(store_, "b", "k", {.cost = 5}, {.length = 30s})->report(7);
   EXPECT_EQ(left(), 78);

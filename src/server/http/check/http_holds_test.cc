@@ -72,6 +72,18 @@ TEST(HttpHolds, ExplainSaysWhatIsHeld) {
       << body;
 }
 
+// The hold ends in another window than it began.
+TEST(HttpHolds, TheResetOfAReservationWaitsForItsEnd) {
+  HoldsDoor door;
+  const auto reset_in = [](const std::string& body) {
+    const auto at = body.find("\"reset_after\":");
+    return body.substr(at, body.find_first_of(",}", at) - at);
+  };
+  const std::string reserved = reset_in(door.reserve(R"("cost":40,"hold":"1m")").body);
+  const TestReply looked = door.ask(post("/v1/look", R"({"key":"a","rule":"tokens","cost":0})"));
+  EXPECT_EQ(reserved, reset_in(looked.body));
+}
+
 TEST(HttpHolds, ACallerMayNameTheLimit) {
   SlotsDoor door;
   const auto acquire = [&](std::string_view key, std::string_view rest) {
