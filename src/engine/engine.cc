@@ -6,13 +6,13 @@
 
 namespace weir {
 
-void Check::begin(Operation operation, void (*on_done)(Check&) noexcept) {
+void KeptBatch::begin(Operation operation, void (*on_done)(KeptBatch&) noexcept) {
   batch_.operation = operation;
   on_done_ = on_done;
   size_ = 0;
 }
 
-void Check::stand_in(std::int64_t nodes, Duration wall_lead) {
+void KeptBatch::stand_in(std::int64_t nodes, Duration wall_lead) {
   if (nodes == 1 && wall_lead == Duration{0}) return;
   shares_.resize(Batch::kChargesMax);
   for (std::size_t i = 0; i < size_; ++i) {
@@ -24,19 +24,19 @@ void Check::stand_in(std::int64_t nodes, Duration wall_lead) {
   }
 }
 
-void Check::decide(Store& store, Instant now, Instant give_up_at) noexcept {
+void KeptBatch::decide(Store& store, Instant now, Instant give_up_at) noexcept {
   batch_.charges = {charges_.data(), size_};
   batch_.decisions = {decisions_.data(), size_};
   batch_.error = StoreError::kNone;
   batch_.give_up_at = give_up_at;
-  batch_.on_done = &Check::finish;
+  batch_.on_done = &KeptBatch::finish;
   batch_.context = this;
   store.decide(batch_, now);
 }
 
-void Check::finish(Batch& batch) noexcept {
-  Check& check = *static_cast<Check*>(batch.context);
-  check.on_done_(check);
+void KeptBatch::finish(Batch& batch) noexcept {
+  KeptBatch& kept = *static_cast<KeptBatch*>(batch.context);
+  kept.on_done_(kept);
 }
 
 void Engine::answer_came(Asker& asker) noexcept {

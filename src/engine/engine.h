@@ -1,11 +1,11 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
-// A caller fills a Check and calls decide(). The store calls on_done when it has the answer: memory
-// at once, others later. Late answers are collected, and go_on() continues their askers once a
+// A caller fills a KeptBatch and calls decide(). The store calls on_done when it has the answer:
+// memory at once, others later. Late answers are collected, and go_on() continues their askers once a
 // round of the loop.
 //
-// Thread rule: one engine a core; a Check is decided on the engine of its core. The
-// store below is shared.
+// Thread rule: one engine a core; a KeptBatch is decided on the engine of its core. The store below
+// is shared.
 // Tested by engine_test.cc and src/engine/asks/asks_modes_test.cc.
 
 #pragma once
@@ -41,10 +41,10 @@ class TenantTable;
 
 // The charges of one request, with room for their decisions. A session keeps it and uses it again,
 // so deciding allocates nothing.
-class Check {
+class KeptBatch {
  public:
   // Starts over. `on_done` is called exactly once per decide(), on the same core.
-  void begin(Operation operation, void (*on_done)(Check&) noexcept);
+  void begin(Operation operation, void (*on_done)(KeptBatch&) noexcept);
 
   // The store keeps charges of one tag together (weir/store.h). The quota must live until on_done.
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
@@ -77,21 +77,22 @@ class Check {
   std::array<Decision, Batch::kChargesMax> decisions_;
   std::vector<Quota> shares_;  // of the charges, after stand_in()
   std::size_t size_ = 0;
-  void (*on_done_)(Check&) noexcept = nullptr;
+  void (*on_done_)(KeptBatch&) noexcept = nullptr;
 };
 
-// A Check for a store that answers before decide() returns, as the memory store does.
-class ImmediateCheck : public Check {
+// A KeptBatch for a store that answers before decide() returns, as the memory store does.
+class PromptBatch : public KeptBatch {
  public:
   void begin(Operation operation) {
     done_ = false;
-    Check::begin(operation,
-                 [](Check& check) noexcept { static_cast<ImmediateCheck&>(check).done_ = true; });
+    KeptBatch::begin(operation, [](KeptBatch& batch) noexcept {
+      static_cast<PromptBatch&>(batch).done_ = true;
+    });
   }
 
   // False if the store could not answer.
   bool decide(Store& store, Instant now) {
-    Check::decide(store, now);
+    KeptBatch::decide(store, now);
     WEIR_ASSERT(done_);
     return error() == StoreError::kNone;
   }

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
 int calls = 0;
-void count_call(Check&) noexcept { ++calls; }
+void count_call(KeptBatch&) noexcept { ++calls; }
 
 class EngineTest : public ::testing::Test {
  protected:
@@ -21,10 +21,10 @@ class EngineTest : public ::testing::Test {
 
   // Decides `charges` requests of the same key.
   void decide(Operation operation, int charges) {
-    check_.begin(operation, count_call);
+    batch_.begin(operation, count_call);
     const KeyHash key = engine_.hash({"rule", "bucket", "key"}, quota_);
-    for (int charge = 0; charge < charges; ++charge) check_.add(key, quota_, 1);
-    check_.decide(engine_.local(), kNow);
+    for (int charge = 0; charge < charges; ++charge) batch_.add(key, quota_, 1);
+    batch_.decide(engine_.local(), kNow);
   }
 
   const Quota quota_ = *Quota::make({.limit = 3, .window = 1min});
@@ -32,39 +32,39 @@ class EngineTest : public ::testing::Test {
   KeyHasher hasher_{HashSecret{}};
   Traffic traffic_;
   Engine engine_{*store_, hasher_, traffic_.add_core()};
-  Check check_;
+  KeptBatch batch_;
 };
 
 TEST_F(EngineTest, AReusedCheckKeepsNothing) {
   decide(Operation::kSpendEach, 2);
   decide(Operation::kSpendEach, 1);
-  ASSERT_EQ(check_.decisions().size(), 1u);
-  EXPECT_EQ(check_.decisions()[0].remaining, 0);
+  ASSERT_EQ(batch_.decisions().size(), 1u);
+  EXPECT_EQ(batch_.decisions()[0].remaining, 0);
 }
 
 TEST(EngineDeathTest, ChecksHaveABound) {
-  Check check;
-  check.begin(Operation::kSpendEach, count_call);
+  KeptBatch batch;
+  batch.begin(Operation::kSpendEach, count_call);
   const Quota quota;
   EXPECT_DEATH(
       {
         for (std::size_t charge = 0; charge <= Batch::kChargesMax; ++charge) {
-          check.add({1, 2}, quota, 1);
+          batch.add({1, 2}, quota, 1);
         }
       },
       "size_ < Batch::kChargesMax");
 }
 
 TEST_F(EngineTest, AnImmediateCheckReturnsWithItsAnswer) {
-  ImmediateCheck check;
-  check.begin(Operation::kSpendEach);
-  check.add(engine_.hash({"", "", "key"}, quota_), quota_, 3);
-  EXPECT_TRUE(check.decide(engine_.local(), kNow));
-  EXPECT_TRUE(check.decisions()[0].allowed());
+  PromptBatch batch;
+  batch.begin(Operation::kSpendEach);
+  batch.add(engine_.hash({"", "", "key"}, quota_), quota_, 3);
+  EXPECT_TRUE(batch.decide(engine_.local(), kNow));
+  EXPECT_TRUE(batch.decisions()[0].allowed());
 
   TestFleet::NothingAtHand refusing;
   Engine cut_off(refusing, hasher_, traffic_.add_core());
-  EXPECT_FALSE(check.decide(cut_off.local(), kNow));
+  EXPECT_FALSE(batch.decide(cut_off.local(), kNow));
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ Charge charge_of(const Round::Item& item, std::size_t limit, Sign sign = Sign::k
           .on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full};
 }
 
-void fill(Check& check, const Round& round, Members items, Sign sign = Sign::kSpend) {
+void fill(KeptBatch& batch, const Round& round, Members items, Sign sign = Sign::kSpend) {
   for (const std::uint8_t index : items) {
     const Round::Item& item = round[index];
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
       const Charge charge = charge_of(item, i, sign);
-      check.add(charge.key, *charge.quota, charge.cost, charge.tag, charge.on_full);
+      batch.add(charge.key, *charge.quota, charge.cost, charge.tag, charge.on_full);
     }
   }
 }
@@ -54,8 +54,8 @@ void take_decision(Round::Item& item, std::span<const Decision> decisions) {
   take_wait(item);
 }
 
-void take_decisions(Round& round, Members items, const Check& check, Mode mode) {
-  auto rest = check.decisions();
+void take_decisions(Round& round, Members items, const KeptBatch& batch, Mode mode) {
+  auto rest = batch.decisions();
   for (const std::uint8_t index : items) {
     Round::Item& item = round[index];
     const auto said = rest.first(item.limits.size());
@@ -231,8 +231,8 @@ void Asks::give_back(Members items, Instant now) {
         return round_[index].answer.allowed();
       });
   if (!are_charged || !round_.is_denied()) return;
-  check_.begin(Operation::kSpendEach);
-  fill(check_, round_, items, Sign::kGiveBack);
+  batch_.begin(Operation::kSpendEach);
+  fill(batch_, round_, items, Sign::kGiveBack);
   decide_check(items, now);
 }
 
@@ -307,18 +307,18 @@ Trip& Asks::filled_trip(Members items, Mode mode, Operation operation) {
 // Decides by this node's own counters; by its share, if they stand in for a store that has failed.
 void Asks::decide_here(Members items, Operation operation, Instant now) {
   if (items.empty()) return;
-  check_.begin(operation);
-  fill(check_, round_, items);
+  batch_.begin(operation);
+  fill(batch_, round_, items);
   const Mode mode = round_[items.front()].mode;
   const Duration lead = engine_.wall_time(now) - now;
-  if (mode != Mode::kLocal) check_.stand_in(nodes_sharing(engine_, mode), lead);
+  if (mode != Mode::kLocal) batch_.stand_in(nodes_sharing(engine_, mode), lead);
   decide_check(items, now);
 }
 
 void Asks::decide_check(Members items, Instant now) {
   Store& store = round_.may_hold() ? *engine_.holds : engine_.local();
-  if (check_.decide(store, now)) {
-    take_decisions(round_, items, check_, Mode::kLocal);
+  if (batch_.decide(store, now)) {
+    take_decisions(round_, items, batch_, Mode::kLocal);
   } else {
     trips_.fail();
   }

@@ -149,7 +149,7 @@ class Asks final : Engine::Asker {
   Round round_;
   Plan plan_;
   std::size_t next_step_ = 0;
-  ImmediateCheck check_;
+  PromptBatch batch_;
   Progress progress_ = Progress::kAnswered;
   bool has_charged_here_ = false;  // by a step of all or nothing; may be given back
   bool is_metering_ = false;       // the trips count offers; the plan comes afterwards

@@ -68,11 +68,11 @@ class AsksWorldTest : public ::testing::Test {
     return asks_.answer(0).decision.remaining;
   }
   std::int64_t left_far(const KeyHasher& hasher, const Rule& rule) {
-    ImmediateCheck check;
-    check.begin(Operation::kLook);
-    check.add(hasher.hash({.rule = rule.id, .bucket = {}, .key = "k"}, rule.quota), rule.quota, 0);
-    EXPECT_TRUE(check.decide(*far_memory_, kNow));
-    return check.decisions().front().remaining;
+    PromptBatch batch;
+    batch.begin(Operation::kLook);
+    batch.add(hasher.hash({.rule = rule.id, .bucket = {}, .key = "k"}, rule.quota), rule.quota, 0);
+    EXPECT_TRUE(batch.decide(*far_memory_, kNow));
+    return batch.decisions().front().remaining;
   }
 
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);

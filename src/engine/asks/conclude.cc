@@ -52,11 +52,11 @@ std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int6
                                   Duration window, Instant now) {
   const auto quota =
       Quota::make({.algorithm = Algorithm::kSlidingLog, .limit = limit, .window = window});
-  ImmediateCheck check;
-  check.begin(Operation::kSpendEach);
-  check.add(engine.hash(name, *quota), *quota, 1);
-  if (!check.decide(engine.local(), now)) return std::nullopt;
-  return check.decisions().front().remaining;
+  PromptBatch batch;
+  batch.begin(Operation::kSpendEach);
+  batch.add(engine.hash(name, *quota), *quota, 1);
+  if (!batch.decide(engine.local(), now)) return std::nullopt;
+  return batch.decisions().front().remaining;
 }
 
 // Secrets are kept as digests. Out of line, so that plain keys pay nothing for it.

@@ -27,7 +27,7 @@ namespace weir {
 class Trips {
  public:
   // One batch to the store of a mode.
-  class Trip final : public Check {
+  class Trip final : public KeptBatch {
    public:
     explicit Trip(Trips& trips) : trips_(trips) {}
 
@@ -36,11 +36,12 @@ class Trips {
       size_ = members.size();
       mode_ = mode;
       operation_ = operation;
-      Check::begin(operation,
-                   [](Check& check) noexcept { static_cast<Trip&>(check).trips_.answered(); });
+      KeptBatch::begin(operation, [](KeptBatch& batch) noexcept {
+        static_cast<Trip&>(batch).trips_.answered();
+      });
     }
 
-    std::span<HoldingStore::Held> held() { return std::span(held_).first(Check::size()); }
+    std::span<HoldingStore::Held> held() { return std::span(held_).first(KeptBatch::size()); }
     void tell_held(Round& round) const {
       const HoldingStore::Held* held = held_.data();
       for (const std::uint8_t index : members()) {
