@@ -5,34 +5,31 @@
 #include <set>
 
 namespace weir {
-namespace {
 
-// Recurses as deep as boost::json reads, which is bounded.
-std::optional<std::string> repeated_in(const simdjson::dom::element& value) {
+// Recurses as deep as the JSON is nested.
+std::optional<std::string> repeated_name(const simdjson::dom::element& value) {
   simdjson::dom::array list;
   simdjson::dom::object object;
   std::optional<std::string> found;
   if (!value.get(list)) {
     for (const auto item : list) {
-      if (!found) found = repeated_in(item);
+      if (!found) found = repeated_name(item);
     }
   } else if (!value.get(object)) {
     std::set<std::string_view> names;
     for (const auto field : object) {
       if (found) break;
-      found = names.insert(field.key).second ? repeated_in(field.value) : std::string(field.key);
+      found = names.insert(field.key).second ? repeated_name(field.value) : std::string(field.key);
     }
   }
   return found;
 }
 
-}  // namespace
-
 std::optional<std::string> repeated_name(std::string_view json) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (parser.parse(json.data(), json.size()).get(root)) return std::nullopt;
-  return repeated_in(root);
+  return repeated_name(root);
 }
 
 }  // namespace weir

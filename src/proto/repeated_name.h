@@ -9,9 +9,14 @@
 #include <string>
 #include <string_view>
 
+namespace simdjson::dom {
+class element;
+}
+
 namespace weir {
 
 // The first such name. REQUIRES: JSON with bounded nesting
 std::optional<std::string> repeated_name(std::string_view json);
+std::optional<std::string> repeated_name(const simdjson::dom::element& json);
 
 }  // namespace weir

@@ -159,7 +159,7 @@ std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes
 }
 
 void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
+  JsonBody body(exchange.body.view(), {"rule", "key", "for", "by", "why"});
   Block block{.rule = {},
               .key = {},
               .since = exchange.now,
@@ -195,7 +195,7 @@ void add_block(HttpCore& core, const Log& log, const Exchange& exchange) {
 
 // The rule may be gone. Without a rule, this lifts blocks of all rules.
 void lift_block(HttpCore& core, const Log& log, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"rule", "key", "by"});
+  JsonBody body(exchange.body.view(), {"rule", "key", "by"});
   Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),
               .key = std::string(body.text("key"))};
   block.by = short_text(body, "by", Block::kByMax);

@@ -104,7 +104,7 @@ std::optional<Problem> read_whose(const HttpCore& core, const Exchange& exchange
   auto id = query_value(exchange.query, "rule");
   auto key = query_value(exchange.query, "key");
   if (!exchange.only_reads()) {
-    JsonBody body(exchange.body, {"rule", "key"});
+    JsonBody body(exchange.body.view(), {"rule", "key"});
     id = body.text("rule", kWhoseRule);
     key = body.text("key");
     if (body.problem()) return body.problem();

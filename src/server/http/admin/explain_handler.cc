@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "base/ascii.h"
 #include "base/decimal.h"
@@ -326,8 +327,9 @@ void explain(Page& page, const Exchange& exchange) {
   if (!has_body && !is_utf8(percent_decoded(exchange.query))) {
     return core.reply_problem(exchange, http_problem(400, "The query must be valid UTF-8."));
   }
-  JsonBody body =
-      has_body ? JsonBody(exchange.body, known) : JsonBody(described_by(exchange.query), known);
+  JsonBody body(
+      has_body ? std::string(exchange.body.view()) : json::serialize(described_by(exchange.query)),
+      known);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const std::uint64_t units = body.has("cost") ? body.number("cost", 0, kCostMax) : 1;
   const auto cost = static_cast<std::int64_t>(units);

@@ -153,7 +153,7 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
       change.text = exchange.body.view();
       return std::nullopt;
     case http1::Method::kPost: {
-      JsonBody body(exchange.body, {"back_to"});
+      JsonBody body(exchange.body.view(), {"back_to"});
       change.kind = RuleChange::Kind::kGoBack;
       change.back_to = body.number("back_to");
       return body.problem();

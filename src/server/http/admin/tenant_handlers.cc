@@ -135,10 +135,10 @@ void make_change(HttpCore& core, TenantDesk& desk, const Exchange& exchange, Ten
 // The fields of a body. It may be a row as an answer showed it.
 JsonBody body_of(const Exchange& exchange) {
   switch (exchange.head.method) {
-    case http1::Method::kPost: return {exchange.body, {"key"}};
+    case http1::Method::kPost: return {exchange.body.view(), {"key"}};
     case http1::Method::kPut:
-      return {exchange.body, {"key", "plan", "limit", "window", "anchor", "version"}};
-    default: return {exchange.body, {"key", "version"}};
+      return {exchange.body.view(), {"key", "plan", "limit", "window", "anchor", "version"}};
+    default: return {exchange.body.view(), {"key", "version"}};
   }
 }
 

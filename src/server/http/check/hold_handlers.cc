@@ -122,7 +122,7 @@ void reserve(HttpCore& core, CheckReader& reader, const Exchange& exchange) {
 
 void commit(HttpCore& core, const Exchange& exchange) {
   using Commit = HoldingStore::Commit;
-  JsonBody body(exchange.body, {"token", "cost", "more"});
+  JsonBody body(exchange.body.view(), {"token", "cost", "more"});
   const std::string_view token = body.text("token");
   const auto cost = static_cast<std::int64_t>(body.number("cost", 0, kCostMax));
   const auto work = body.flag("more") ? HoldingStore::Work::kGoesOn : HoldingStore::Work::kIsDone;
@@ -185,7 +185,7 @@ void write_acquired(HttpCore& core, const Recipient& to, const Asks& asks, std::
 }
 
 void acquire(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"key", "bucket", "rule", "limit", "hold"});
+  JsonBody body(exchange.body.view(), {"key", "bucket", "rule", "limit", "hold"});
   HoldAsk wanted{.of = HoldOf::kSlot};
   if (const auto problem = read_acquire(body, core, wanted)) {
     return core.reply_problem(exchange, *problem);
@@ -194,7 +194,7 @@ void acquire(HttpCore& core, const Exchange& exchange) {
 }
 
 void release(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"token"});
+  JsonBody body(exchange.body.view(), {"token"});
   const std::string_view token = body.text("token");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);

@@ -1,10 +1,10 @@
 #include "server/http/check/json_body.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <span>
-#include <utility>
-
-#include <boost/json/parse.hpp>
+#include <string>
 
 #include "base/nearest_name.h"
 #include "proto/repeated_name.h"
@@ -12,88 +12,90 @@
 namespace weir {
 namespace {
 
-namespace json = boost::json;
+namespace dom = simdjson::dom;
 
-json::string_view boost_text(std::string_view text) { return {text.data(), text.size()}; }
+constexpr std::size_t kDepthMax = 32;
 
 }  // namespace
 
-JsonBody::JsonBody(const RequestBody& source, Names known) {
-  json::error_code error;
-  const json::value body = json::parse(json::string_view(source.text, source.size), error);
-  if (error || !body.is_object()) {
+struct JsonBody::Parsed {
+  dom::parser parser;  // has the texts
+  std::optional<dom::object> fields;
+
+  std::optional<dom::element> find(std::string_view name) const {
+    dom::element value;
+    if (!fields || fields->at_key(name).get(value)) return std::nullopt;
+    return value;
+  }
+  // The field, if it is of the type.
+  template <typename Value>
+  std::optional<Value> get(std::string_view name) const {
+    const auto field = find(name);
+    Value value{};
+    if (!field || field->get(value)) return std::nullopt;
+    return value;
+  }
+};
+
+JsonBody::JsonBody(std::string_view json, Names known) : parsed_(std::make_unique<Parsed>()) {
+  dom::element body;
+  dom::object fields;
+  if (parsed_->parser.allocate(json.size(), kDepthMax) ||
+      parsed_->parser.parse(json.data(), json.size()).get(body) || body.get(fields)) {
     problem_ = {.kind = ProblemKind::kMalformedJson,
                 .status = 400,
                 .detail = "The body must be one JSON object, in valid UTF-8."};
     return;
   }
-  fields_ = body.get_object();
-  if (const auto name = repeated_name({source.text, source.size})) {
-    reject(shown_name(*name), "the field only once");
-  }
-  refuse_others(known);
-}
-
-JsonBody::JsonBody(json::object fields, Names known) : fields_(std::move(fields)) {
-  refuse_others(known);
-}
-
-void JsonBody::refuse_others(Names known) {
+  parsed_->fields = fields;
+  if (const auto name = repeated_name(body)) reject(shown_name(*name), "the field only once");
   const std::span<const std::string_view> names(known.begin(), known.size());
-  for (const auto& field : fields_) {
-    const std::string_view name = field.key();
-    if (problem_ || std::ranges::find(names, name) != names.end()) continue;
-    problem_ = unknown_field(shown_name(name), name, names);
+  for (const auto& field : fields) {
+    if (problem_ || std::ranges::find(names, field.key) != names.end()) continue;
+    problem_ = unknown_field(shown_name(field.key), field.key, names);
   }
 }
 
-const json::value* JsonBody::find(std::string_view field) const {
-  return fields_.if_contains(boost_text(field));
-}
+JsonBody::~JsonBody() = default;
 
-bool JsonBody::has(std::string_view field) const { return find(field) != nullptr; }
+bool JsonBody::has(std::string_view field) const { return parsed_->find(field).has_value(); }
 
 std::string_view JsonBody::text(std::string_view field, std::string_view expected) {
-  if (const json::value* const value = find(field)) {
-    if (value->is_string() && !value->get_string().empty()) return value->get_string();
-  }
-  reject(field, expected);
-  return {};
+  const auto text = parsed_->get<std::string_view>(field).value_or(std::string_view());
+  if (text.empty()) reject(field, expected);
+  return text;
 }
 
 std::string_view JsonBody::text_or(std::string_view field, std::string_view otherwise) {
-  const json::value* const value = find(field);
-  if (value == nullptr) return otherwise;
-  if (value->is_string()) return value->get_string();
-  reject(field, "a text");
-  return {};
+  const auto text = parsed_->get<std::string_view>(field);
+  if (!text && has(field)) reject(field, "a text");
+  return text.value_or(otherwise);
 }
 
 std::vector<NameValue> JsonBody::texts(std::string_view field) {
   constexpr std::size_t kTextsMax = 256;
   std::vector<NameValue> texts;
-  const json::value* const value = find(field);
-  if (value == nullptr) return texts;
-  const json::object* const object = value->if_object();
-  bool fits = object != nullptr;
-  const auto take = [&](std::string_view name, const json::value& text) {
-    fits = fits && text.is_string() && texts.size() < kTextsMax;
-    if (fits) texts.push_back({.name = name, .value = text.get_string()});
+  if (!has(field)) return texts;
+  const auto object = parsed_->get<dom::object>(field);
+  bool fits = object.has_value();
+  const auto take = [&](std::string_view name, const dom::element& value) {
+    std::string_view text;
+    fits = fits && !value.get(text) && texts.size() < kTextsMax;
+    if (fits) texts.push_back({.name = name, .value = text});
   };
-  const auto take_item = [&](const json::key_value_pair& item) {
-    const json::array* const list = item.value().if_array();
-    if (list == nullptr) return take(item.key(), item.value());
-    for (const json::value& text : *list) take(item.key(), text);
+  const auto take_item = [&](const dom::key_value_pair& item) {
+    dom::array list;
+    if (item.value.get(list)) return take(item.key, item.value);
+    for (const dom::element text : list) take(item.key, text);
   };
-  if (object != nullptr) std::ranges::for_each(*object, take_item);
+  if (object) std::ranges::for_each(*object, take_item);
   if (!fits) reject(field, "an object of up to 256 texts, or lists of texts");
   return texts;
 }
 
 std::uint64_t JsonBody::number(std::string_view field, std::int64_t least, std::int64_t most) {
-  const json::value* const value = find(field);
-  const std::int64_t* const number = value == nullptr ? nullptr : value->if_int64();
-  if (number == nullptr || *number < least || *number > most) {
+  const auto number = parsed_->get<std::int64_t>(field);
+  if (!number || *number < least || *number > most) {
     reject(field, "a whole number from " + std::to_string(least) +
                       (most == INT64_MAX ? " up" : " to " + std::to_string(most)));
     return 0;
@@ -102,10 +104,9 @@ std::uint64_t JsonBody::number(std::string_view field, std::int64_t least, std::
 }
 
 bool JsonBody::flag(std::string_view field) {
-  const json::value* const value = find(field);
-  if (value == nullptr) return false;
-  if (!value->is_bool()) reject(field, "true or false");
-  return value->is_bool() && value->get_bool();
+  const auto flag = parsed_->get<bool>(field);
+  if (!flag && has(field)) reject(field, "true or false");
+  return flag.value_or(false);
 }
 
 void JsonBody::reject(std::string_view field, std::string_view expected) {

@@ -3,7 +3,7 @@
 // For requests that come now and then; checks have their own reader (check_body.h). It keeps the
 // first mistake: read all fields, then look at problem().
 //
-//   JsonBody body(text, {"rule", "key"});
+//   JsonBody body(exchange.body.view(), {"rule", "key"});
 //   const std::string_view rule = body.text("rule");
 //   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 //
@@ -13,16 +13,13 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include <boost/json/object.hpp>
-
 #include "base/name_value.h"
 #include "proto/http/problem.h"
-#include "server/http/exchange.h"
 
 namespace weir {
 
@@ -30,13 +27,12 @@ class JsonBody {
  public:
   using Names = std::initializer_list<std::string_view>;
 
-  JsonBody(const RequestBody& source, Names known);
-  // For a query that takes the place of a body.
-  JsonBody(boost::json::object fields, Names known);
+  JsonBody(std::string_view json, Names known);
+  ~JsonBody();
 
   bool has(std::string_view field) const;
 
-  // Texts are views of the body. This text must be there, and not empty.
+  // Texts are views of this. This text must be there, and not empty.
   std::string_view text(std::string_view field, std::string_view expected = "a text, not empty");
   // A text that may be missing.
   std::string_view text_or(std::string_view field, std::string_view otherwise);
@@ -52,10 +48,9 @@ class JsonBody {
   const std::optional<Problem>& problem() const { return problem_; }
 
  private:
-  const boost::json::value* find(std::string_view field) const;
-  void refuse_others(Names known);
+  struct Parsed;
 
-  boost::json::object fields_;
+  std::unique_ptr<Parsed> parsed_;  // keeps simdjson out of this header
   std::optional<Problem> problem_;
 };
 

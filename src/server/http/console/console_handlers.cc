@@ -77,7 +77,7 @@ void sign_in(HttpCore& core, Exchange& exchange, const AccessClaim& claim) {
   if (!expected || !node.options().chance) {
     return core.reply_problem(exchange, http_problem(409, "This server has no admin token."));
   }
-  JsonBody body(exchange.body, {"token"});
+  JsonBody body(exchange.body.view(), {"token"});
   const std::string_view token = body.text("token");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   // Others wait while this token is compared, for as long as its length takes.
