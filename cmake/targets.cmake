@@ -44,11 +44,14 @@ function(weir_precompile target)
   target_link_libraries(${target} PRIVATE weir_options ${arg_DEPS})
   target_precompile_headers(${target} PRIVATE ${WEIR_STANDARD_HEADERS} ${arg_HEADERS})
 endfunction()
+# Optimizing, and lines for a debugger, take half the time of compiling a test. gtest names lines
+# that fail. Inline functions of headers run as the tests compile them; layers stay optimized.
+set(WEIR_TEST_OPTIONS $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:-O0;-g0>)
 function(weir_precompile_for_tests target)
   weir_precompile(${target} HEADERS ${WEIR_TEST_HEADERS} ${ARGN} DEPS GTest::gmock)
   # As an executable is compiled, which the tests are.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIE)
+  target_compile_options(${target} PRIVATE -fPIE ${WEIR_TEST_OPTIONS})
 endfunction()
 weir_precompile(weir_precompiled)
 if(WEIR_BUILD_SERVER)
@@ -86,22 +89,23 @@ set(WEIR_PYTHON /usr/bin/python3)
 set(WEIR_NOT_PRECOMPILED sniffer_test.cc beat_fields_test.cc traffic_word_test.cc
   resp_access_test.cc admin_test.cc load/grpc_codec_test.cc)
 
-# The compiler reads other files of a test or of a large layer together, six at a time, and their
-# headers once. These have names that another file has, too.
+# The compiler reads other files of a large layer together, six at a time, or of a test, twelve at a
+# time, and their headers once. These have names that another file has, too.
 set(WEIR_COMPILED_ALONE
-  admin/http_tenants_test.cc asks/asks_surge_test.cc asks/asks_world_test.cc
-  asks/limit_notices_test.cc blocks_agree_test.cc fleet_secret_test.cc fleet_state_test.cc
-  grpc_reflection_test.cc grpc_slots_test.cc grpc_wait_test.cc holds/slots_test.cc
-  key_choices_test.cc key_sketch_test.cc keys/busiest_keys_test.cc keys/recent_asks_test.cc
-  large_fleet_test.cc lease_effects_test.cc limit_terms_test.cc link_test.cc login_guard_test.cc
-  logs/sorted_log_test.cc properties_test.cc proxy_header_test.cc recent_traffic_test.cc
-  redis_sender_test.cc redis_troubles_test.cc redis_url_test.cc resp_multi_test.cc
-  resp_transcript_test.cc rule_counts_test.cc rules_by_hand_test.cc split_store_test.cc
-  stay_asked_test.cc time/time_zone.cc traffic_test.cc unusual/traffic_events_test.cc)
+  admin/http_tenants_test.cc asks/asks_surge_test.cc asks/asks_test.cc asks/asks_world_test.cc
+  asks/limit_notices_test.cc asks/plan_test.cc blocks_agree_test.cc fleet_secret_test.cc
+  fleet_state_test.cc grpc_reflection_test.cc grpc_slots_test.cc grpc_wait_test.cc
+  holds/slots_test.cc key_choices_test.cc key_sketch_test.cc keys/busiest_keys_test.cc
+  keys/recent_asks_test.cc large_fleet_test.cc lease_effects_test.cc limit_terms_test.cc
+  link_test.cc login_guard_test.cc logs/sorted_log_test.cc properties_test.cc proxy_header_test.cc
+  recent_traffic_test.cc redis_sender_test.cc redis_troubles_test.cc redis_url_test.cc
+  resp_multi_test.cc resp_transcript_test.cc rule_counts_test.cc rules_by_hand_test.cc
+  split_store_test.cc stay_asked_test.cc time/time_zone.cc traffic_test.cc
+  unusual/traffic_events_test.cc)
 
-function(weir_compile_together target)
+function(weir_compile_together target files)
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   endif()
   foreach(source IN LISTS ARGN)
     if(source IN_LIST WEIR_NOT_PRECOMPILED)
@@ -111,6 +115,14 @@ function(weir_compile_together target)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
+endfunction()
+
+function(weir_compile_as_test target)
+  target_link_libraries(${target} PRIVATE GTest::gmock)
+  weir_headers_read(read ${ARGN})
+  target_precompile_headers(${target} REUSE_FROM weir_test_precompiled${read})
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> ${WEIR_TEST_OPTIONS})
 endfunction()
 
 function(weir_layer name)
@@ -130,7 +142,7 @@ function(weir_layer name)
       target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled${read})
     endif()
     if(arg_TOGETHER)
-      weir_compile_together(weir_${name} ${arg_SOURCES})
+      weir_compile_together(weir_${name} 6 ${arg_SOURCES})
     endif()
   else()
     add_library(weir_${name} INTERFACE)
@@ -175,11 +187,9 @@ function(weir_test name)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gmock GTest::gtest_main)
-  weir_headers_read(read ${arg_DEPS})
-  target_precompile_headers(${name} REUSE_FROM weir_test_precompiled${read})
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
-  weir_compile_together(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gtest_main)
+  weir_compile_as_test(${name} ${arg_DEPS})
+  weir_compile_together(${name} 12 ${arg_SOURCES})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
@@ -232,6 +242,7 @@ function(weir_fuzz name)
       target_precompile_headers(weir_replay_seeds REUSE_FROM weir_precompiled)
     endif()
     add_executable(${target} ${arg_SOURCES} $<TARGET_OBJECTS:weir_replay_seeds>)
+    weir_compile_as_test(${target} ${arg_DEPS})
     add_test(NAME ${target}_seeds COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
     weir_register_test(${target}_seeds "fuzz" "")
   else()
