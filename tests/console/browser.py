@@ -44,6 +44,16 @@ AUDIT = """
     (error) => more > 0 ? look(more - 1) : done([String(error)]));
   look(3);
 """
+# The first element with this selector that takes room on the page, and has the text if one is
+# asked for. An option is there as long as its select is.
+SEEN = """
+  const [selector, text] = arguments;
+  const takesRoom = (each) => each.getClientRects().length > 0
+    && getComputedStyle(each).visibility === "visible";
+  return [...document.querySelectorAll(selector)].find((each) =>
+    takesRoom(each.closest("select") ?? each)
+    && (text === null || each.innerText.includes(text))) ?? null;
+"""
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 # As often a wait looks.
 POLL_S = 0.03
@@ -51,7 +61,7 @@ OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage -
     --disable-background-timer-throttling --disable-renderer-backgrounding
     --disable-backgrounding-occluded-windows --disable-background-networking --no-first-run
     --disable-component-update --disable-default-apps --disable-extensions --disable-sync
-    --force-color-profile=srgb --window-size=1280,1040""".split()
+    --force-color-profile=srgb --force-prefers-reduced-motion --window-size=1280,1040""".split()
 
 
 def why_not():
@@ -95,18 +105,16 @@ class Browser:
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
+    def seen(self, selector, text=None):
+        """The first such element that people see (with the text), or None: one question."""
+        return self.run(SEEN, selector, text)
+
     def find(self, selector, text=None):
         """The first such element that people see, as soon as there is one (with the text)."""
-        def look(_):
-            for element in self.all(selector):
-                if element.is_displayed() and (text is None or text in element.text):
-                    return element
-            return None
-        return self.wait(look, f"{selector} {text or ''}")
+        return self.wait(lambda _: self.seen(selector, text), f"{selector} {text or ''}")
 
     def gone(self, selector):
-        self.wait(lambda _: not any(each.is_displayed() for each in self.all(selector)),
-                  f"{selector} goes away")
+        self.wait(lambda _: self.seen(selector) is None, f"{selector} goes away")
 
     def wait(self, condition, what):
         waiting = WebDriverWait(self.driver, DEADLINE_S, POLL_S,
