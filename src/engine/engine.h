@@ -1,8 +1,8 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
 // A caller fills a KeptBatch and calls decide(). The store calls on_done when it has the answer:
-// memory at once, others later. Late answers are collected, and go_on() continues their askers once a
-// round of the loop.
+// memory at once, others later. Late answers are collected, and go_on() continues their askers once
+// a round of the loop.
 //
 // Thread rule: one engine a core; a KeptBatch is decided on the engine of its core. The store below
 // is shared.

@@ -35,14 +35,14 @@ class EngineTest : public ::testing::Test {
   KeptBatch batch_;
 };
 
-TEST_F(EngineTest, AReusedCheckKeepsNothing) {
+TEST_F(EngineTest, AReusedBatchKeepsNothing) {
   decide(Operation::kSpendEach, 2);
   decide(Operation::kSpendEach, 1);
   ASSERT_EQ(batch_.decisions().size(), 1u);
   EXPECT_EQ(batch_.decisions()[0].remaining, 0);
 }
 
-TEST(EngineDeathTest, ChecksHaveABound) {
+TEST(EngineDeathTest, BatchesHaveABound) {
   KeptBatch batch;
   batch.begin(Operation::kSpendEach, count_call);
   const Quota quota;
@@ -55,7 +55,7 @@ TEST(EngineDeathTest, ChecksHaveABound) {
       "size_ < Batch::kChargesMax");
 }
 
-TEST_F(EngineTest, AnImmediateCheckReturnsWithItsAnswer) {
+TEST_F(EngineTest, APromptBatchReturnsWithItsAnswer) {
   PromptBatch batch;
   batch.begin(Operation::kSpendEach);
   batch.add(engine_.hash({"", "", "key"}, quota_), quota_, 3);
