@@ -32,7 +32,7 @@ inline Instant refilled(const Quota& quota, std::int64_t units, std::int64_t use
   }
   const std::int64_t start_us = algo::window_start(window.count(), epoch_us(at));
   const Instant end = instant_from_epoch_us(start_us) + window;
-  if (quota.is_fixed()) return end;
+  if (quota.is_fixed() || used == 0) return end;
   return end + Duration(algo::mul_div_ceil(units, window.count(), used));
 }
 
