@@ -154,6 +154,8 @@ class Rollouts(unittest.TestCase):
                 said.append(shares(each)[1:])
                 # A node that hears of two steps at once remembers the second.
                 self.assertEqual(said[-1], [step for step in steps if step in said[-1]])
+                self.assertEqual(said[-1][-1], "100%")
+                self.assertGreaterEqual(len(said[-1]), len(steps) - 2)
             self.assertEqual(set().union(*said), set(steps))
 
     def test_stands_still_while_all_nodes_are_down(self):
