@@ -17,8 +17,8 @@
 namespace weir {
 
 // Whether the key may be an address whose client counts under another text. Most keys are not: an
-// address of IPv4 is its own text, unless the rule counts networks. One of IPv6 has a colon behind
-// at most four digits. All checks by rule ask this, so it looks at four bytes at once.
+// address of IPv4 is its own text, unless the rule counts networks. An address of IPv6 has a colon
+// behind at most four digits. All checks by rule ask this, so it looks at four bytes at once.
 inline bool may_name_client(const Rule& rule, std::string_view key) {
   if (rule.key_parts.size() != 1) return false;
   const KeyPart& part = rule.key_parts[0];

@@ -41,12 +41,6 @@ constexpr std::string_view kBehind =
     "change is in force: ask again. If that goes on, Redis may have lost rows that no node has; "
     "the log says so. Then load the whole table: PUT /admin/tenants, or weir tenants import.";
 
-// An export that has found no rows is hardly meant to remove all that are there.
-constexpr std::string_view kNoRows =
-    "it has no rows, and nothing is changed; to remove every row, use weir tenants clear, or "
-    "DELETE "
-    "/admin/tenants";
-
 // The plans that exist: tiers of rules that use tenants.
 std::vector<std::string> plans_in(const RuleSet& rules) {
   std::set<std::string> plans;
@@ -214,7 +208,7 @@ std::optional<TenantReply> TenantKeeper::read(const TenantChange& change, Wanted
     return refusal(ChangeOutcome::kMalformed, std::move(mistakes));
   }
   if (change.kind == TenantChange::Kind::kReplace && load.reader->rows() == 0) {
-    return refusal(ChangeOutcome::kMalformed, std::string(kNoRows));
+    return refusal(ChangeOutcome::kMalformed, "it has no rows, and " + std::string(kHowToClear));
   }
   wanted.table = load.reader->table();
   wanted.edits = load.reader->take();

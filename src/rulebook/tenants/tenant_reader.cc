@@ -237,9 +237,7 @@ void TenantReader::finish() {
   is_whole_ = true;
   // A client that misspells the name of a file sends nothing, and means something else.
   if (form_ == Form::kUnknown) {
-    refuse(0,
-           "it is empty, and nothing is changed; to remove every row, use weir tenants clear, or "
-           "DELETE /admin/tenants");
+    refuse(0, "it is empty, and " + std::string(kHowToClear));
   }
   std::ranges::sort(rows_, [](const Line& one, const Line& other) {
     return one.row.key == other.row.key ? one.number < other.number : one.row.key < other.row.key;

@@ -24,6 +24,10 @@
 
 namespace weir {
 
+// What a load says that would leave no row: an export that has found nothing hardly means that.
+inline constexpr std::string_view kHowToClear =
+    "nothing is changed; to remove every row, use weir tenants clear, or DELETE /admin/tenants";
+
 class TenantReader {
  public:
   static constexpr std::size_t kMistakesShown = 10;

@@ -55,6 +55,7 @@ TEST(HttpTenants, AreChangedByMethod) {
   EXPECT_FALSE(door.tenants.last.part.has_value());
   EXPECT_EQ(door.ask(request("DELETE", "/admin/tenants?load=x&part=1&of=1", "")).status, 400);
   EXPECT_EQ(door.tenants.last.kind, Kind::kMerge);
+  EXPECT_EQ(door.ask(request("DELETE", "/admin/tenants", R"({"key":"ann"})")).status, 400);
   EXPECT_EQ(door.ask(request("DELETE", "/admin/tenants", "")).status, 200);
   EXPECT_EQ(door.tenants.last.kind, Kind::kClear);
   EXPECT_EQ(door.ask(request("POST", "/admin/tenants", "")).fields["allow"],

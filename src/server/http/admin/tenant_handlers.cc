@@ -224,6 +224,12 @@ void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
                      {.of_others = "load part of"}});
   core.routes().add(
       {{kDelete}, "/admin/tenants", RouteAccess::kAdmin, [&core, &desk](const Exchange& exchange) {
+         if (exchange.body.size > 0) {
+           return core.reply_problem(
+               exchange, http_problem(400,
+                                      "The whole table has no body; DELETE /admin/tenant "
+                                      "removes the row of a key in its body."));
+         }
          make_change(core, desk, exchange, {.kind = Kind::kClear});
        }});
   core.routes().add(

@@ -16,6 +16,14 @@ namespace dom = simdjson::dom;
 
 constexpr std::size_t kDepthMax = 32;
 
+std::string_view fault_of(simdjson::error_code error) {
+  switch (error) {
+    case simdjson::DEPTH_ERROR: return "The body is nested more than 32 deep.";
+    case simdjson::NUMBER_ERROR: return "The body has a number that is none, or of over 64 bits.";
+    default: return "The body must be one JSON object, in valid UTF-8.";
+  }
+}
+
 }  // namespace
 
 struct JsonBody::Parsed {
@@ -40,11 +48,12 @@ struct JsonBody::Parsed {
 JsonBody::JsonBody(std::string_view json, Names known) : parsed_(std::make_unique<Parsed>()) {
   dom::element body;
   dom::object fields;
-  if (parsed_->parser.allocate(json.size(), kDepthMax) ||
-      parsed_->parser.parse(json.data(), json.size()).get(body) || body.get(fields)) {
-    problem_ = {.kind = ProblemKind::kMalformedJson,
-                .status = 400,
-                .detail = "The body must be one JSON object, in valid UTF-8."};
+  simdjson::error_code error = parsed_->parser.allocate(json.size(), kDepthMax);
+  if (!error) error = parsed_->parser.parse(json.data(), json.size()).get(body);
+  if (!error) error = body.get(fields);
+  if (error) {
+    problem_ = {
+        .kind = ProblemKind::kMalformedJson, .status = 400, .detail = std::string(fault_of(error))};
     return;
   }
   parsed_->fields = fields;
