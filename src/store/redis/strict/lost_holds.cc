@@ -40,12 +40,10 @@ void LostHolds::end_next(Instant now) {
   batch_.charges = std::span(charges_).first(lost.size);
   batch_.decisions = std::span(decisions_).first(lost.size);
   asked_at_ = now;
-  is_out_ = true;
   holds_.commit(batch_, order_, now);
 }
 
 void LostHolds::ended() {
-  is_out_ = false;
   const bool is_told = batch_.error == StoreError::kNone;
   if (is_told) {
     waiting_.pop_front();

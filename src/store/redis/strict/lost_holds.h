@@ -31,7 +31,8 @@ namespace weir {
 class LostHolds {
  public:
   static constexpr std::size_t kWaitingMax = 16'384;  // some 4 MB; more end by themselves
-  static constexpr Duration kRetry = std::chrono::milliseconds(250);
+  // Failures open the breaker of a core that asks for nothing else, so they are no more than that.
+  static constexpr Duration kRetry = std::chrono::seconds(1);
 
   // `holds` may be under construction. Both outlive this.
   LostHolds(SharedHolds& holds, Reactor& reactor);
@@ -60,7 +61,6 @@ class LostHolds {
   SharedHolds& holds_;
   std::list<Lost> waiting_;  // the first is out, or comes next
   const std::unique_ptr<Alarm> alarm_;
-  bool is_out_ = false;  // the call for the first waiting hold
   Instant asked_at_{};
   CommitOrder order_;
   std::array<Charge, Rule::kLimitsMax> charges_;
