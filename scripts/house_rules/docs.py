@@ -151,7 +151,7 @@ WORDS_MAX = {
     "docs/reference/cli.md": 720,
     "docs/reference/console.md": 734,
     "docs/reference/envoy.md": 893,
-    "docs/reference/http.md": 1720,
+    "docs/reference/http.md": 1735,
     "docs/reference/log-messages.md": 727,
     "docs/reference/metrics.md": 1653,
     "docs/reference/nginx-directives.md": 1560,

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "rules/request/key_part.h"
 #include "rules/rule.h"
 
 namespace weir {
@@ -31,10 +32,15 @@ inline bool may_name_client(const Rule& rule, std::string_view key) {
   return ((bytes - kEach) & ~bytes & (kEach << 7)) != 0;
 }
 
-// The client, who counts under client_text(rule.key_parts[0], ...). Nothing if the key counts as it
-// is.
-inline std::optional<IpAddress> named_client(const Rule& rule, std::string_view key) {
-  return may_name_client(rule, key) ? IpAddress::parse(key) : std::nullopt;
+struct NamedClient {
+  std::optional<IpAddress> client{};  // nothing: the key names none, and counts as it is
+  std::string_view counted;           // the key's own text, or of the scratch
+};
+inline NamedClient named_client(const Rule& rule, std::string_view key, PartScratch& scratch) {
+  if (!may_name_client(rule, key)) return {.counted = key};
+  const auto client = IpAddress::parse(key);
+  if (!client) return {.counted = key};
+  return {.client = client, .counted = client_text(rule.key_parts[0], client, scratch)};
 }
 
 }  // namespace weir

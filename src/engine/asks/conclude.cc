@@ -9,6 +9,7 @@
 #include "engine/asks/settle.h"
 #include "engine/tenants/tenant_table.h"
 #include "observe/keys/recent_asks.h"
+#include "rules/named_client.h"
 
 namespace weir {
 namespace {
@@ -126,6 +127,7 @@ class Conclusion {
   void block_for_denial(Item& item);
   void remember_denial(const Item& item);
   void record_ruleless(const Item& item);
+  void lift_blocks(const Ask& ask);
   void judge(const Item& item) {
     ErrorBar* const bar = engine_.error_bar;
     if (bar == nullptr || item.ask.rule == nullptr) return;
@@ -174,7 +176,27 @@ void Conclusion::record(const Item& item) {
                            : traffic.sample_key(sample, now_);
     }
   }
-  if (operation_ == Operation::kReset) blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
+  if (operation_ == Operation::kReset) lift_blocks(ask);
+}
+
+// A caller that names an address resets the counter of its network. The address may be blocked
+// itself. A person who has blocked the whole network meant more than it, so that block stays.
+[[gnu::noinline]] void Conclusion::lift_blocks(const Ask& ask) {
+  const Rule& rule = *ask.rule;
+  const bool is_callers = ask.key_origin == Ask::KeyOrigin::kCaller;
+  const std::string client = is_callers && ask.client ? ask.client->to_string() : std::string();
+  PartScratch scratch;
+  const bool names_network =
+      client != ask.key && named_client(rule, client, scratch).counted == ask.key;
+  if (names_network) {
+    blocks_.lift(rule.id, client, now_);
+    if (!blocks_.until(rule.id, ask.key, now_)) return;
+    const auto blocks = blocks_.list(rule.id, BlockList::kBlocksMax, now_);
+    const bool by_person = std::ranges::any_of(
+        blocks, [&](const Block& block) { return block.key == ask.key && is_by_hand(block); });
+    if (by_person) return;
+  }
+  blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
 }
 
 // Judges plain requests by one sliding window of this node alone that holds nothing.

@@ -45,11 +45,11 @@ bool may_lend(const Round::Item& item, const Engine& engine) {
 // Lists see the address itself, as they do of requests. Out of line, as above.
 [[gnu::noinline]] void name_client(Round::Item& item) {
   Ask& ask = item.ask;
-  const auto client = named_client(*ask.rule, ask.key);
-  if (!client) return;
   PartScratch scratch;
+  const auto [client, counted] = named_client(*ask.rule, ask.key, scratch);
+  if (!client) return;
   ask.client = client;
-  ask.key = item.key.assign(client_text(ask.rule->key_parts[0], client, scratch));
+  ask.key = item.key.assign(counted);
 }
 
 Mode mode_of(const Round::Item& item, const Engine& engine) {

@@ -86,9 +86,7 @@ struct Wanted {
 // A key has one name for each limit that it may have: the rule's, or a tier's.
 std::vector<std::uint64_t> hashes_of(const HttpCore& core, const Rule& rule, std::string_view key) {
   PartScratch scratch;
-  if (const auto client = named_client(rule, key)) {
-    key = client_text(rule.key_parts[0], client, scratch);
-  }
+  key = named_client(rule, key, scratch).counted;
   const KeyName name{.rule = rule.id, .bucket = {}, .key = key};
   auto hashes = std::vector{core.engine().hash(name, rule.limits_for(key, {}).front()).low};
   for (const auto& [tier, limits] : rule.tiers) {
