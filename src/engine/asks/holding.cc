@@ -9,6 +9,7 @@
 #include "base/duration_text.h"
 #include "engine/holds/hold_wait.h"
 #include "engine/tenants/tenant_table.h"
+#include "rules/named_client.h"
 
 namespace weir {
 namespace {
@@ -47,13 +48,16 @@ Result<Duration, WrongHold> hold_length(std::string_view text, const Ask& ask, H
     if (is_up_to(kSlotMax)) return *length;
     return WrongHold{"hold", "a duration from 1ms to 24h, such as 30s"};
   }
-  const bool may_have = rule.has_tenants && !rule.overrides.contains(ask.key);
+  PartScratch scratch;
+  const bool is_callers = ask.key_origin == Ask::KeyOrigin::kCaller;
+  const auto key = is_callers ? named_client(rule, ask.key, scratch).counted : ask.key;
+  const bool may_have = rule.has_tenants && !rule.overrides.contains(key);
   const auto terms =
-      may_have && engine.tenants != nullptr ? engine.tenants->find(ask.key) : std::nullopt;
+      may_have && engine.tenants != nullptr ? engine.tenants->find(key) : std::nullopt;
   const bool has_own = terms && terms->plan.empty();
   const Quota own = has_own ? tenant_quota(rule.quota, *terms) : Quota();
   const auto limits =
-      has_own ? std::span(&own, 1) : rule.limits_for(ask.key, terms ? terms->plan : ask.tier);
+      has_own ? std::span(&own, 1) : rule.limits_for(key, terms ? terms->plan : ask.tier);
   const Duration most = std::ranges::min(limits, {}, &Quota::window).window();
   if (is_up_to(most)) return *length;
   return WrongHold{"hold", "a duration from 1ms to the window, " + format_duration(most)};
