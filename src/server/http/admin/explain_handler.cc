@@ -247,8 +247,12 @@ void read_request(JsonBody& body, DescribedRequest& described) {
   described.request = {.method = body.text_or("method", "GET")};
   std::string_view path = body.text("path");
   std::string_view host = body.text_or("host", "");
-  host = take_host(path).value_or(host);
-  if (!is_host(host)) body.reject("host", "one host, perhaps with a port");
+  const auto of_path = take_host(path);
+  host = of_path.value_or(host);
+  if (!is_host(host)) {
+    body.reject(of_path ? "path" : "host",
+                of_path ? "a path, or a URL with one host" : "one host, perhaps with a port");
+  }
   if (!set_target(path, host, described)) {
     body.reject("path", "a path of at most 4 readings");
   }
