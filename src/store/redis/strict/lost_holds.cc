@@ -51,7 +51,8 @@ void LostHolds::ended() {
     // One that fails always holds up no other.
     waiting_.splice(waiting_.end(), waiting_, waiting_.begin());
   }
-  alarm_->set(is_told ? asked_at_ : asked_at_ + kRetry);
+  alarm_->set(is_told ? asked_at_ : asked_at_ + pause_);
+  pause_ = is_told ? kRetry : std::min(2 * pause_, kRetryMax);
 }
 
 }  // namespace weir

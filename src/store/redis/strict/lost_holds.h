@@ -31,8 +31,10 @@ namespace weir {
 class LostHolds {
  public:
   static constexpr std::size_t kWaitingMax = 16'384;  // some 4 MB; more end by themselves
-  // Failures open the breaker of a core that asks for nothing else, so they are no more than that.
-  static constexpr Duration kRetry = std::chrono::seconds(1);
+  // After a failure; twice as long after each more. Failures open the breaker of a core that asks
+  // for nothing else, so they get seldom.
+  static constexpr Duration kRetry = std::chrono::milliseconds(250);
+  static constexpr Duration kRetryMax = std::chrono::seconds(2);
 
   // `holds` may be under construction. Both outlive this.
   LostHolds(SharedHolds& holds, Reactor& reactor);
@@ -62,6 +64,7 @@ class LostHolds {
   std::list<Lost> waiting_;  // the first is out, or comes next
   const std::unique_ptr<Alarm> alarm_;
   Instant asked_at_{};
+  Duration pause_ = kRetry;  // after the next failure
   CommitOrder order_;
   std::array<Charge, Rule::kLimitsMax> charges_;
   std::array<Decision, Rule::kLimitsMax> decisions_;
