@@ -121,6 +121,22 @@ TEST_F(RedisHoldsTest, ADenialEndsWithACommitAtAnotherNode) {
   EXPECT_TRUE(there_.decide(Operation::kSpendEach, {key_, &quota_, 1}).allowed());
 }
 
+TEST_F(RedisHoldsTest, ALimitOfNoneIsHeldInShadow) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    const Quota none = *Quota::make({algorithm, 0, 1min});
+    const KeyHash key = fresh_key();
+    HoldOrder order = order_of(5, 30s);
+    order.is_always = true;
+    Reserved reserved(here_, {key, &none, 5}, order);
+    let_pass(10ms);
+    EXPECT_EQ(reserved.order.outcome, Outcome::kHeld);
+    const Decision look = there_.decide(Operation::kLook, {key, &none, 0});
+    EXPECT_EQ(look.remaining, 0);
+    EXPECT_GT(look.reset_after, 29s);
+    EXPECT_LE(look.reset_after, algorithm == Algorithm::kTokenBucket ? 30s : 90s);
+  }
+}
+
 TEST_F(RedisHoldsTest, FailWhileRedisIsAway) {
   Reserved reserved(here_, {key_, &quota_, 60}, order_of(60, 30s));
   let_pass(10ms);

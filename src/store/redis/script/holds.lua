@@ -75,7 +75,7 @@ local function make_holds(of)
     end
     if kind == LOG then return time + window end
     local ends = time - time % window + window
-    if kind == FIXED or used == 0 then return ends end
+    if kind == FIXED or kind ~= BUCKET and used == 0 then return ends end
     local wait, rest
     if kind == BUCKET then
       wait, rest = mul_div(back, per_unit, 0, per_us)

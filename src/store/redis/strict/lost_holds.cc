@@ -29,7 +29,10 @@ void LostHolds::add(std::span<const Charge> charges, const CommitOrder& order, I
 
 void LostHolds::end_next(Instant now) {
   while (!waiting_.empty() && waiting_.front().until <= now) waiting_.pop_front();
-  if (waiting_.empty()) return;
+  if (waiting_.empty()) {
+    pause_ = kRetry;
+    return;
+  }
   static const Quota kAny;
   const Lost& lost = waiting_.front();
   order_ = lost.order;

@@ -31,10 +31,10 @@ namespace weir {
 class LostHolds {
  public:
   static constexpr std::size_t kWaitingMax = 16'384;  // some 4 MB; more end by themselves
-  // After a failure; twice as long after each more. Failures open the breaker of a core that asks
-  // for nothing else, so they get seldom.
+  // After a failure, and after more. Failures open the breaker of a core that asks nothing else, so
+  // they become rare; but a node that stops tries for a second.
   static constexpr Duration kRetry = std::chrono::milliseconds(250);
-  static constexpr Duration kRetryMax = std::chrono::seconds(2);
+  static constexpr Duration kRetryMax = std::chrono::milliseconds(500);
 
   // `holds` may be under construction. Both outlive this.
   LostHolds(SharedHolds& holds, Reactor& reactor);
