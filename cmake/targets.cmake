@@ -45,8 +45,9 @@ function(weir_precompile target)
   target_precompile_headers(${target} PRIVATE ${WEIR_STANDARD_HEADERS} ${arg_HEADERS})
 endfunction()
 # Optimizing, and lines for a debugger, take half the time of compiling a test. gtest names lines
-# that fail. Inline functions of headers run as the tests compile them; layers stay optimized.
-set(WEIR_TEST_OPTIONS $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:-O0;-g0>)
+# that fail. Layers stay optimized, but for inline functions that they call out of line.
+set(WEIR_TEST_OPTIONS $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:-O0;-g0>
+  CACHE STRING "How tests are compiled, after the flags of the preset")
 function(weir_precompile_for_tests target)
   weir_precompile(${target} HEADERS ${WEIR_TEST_HEADERS} ${ARGN} DEPS GTest::gmock)
   # As an executable is compiled, which the tests are.

@@ -49,7 +49,7 @@ AUDIT = """
 SEEN = """
   const [selector, text] = arguments;
   const takesRoom = (each) => each.getClientRects().length > 0
-    && getComputedStyle(each).visibility === "visible";
+    && each.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   return [...document.querySelectorAll(selector)].find((each) =>
     takesRoom(each.closest("select") ?? each)
     && (text === null || each.innerText.includes(text))) ?? null;

@@ -227,8 +227,8 @@ void add_tenant_pages(HttpCore& core, TenantDesk& desk) {
          if (exchange.body.size > 0) {
            return core.reply_problem(
                exchange, http_problem(400,
-                                      "The whole table has no body; DELETE /admin/tenant "
-                                      "removes the row of a key in its body."));
+                                      "DELETE /admin/tenants takes no body; DELETE /admin/tenant "
+                                      "removes the row of the key in its body."));
          }
          make_change(core, desk, exchange, {.kind = Kind::kClear});
        }});

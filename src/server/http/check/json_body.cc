@@ -48,7 +48,7 @@ struct JsonBody::Parsed {
 JsonBody::JsonBody(std::string_view json, Names known) : parsed_(std::make_unique<Parsed>()) {
   dom::element body;
   dom::object fields;
-  simdjson::error_code error = parsed_->parser.allocate(json.size(), kDepthMax);
+  simdjson::error_code error = parsed_->parser.allocate(json.size(), kDepthMax + 1);
   if (!error) error = parsed_->parser.parse(json.data(), json.size()).get(body);
   if (!error) error = body.get(fields);
   if (error) {
