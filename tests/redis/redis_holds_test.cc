@@ -263,7 +263,7 @@ TEST_F(RedisHoldsReleaseTest, AreBoundedInNumber) {
   EXPECT_EQ(here_.link.calls, calls + static_cast<int>(LostHolds::kWaitingMax));
 }
 
-// Who was told that it failed may say it again: it must charge once.
+// A caller who was told that a commit failed may say it again: it must charge once.
 TEST_F(RedisHoldsReleaseTest, ACommitThatChargesIsNotAskedAgain) {
   CommitOrder order = acquire(here_, 1h);
   order.cost = 5;

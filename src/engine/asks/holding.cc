@@ -20,7 +20,7 @@ std::size_t room_of(const Round::Item& item) {
   return item.is_shadow() ? HoldingStore::kHoldsMax / 2 : HoldingStore::kHoldsMax;
 }
 
-// Of the limit that is answered, and of each.
+// Changes the answered decision, and the decision of each limit.
 void outlast(Round::Item& item, Instant end, Instant now) {
   outlast(item.answer.decision, item.answer.quota, end, now);
   for (std::size_t i = 0; i < item.decisions.size(); ++i) {

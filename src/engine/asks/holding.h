@@ -24,7 +24,7 @@
 
 namespace weir {
 
-// What each door tells a caller who gets no hold, or whose token is of no use.
+// Each door tells this to a caller who gets no hold, or whose token is of no use.
 inline constexpr std::string_view kTooManyHeld = "the key, or the node, holds as much as it may";
 inline constexpr std::string_view kNoSuchHold =
     "the token was used before, or its hold has ended, or another node gave it";

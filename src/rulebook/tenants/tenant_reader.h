@@ -24,7 +24,7 @@
 
 namespace weir {
 
-// What a load says that would leave no row: an export that has found nothing hardly means that.
+// A load that would leave no row is told this: an export that found nothing hardly means that.
 inline constexpr std::string_view kHowToClear =
     "nothing is changed; to remove every row, use weir tenants clear, or DELETE /admin/tenants";
 

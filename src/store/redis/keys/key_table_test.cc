@@ -61,7 +61,7 @@ TEST(KeyTable, ComesToEveryKeyInTurn) {
   EXPECT_EQ(seen, (std::set<std::uint64_t>{0, 1, 3, 4}));
 }
 
-// Of a few keys in turn, the first that may; else the last one that may if no other does.
+// Looks at a few keys in turn: the first that may leave; else the last that may if no other does.
 TEST(KeyTable, LetsOneOfAFewKeysLeave) {
   using MayLeave = Table::MayLeave;
   Table table(1000);
