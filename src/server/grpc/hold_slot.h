@@ -7,8 +7,8 @@
 //   or    the node lost the lease of its slots: ABORTED, within a second
 //
 // A call may end where the time is unknown, in a destructor, even before its slot was acquired. So
-// its slot stays, and the loop releases it soon. A store that has no answer from Redis goes on asking
-// by itself.
+// its slot stays, and the loop releases it soon. A store that has no answer from Redis goes on
+// asking by itself.
 //
 // Thread rule: one core. Tested by grpc_slots_test.cc, tests/e2e/grpc_test.py and
 // tests/e2e/lent_slots_test.py.
