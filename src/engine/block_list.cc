@@ -66,6 +66,15 @@ bool BlockList::lift(std::string_view rule, std::string_view key, Instant now) {
   return lift_locked(rule, key, now);
 }
 
+bool BlockList::lift_unless_by_hand(std::string_view rule, std::string_view key, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  book_.expire(now);
+  const Block named{.rule = std::string(rule), .key = std::string(StoredKey(key))};
+  const auto* const by_hand = book_.known_of(named).by_hand;
+  if (by_hand != nullptr && by_hand->block.until > now) return false;
+  return lift_locked(rule, key, now);
+}
+
 // Lifts the block by a person and the block by the rule.
 bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant now) {
   Block lift{.rule = std::string(rule),

@@ -82,6 +82,8 @@ class BlockList {
 
   // Returns false if the key was not blocked.
   bool lift(std::string_view rule, std::string_view key, Instant now);
+  // The same, but only if no person blocks the key.
+  bool lift_unless_by_hand(std::string_view rule, std::string_view key, Instant now);
   // Lifts all blocks of the key, of single rules and of all. Returns how many there were. Slow.
   std::size_t lift_all(std::string_view key, Instant now);
 

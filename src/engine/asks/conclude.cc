@@ -188,15 +188,13 @@ void Conclusion::record(const Item& item) {
   PartScratch scratch;
   const bool names_network =
       client != ask.key && named_client(rule, client, scratch).counted == ask.key;
-  if (names_network) {
-    blocks_.lift(rule.id, client, now_);
-    if (!blocks_.until(rule.id, ask.key, now_)) return;
-    const auto blocks = blocks_.list(rule.id, BlockList::kBlocksMax, now_);
-    const bool by_person = std::ranges::any_of(
-        blocks, [&](const Block& block) { return block.key == ask.key && is_by_hand(block); });
-    if (by_person) return;
+  const StoredKey key = stored_key(rule, ask.key);
+  if (!names_network) {
+    blocks_.lift(rule.id, key, now_);
+    return;
   }
-  blocks_.lift(rule.id, stored_key(rule, ask.key), now_);
+  blocks_.lift(rule.id, client, now_);
+  blocks_.lift_unless_by_hand(rule.id, key, now_);
 }
 
 // Judges plain requests by one sliding window of this node alone that holds nothing.
