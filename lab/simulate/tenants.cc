@@ -7,7 +7,7 @@ namespace weir::sim {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(1);  // TenantKeeper::kOfferMax
-constexpr Duration kStep = std::chrono::milliseconds(10);
+constexpr Duration kTick = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void SimTenants::change(Rows rows) {
 void SimTenants::go_on(Instant now) {
   using enum SharedTenants::Outcome;
   if (waiting_.empty()) return;
-  steps_->set(now + kStep);
+  steps_->set(now + kTick);
   if (!patience_end_) return offer(now);
   const bool is_over = now >= *patience_end_;
   const auto outcome = shared_.outcome(is_over ? SharedTenants::Patience::kIsOver

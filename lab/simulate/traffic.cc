@@ -15,7 +15,7 @@ constexpr Duration kAnswered = std::chrono::milliseconds(50);  // with two trips
 constexpr Duration kBackoffMin = std::chrono::milliseconds(10);
 constexpr std::int64_t kHitsOfWork = 20;  // of a hundred requests: these spend, as any request
 
-Duration seconds(double number) { return Duration(static_cast<std::int64_t>(number * 1e6)); }
+Duration seconds_of(double number) { return Duration(static_cast<std::int64_t>(number * 1e6)); }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ class Traffic::Works {
     commit.work.token = answered.token;
     commit.work.number = asked.number;
     const double lasts = fate == 2 ? 1.0 + chance_.unit() / 4 : chance_.unit();
-    const Instant ends = world_.now() + seconds(lasts * to_seconds(spec_.hold));
+    const Instant ends = world_.now() + seconds_of(lasts * to_seconds(spec_.hold));
     due_.emplace(ends, commit);
     if (fate == 3) due_.emplace(ends + Duration(chance_.below(kTwiceWithin)), commit);
     next_.set(due_.begin()->first);
@@ -113,7 +113,7 @@ class Traffic::Source {
   }
   Duration gap() {
     if (spec_.rate <= 0) return kSecond * 1'000'000;
-    return std::max(Duration(1), seconds(-std::log(1.0 - chance_.unit()) / spec_.rate));
+    return std::max(Duration(1), seconds_of(-std::log(1.0 - chance_.unit()) / spec_.rate));
   }
   void plan(Instant when) { next_.set(when < until_ ? when : Instant::max()); }
 

@@ -21,8 +21,7 @@ constexpr const char* kKey = "weir:{fleet}:secret";
 
 class Node : public FleetNode {
  public:
-  Node(const RedisServer& server, char letter)
-      : FleetNode(Switching().now), letter_(letter), client_(server) {
+  Node(const RedisServer& server, char letter) : FleetNode(Switching().now), client_(server) {
     HashSecret secret;
     secret.bytes.fill(static_cast<std::byte>(letter));
     beat_.emplace(
@@ -42,7 +41,6 @@ class Node : public FleetNode {
   }
 
  private:
-  const char letter_;
   ManualReactor reactor_;
   BlockingClient client_;
   std::optional<FleetBeat> beat_;

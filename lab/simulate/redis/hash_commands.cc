@@ -44,7 +44,7 @@ Scan scan_of(const HashValue& hash, std::uint64_t cursor, std::int64_t count) {
 }
 
 // nullopt if it is wrong, which is answered.
-std::optional<std::int64_t> read_count(CommandCall& call) {
+std::optional<std::int64_t> read_scanned(CommandCall& call) {
   std::int64_t count = 10;
   for (std::size_t i = 3; i < call.words.size(); i += 2) {
     const bool is_count = equals_ignoring_case(call.word(i), "count") && i + 1 < call.words.size();
@@ -108,7 +108,7 @@ void do_hscan(CommandCall& call) {
   if (!cursor) return call.reply.error("ERR invalid cursor");
   const auto hash = call.typed<HashValue>(call.word(1));
   if (!hash) return;
-  const auto count = *hash == nullptr ? std::optional<std::int64_t>(1) : read_count(call);
+  const auto count = *hash == nullptr ? std::optional<std::int64_t>(1) : read_scanned(call);
   if (!count) return;
   const Scan scan = *hash == nullptr ? Scan{} : scan_of(**hash, *cursor, *count);
   call.reply.array(2);

@@ -6,8 +6,8 @@
 namespace weir::lab {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr StreamId kLastOfAll{kMost, kMost};
+constexpr std::uint64_t kNumberMax = std::numeric_limits<std::uint64_t>::max();
+constexpr StreamId kLastOfAll{kNumberMax, kNumberMax};
 // `MAXLEN ~` removes whole nodes: Redis makes nodes of so many small entries.
 constexpr std::size_t kNodeEntries = 100;
 
@@ -82,7 +82,7 @@ enum class End : std::uint8_t { kFirst, kLast };
 
 // One end of a range, inclusive; nullopt if it is wrong, which is answered.
 std::optional<StreamId> read_end(CommandCall& call, std::string_view text, End end) {
-  const std::uint64_t missing = end == End::kFirst ? 0 : kMost;
+  const std::uint64_t missing = end == End::kFirst ? 0 : kNumberMax;
   if (text == "-") return StreamId{};
   if (text == "+") return kLastOfAll;
   const bool is_excluded = text.size() > 1 && text.front() == '(';
@@ -96,12 +96,13 @@ std::optional<StreamId> read_end(CommandCall& call, std::string_view text, End e
     if (*id == kLastOfAll) {
       return call.reply.error("ERR invalid start ID for the interval"), std::nullopt;
     }
-    return id->sequence == kMost ? StreamId{id->ms + 1, 0} : StreamId{id->ms, id->sequence + 1};
+    return id->sequence == kNumberMax ? StreamId{id->ms + 1, 0}
+                                      : StreamId{id->ms, id->sequence + 1};
   }
   if (*id == StreamId{}) {
     return call.reply.error("ERR invalid end ID for the interval"), std::nullopt;
   }
-  return id->sequence == 0 ? StreamId{id->ms - 1, kMost} : StreamId{id->ms, id->sequence - 1};
+  return id->sequence == 0 ? StreamId{id->ms - 1, kNumberMax} : StreamId{id->ms, id->sequence - 1};
 }
 
 // The most entries; -1: all. nullopt if it is wrong, which is answered.

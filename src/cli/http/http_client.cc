@@ -30,9 +30,9 @@ std::size_t keep(const char* piece, std::size_t, std::size_t size, std::string* 
   return 0;
 }
 
-class Exchange {
+class Transfer {
  public:
-  Exchange(const HttpQuestion& question, Duration patience) {
+  Transfer(const HttpQuestion& question, Duration patience) {
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
     set(CURLOPT_URL, question.url.c_str());
     set(CURLOPT_DEFAULT_PROTOCOL, "http");
@@ -61,9 +61,9 @@ class Exchange {
     set(CURLOPT_WRITEDATA, &reply_.body);
     curl_multi_add_handle(multi_.get(), easy_.get());
   }
-  ~Exchange() { curl_multi_remove_handle(multi_.get(), easy_.get()); }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
+  ~Transfer() { curl_multi_remove_handle(multi_.get(), easy_.get()); }
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
 
   Result<HttpReply, Fault> run(const std::stop_token& stop) {
     const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
@@ -140,7 +140,7 @@ Result<HttpReply, Fault> ask_http(const HttpQuestion& question, Duration patienc
                                   std::stop_token stop) {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) return Fault{"libcurl does not start"};
-  return Exchange(question, patience).run(stop);
+  return Transfer(question, patience).run(stop);
 }
 
 std::optional<HttpUrl> HttpUrl::parse(const std::string& text) {

@@ -127,7 +127,7 @@ Page* keep_page(ngx_http_request_t* request) {
   return page;
 }
 
-void go_on_with_body(ngx_http_request_t* request) noexcept {
+void answer_page(ngx_http_request_t* request) noexcept {
   ngx_int_t result = NGX_HTTP_INTERNAL_SERVER_ERROR;
   try {
     Page* const page = the_admin == nullptr ? nullptr : keep_page(request);
@@ -143,7 +143,7 @@ void go_on_with_body(ngx_http_request_t* request) noexcept {
 void use_admin(Admin* admin) { the_admin = admin; }
 
 ngx_int_t show_admin(ngx_http_request_t* request) noexcept {
-  const ngx_int_t result = ngx_http_read_client_request_body(request, go_on_with_body);
+  const ngx_int_t result = ngx_http_read_client_request_body(request, answer_page);
   return result >= NGX_HTTP_SPECIAL_RESPONSE ? result : NGX_DONE;
 }
 

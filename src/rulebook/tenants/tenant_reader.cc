@@ -22,7 +22,7 @@ namespace json = boost::json;
 constexpr std::array<std::string_view, 5> kNames = {"key", "plan", "limit", "window", "anchor"};
 constexpr std::uint64_t kLinesMax = UINT32_MAX;
 
-std::string quoted(std::string_view text) { return "'" + std::string(shown_name(text)) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(shown_name(text)) + "'"; }
 
 // RFC 4180, of one line. Nothing: its quotes are wrong.
 std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
@@ -126,9 +126,10 @@ void TenantReader::read_columns(const std::vector<std::string>& names) {
   columns_ = names;
   for (const std::string& name : names) {
     if (std::ranges::find(kNames, name) == kNames.end()) {
-      refuse(line_, "unknown column " + quoted(name) + "; " + name_hint(shown_name(name), kNames));
+      refuse(line_,
+             "unknown column " + in_quotes(name) + "; " + name_hint(shown_name(name), kNames));
     } else if (std::ranges::count(names, name) > 1) {
-      refuse(line_, "two columns are called " + quoted(name));
+      refuse(line_, "two columns are called " + in_quotes(name));
     }
   }
   if (std::ranges::count(names, "key") == 0) refuse(line_, "no column is called 'key'");
@@ -147,7 +148,7 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
   const json::value value = json::parse({line.data(), line.size()}, error);
   if (error || !value.is_object()) return refuse(line_, "expected a JSON object");
   if (const auto name = repeated_name(line))
-    return refuse(line_, quoted(*name) + " is there twice");
+    return refuse(line_, in_quotes(*name) + " is there twice");
   std::array<std::string, kNames.size()> texts;
   texts[0] = key;
   const auto known = std::span(kNames).subspan(key.empty() ? 0 : 1);
@@ -156,7 +157,7 @@ void TenantReader::read_json(std::string_view line, std::string_view key) {
     const auto found = std::ranges::find(kNames, std::string_view(name));
     if (std::ranges::find(known, std::string_view(name)) == known.end()) {
       return refuse(line_,
-                    "unknown field " + quoted(name) + "; " + name_hint(shown_name(name), known));
+                    "unknown field " + in_quotes(name) + "; " + name_hint(shown_name(name), known));
     }
     const bool is_limit = *found == "limit" || *found == "anchor";
     const bool is_window = *found == "window" && field.is_number();
@@ -216,7 +217,7 @@ std::string TenantReader::wrong_with(const Fields& fields, TenantTable::Row& row
     }
     if (found != plans_.end()) return {};
     const std::vector<std::string_view> names(plans_.begin(), plans_.end());
-    return "plan: no rule with 'tenants: true' has a tier " + quoted(fields.plan) +
+    return "plan: no rule with 'tenants: true' has a tier " + in_quotes(fields.plan) +
            (names.empty() ? "" : "; " + name_hint(shown_name(fields.plan), names));
   }
   row.limit = read_decimal<std::int64_t>(fields.limit).value_or(-1);
