@@ -61,7 +61,8 @@ OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage -
     --disable-background-timer-throttling --disable-renderer-backgrounding
     --disable-backgrounding-occluded-windows --disable-background-networking --no-first-run
     --disable-component-update --disable-default-apps --disable-extensions --disable-sync
-    --force-color-profile=srgb --force-prefers-reduced-motion --window-size=1280,1040""".split()
+    --force-color-profile=srgb --force-prefers-reduced-motion --window-size=1280,1040
+    --renderer-process-limit=1 --disable-site-isolation-trials""".split()
 
 
 def why_not():

@@ -53,7 +53,14 @@ inline std::vector<Decision> ask(Store& store, Operation operation, std::vector<
   return asked.decisions;
 }
 inline Decision ask(Store& store, Operation operation, const Charge& charge, Instant now) {
-  return ask(store, operation, std::vector<Charge>{charge}, now)[0];
+  Decision decision;
+  Batch batch;
+  batch.operation = operation;
+  batch.charges = {&charge, 1};
+  batch.decisions = {&decision, 1};
+  batch.on_done = [](Batch&) noexcept {};
+  store.decide(batch, now);
+  return decision;
 }
 inline Decision spend(Store& store, const Charge& charge, Instant now) {
   return ask(store, Operation::kSpendEach, charge, now);
