@@ -240,9 +240,10 @@ void HoldingStore::State::lower(Operation operation, const Charge& charge, Decis
                                 Instant now) noexcept {
   const OfKey* const of_key = find(charge.key);
   if (of_key == nullptr) return;
-  const bool may_deny = is_hit(operation) || operation == Operation::kLook;
-  if (may_deny && decision.verdict == Verdict::kDenied) {
-    decision.retry_after = std::max(decision.retry_after, wait_of(charge, *of_key, now));
+  Charge asked = charge;
+  if (operation == Operation::kCharge) asked.cost = 0;  // its decision is that of a look
+  if (operation != Operation::kReset && decision.verdict == Verdict::kDenied) {
+    decision.retry_after = std::max(decision.retry_after, wait_of(asked, *of_key, now));
   }
   decision.remaining = std::max<std::int64_t>(0, decision.remaining - of_key->units);
   outlast(decision, *charge.quota, of_key->last(), now);

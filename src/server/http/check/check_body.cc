@@ -210,7 +210,11 @@ class CheckReader::Pass {
   bool fail(CheckField field, std::string_view expected) {
     return fail(kCheckFieldNames[static_cast<std::size_t>(field)], expected);
   }
-  bool fail(CheckField field) { return fail(field, kExpected[static_cast<std::size_t>(field)]); }
+  bool fail(CheckField field) {
+    const bool is_estimate = is_reserve_ && field == CheckField::kCost;
+    return fail(field,
+                is_estimate ? kEstimateExpected : kExpected[static_cast<std::size_t>(field)]);
+  }
   bool fail_missing(std::string_view name, std::string_view expected) {
     return fail(name, std::string(expected).append(", but the field is missing"));
   }
@@ -228,6 +232,7 @@ class CheckReader::Pass {
   bool has_atomic_ = false;
   std::optional<std::size_t> item_;  // of "checks"; nullopt outside
   std::string_view hold_;            // empty: none yet
+  bool is_reserve_ = false;
 };
 
 bool CheckReader::Pass::read_plain(const RequestBody& source) {
@@ -283,6 +288,7 @@ bool CheckReader::Pass::read(const RequestBody& source) {
 
 // `charge` is refused, as a commit charges. `mode` is refused next to a rule, which has its own.
 bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view& hold) {
+  is_reserve_ = true;
   if (!read(source)) return false;
   const CheckFields& fields = checks_[0];
   if (fields.has(CheckField::kCharge)) {
@@ -290,7 +296,7 @@ bool CheckReader::Pass::read_reserve(const RequestBody& source, std::string_view
   }
   if (fields.has(CheckField::kRule) && !forbid(CheckField::kMode, fields)) return false;
   if (!fields.has(CheckField::kCost)) return fail_missing("cost", kEstimateExpected);
-  if (fields.cost < 1) return fail(CheckField::kCost, kEstimateExpected);
+  if (fields.cost < 1) return fail(CheckField::kCost);
   if (hold_.empty()) return fail_missing("hold", kHoldExpected);
   hold = hold_;
   return true;

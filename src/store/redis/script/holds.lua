@@ -9,7 +9,7 @@
 -- without HOLDS. A hold that has ended is charged as of its end, before anything else is decided.
 local function make_holds(of)
   local ALLOWED, DENIED, FAILED, FOREIGN_TYPE = 0, 1, 3, 1
-  local SPEND_EACH, SPEND_ALL, LOOK, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 5, 9, 10
+  local SPEND_EACH, SPEND_ALL, LOOK, CHARGE_EACH, DRAIN_EACH, RESERVE, COMMIT = 0, 1, 2, 4, 5, 9, 10
   local LOOK_AT_HOLDS = 11
   local HOLDS, CHARGE_SIZE, SUM, LAPSES_MAX, WAITS_MAX = 16, 47, 'sum', 256, 8
   local SLACK = 1000000  -- us, as clocks differ in pace
@@ -134,13 +134,14 @@ local function make_holds(of)
 
   -- Changes the decisions of charges, from the reply's number `from` on: they leave held units, and
   -- last until those end. A counter that holds nothing itself has more when a hold has lapsed.
-  local function lower(from, first, count, may_deny)
+  local function lower(from, first, count, operation)
+    local is_charge = operation == CHARGE_EACH  -- whose decision is that of a look
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
       local kind, k, cost, limit = unpack_from('<I1I2i8i8', batches, at)
       local code = reply[from]
       if units[k] > 0 then
-        if may_deny and code % 4 == DENIED then
-          reply[from + 2] = max(reply[from + 2], wait_of(at, k, cost, limit))
+        if (operation <= LOOK or is_charge) and code % 4 == DENIED then
+          reply[from + 2] = max(reply[from + 2], wait_of(at, k, is_charge and 0 or cost, limit))
         end
         reply[from] = code - 64 * min(floor(code / 64), units[k])
         reply[from + 1] = until_as_new(at, k, limit, reply[from + 1])
@@ -157,7 +158,7 @@ local function make_holds(of)
   local function act(operation, first, count)
     local from = #reply + 1
     of.action_of(operation)(first, count)
-    lower(from, first, count, operation <= LOOK)
+    lower(from, first, count, operation)
   end
 
   -- Answers with the denial, if there is one; else does the operation with the charge.
