@@ -1,6 +1,7 @@
 #!/bin/sh
 # by_clang.sh GCC CLANG COMMAND...: runs a command of gcc's with clang. CMake has one compiler a
 # build, and gives this as the launcher of what is compiled by the other (cmake/targets.cmake).
+# Parameters of gcc's memory go, which clang does not know.
 
 gcc=$1 clang=$2 made='' last=''
 shift 2
@@ -15,6 +16,8 @@ for word do
   last=$word
   set -- "$@" "$word"
 done
-# clang would read the old precompiled header while it makes the new one.
-if [ "$made" ]; then rm -f "$output"; fi
+if [ "$made" ]; then
+  rm -f "$output"  # or clang reads the old precompiled header while it makes the new one
+  export CCACHE_DISABLE=1  # it names files by their whole paths, so another clone's is none
+fi
 exec "$@"

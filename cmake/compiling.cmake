@@ -59,7 +59,7 @@ target_compile_options(weir_options INTERFACE
 target_compile_options(weir_options INTERFACE -pthread)
 # gcc would look for garbage in precompiled headers, for an eighth of its time. In KB.
 target_compile_options(weir_options INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=2000000>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:--param=ggc-min-heapsize=2000000>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # cmpxchg16b, for atomic128.h: every x86-64 processor since about 2006.
   target_compile_options(weir_options INTERFACE -mcx16)

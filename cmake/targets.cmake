@@ -50,11 +50,12 @@ endfunction()
 # stay optimized, but for inline functions that they call out of line.
 set(WEIR_TEST_OPTIONS $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:-O0;-g0>
   CACHE STRING "How tests are compiled, after the flags of the preset")
-if(WEIR_BUILD_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(WEIR_BUILD_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT WEIR_LTO)
   find_program(WEIR_TEST_COMPILER clang++-16 REQUIRED)
   set(WEIR_TEST_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/by_clang.sh
     ${CMAKE_CXX_COMPILER} ${WEIR_TEST_COMPILER} ${CMAKE_CXX_COMPILER_LAUNCHER})
-  list(APPEND WEIR_TEST_OPTIONS -fpch-instantiate-templates)
+  # Without times of headers, as ccache wants it: ninja knows when they change.
+  list(APPEND WEIR_TEST_OPTIONS -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
 else()
   set(WEIR_TEST_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
@@ -228,7 +229,7 @@ function(weir_node_test name)
 WEIR_NPM_CACHE=${PROJECT_SOURCE_DIR}/build/npm-cache")
 endfunction()
 
-# Every crash that fuzzing finds becomes a seed, and so a test that needs no clang.
+# Every crash that fuzzing finds becomes a seed, and so a test that needs no libFuzzer.
 add_custom_target(fuzz_targets)
 function(weir_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")

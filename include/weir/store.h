@@ -45,9 +45,10 @@ enum class Operation : std::uint8_t {
   kReset,      // forgets the keys; each decision is a look at a fresh key
   // For work that is done: each charge counts, whether or not it fits. The decision is that of a
   // look at cost 0 right after it. While the key owes more than its limit, charges and looks are
-  // denied, and `retry_after` says when that debt is paid. A key owes at most twice its limit (a
-  // bucket its burst and its limit); Weir forgets the rest. At limit 0, where nothing counts, the
-  // decision is kNever. Charges also count while a key is blocked or cools down.
+  // denied, and `retry_after` says when that debt is paid; next to holds, when these fit, too. A
+  // key owes at most twice its limit (a bucket its burst and its limit); Weir forgets the rest. At
+  // limit 0, where nothing counts, the decision is kNever. Charges also count while a key is
+  // blocked or cools down.
   kCharge,
   // As kSpendEach, but a charge that does not fit takes all that is left, and is still denied.
   kDrain,

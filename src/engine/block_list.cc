@@ -71,7 +71,7 @@ bool BlockList::lift_unless_by_hand(std::string_view rule, std::string_view key,
   book_.expire(now);
   const Block named{.rule = std::string(rule), .key = std::string(StoredKey(key))};
   const auto* const by_hand = book_.known_of(named).by_hand;
-  if (by_hand != nullptr && by_hand->block.until > now) return false;
+  if (by_hand != nullptr && !is_lift(by_hand->block)) return false;
   return lift_locked(rule, key, now);
 }
 

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr int kExitUnanswered = 2;
+constexpr int kExitRefused = 2;
 constexpr std::size_t kWholeMax = 60;  // bytes of a key that was surely not cut
 constexpr std::size_t kSentenceMax = 4096;
 
@@ -67,7 +67,7 @@ std::string AdminClient::reach() const {
 
 void AdminClient::fail(const std::string& message) const {
   std::cerr << "weir " << command << ": " << message << '\n';
-  throw CLI::RuntimeError(kExitUnanswered);
+  throw CLI::RuntimeError(kExitRefused);
 }
 
 std::string text_of(const boost::json::value& value) {

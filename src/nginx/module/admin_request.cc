@@ -23,7 +23,7 @@
 namespace weir::nginx {
 namespace {
 
-Admin* the_admin = nullptr;
+Admin* used_admin = nullptr;
 
 // The name of the location.
 std::string_view place_of(ngx_http_request_t* request) {
@@ -61,13 +61,13 @@ class Page final : ReplyLine, Waker, public Waiting {
     read_headers(request_, fields_);
     const std::size_t size = body_.size();
     body_.resize(size + InputBuffer::kPadding);
-    the_admin->answer({.method = view_of(request_->method_name),
-                       .place = place_of(request_),
-                       .target = target_,
-                       .fields = fields_,
-                       .body = {.text = body_.data(), .size = size, .readable = body_.size()},
-                       .client = client_of(request_)},
-                      *this, zone_clock().now());
+    used_admin->answer({.method = view_of(request_->method_name),
+                        .place = place_of(request_),
+                        .target = target_,
+                        .fields = fields_,
+                        .body = {.text = body_.data(), .size = size, .readable = body_.size()},
+                        .client = client_of(request_)},
+                       *this, zone_clock().now());
     if (deciders.loop != nullptr) deciders.loop->has_asked();
     return result_;
   }
@@ -130,7 +130,7 @@ Page* keep_page(ngx_http_request_t* request) {
 void answer_page(ngx_http_request_t* request) noexcept {
   ngx_int_t result = NGX_HTTP_INTERNAL_SERVER_ERROR;
   try {
-    Page* const page = the_admin == nullptr ? nullptr : keep_page(request);
+    Page* const page = used_admin == nullptr ? nullptr : keep_page(request);
     if (page != nullptr) result = page->answer();
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_ERR, request->connection->log, 0, "weir: %s", error.what());
@@ -140,7 +140,7 @@ void answer_page(ngx_http_request_t* request) noexcept {
 
 }  // namespace
 
-void use_admin(Admin* admin) { the_admin = admin; }
+void use_admin(Admin* admin) { used_admin = admin; }
 
 ngx_int_t show_admin(ngx_http_request_t* request) noexcept {
   const ngx_int_t result = ngx_http_read_client_request_body(request, answer_page);

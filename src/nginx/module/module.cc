@@ -36,7 +36,7 @@ constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 // Each uses those before it. The second and the last: only with a Redis.
 std::unique_ptr<Judge> the_judge;
 std::unique_ptr<FleetMember> the_member;
-std::unique_ptr<Admin> own_admin;
+std::unique_ptr<Admin> the_admin;
 std::unique_ptr<WorkerLoop> the_loop;
 
 // The handlers of the phase, with a place for one more at the end. Empty if there is no memory.
@@ -131,7 +131,7 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
     the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
                                         rule_ids(), zone_clock());
     if (!join_fleet(*settings->gateway, zone, cycle)) return NGX_ERROR;
-    own_admin = std::make_unique<Admin>(
+    the_admin = std::make_unique<Admin>(
         Admin::World{.judge = *the_judge,
                      .gateway = *settings->gateway,
                      .zone = zone,
@@ -144,7 +144,7 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
                          }},
         zone_clock().now());
     use_judge(the_judge.get(), the_loop.get());
-    use_admin(own_admin.get());
+    use_admin(the_admin.get());
     return NGX_OK;
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_EMERG, cycle->log, 0, "weir: a worker cannot start: %s", error.what());
@@ -157,7 +157,7 @@ void end_worker(ngx_cycle_t*) noexcept {
   use_judge(nullptr, nullptr);
   the_loop.reset();
   the_member.reset();  // it may give up asks of a page
-  own_admin.reset();
+  the_admin.reset();
   the_judge.reset();
 }
 
