@@ -265,9 +265,8 @@ TEST_F(BlockListTest, KnowsTheNetworkOfAKeyOfSeveralParts) {
   }
   EXPECT_EQ(list_.size(), 4u);
   // These are no lists of parts: their lengths are wrong.
-  for (const std::string key : {"4:POST13:203.0.113.1", "4:POST", "4", "99:203.0.113.1", ":", ""}) {
-    list_.add(block(key, 24h), kNow);
-  }
+  const std::string keys[] = {"4:POST13:203.0.113.1", "4:POST", "4", "99:203.0.113.1", ":", ""};
+  for (const std::string& key : keys) list_.add(block(key, 24h), kNow);
   EXPECT_EQ(list_.size(), 10u);
 }
 
@@ -366,6 +365,7 @@ TEST_F(BlockListTest, ARuleAndAHandBlockOneAddressOnce) {
   EXPECT_FALSE(list_.lift_unless_by_hand("login", "203.0.113.9", kNow));
   EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 10min);
   EXPECT_TRUE(list_.lift("login", "203.0.113.9", kNow));
+  EXPECT_FALSE(is_blocked("203.0.113.9"));
   EXPECT_TRUE(list_.empty());
 }
 
