@@ -45,7 +45,7 @@ export function rowText(row: Row | undefined): string {
     : limit === undefined ? "neither a plan nor a limit"
     : json.number(limit) === undefined ? `the limit '${visible(String(limit))}'`
     : `a limit of ${limitOf({ limit, window: typedWindow(window) || "window of the rule" })}`;
-  return what + (anchor === undefined ? "" : `, in months from day ${visible(String(anchor))}`);
+  return what + (anchor === undefined ? "" : `, months from day ${visible(String(anchor))}`);
 }
 
 /** `own`, if any, and those that rules know. */

@@ -18,7 +18,7 @@ test("a row says what the key has", () => {
   assert.equal(rowText(undefined), "no row: its rules' own limits");
   assert.equal(rowText({ plan: "gold" }), "the plan 'gold'");
   assert.equal(rowText({ plan: "a\u202eb", anchor: 31 }),
-    "the plan 'a\\u{202e}b', in months from day 31");
+    "the plan 'a\\u{202e}b', months from day 31");
   assert.equal(rowText({ limit: 5000, window: 3600 }), "a limit of 5,000 per 1h");
   assert.equal(rowText({ limit: 0 }), "a limit of 0 per window of the rule");
   assert.equal(rowText({ limit: "5 000" }), "the limit '5 000'");

@@ -264,9 +264,10 @@ class Serve {
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
-    const auto loaded = node_->rule_changer().load(std::move(wanted->config), node_->now());
+    const Instant now = node_->now();
+    const auto loaded = node_->rule_changer().load(std::move(wanted->config), now);
     node_->use_admission(std::move(wanted->admission));  // cannot fail: all is in force, or nothing
-    node_->accepted_reload();
+    node_->accepted_reload(now);
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {
       spdlog::warn("the change of rule {} by request was not in the file, and is gone", id);

@@ -1,7 +1,9 @@
 #include "rulebook/rulebook.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -59,11 +61,12 @@ void remember(RuleHistory& history, RuleVersion version) {
   history.erase(history.begin(), first);
 }
 
-// "1:20: 'limit' is missing; ..."
-std::string describe_mistakes(const ConfigErrors& errors) {
+// A line each.
+template <typename Describe>
+std::string first_of(const ConfigErrors& errors, Describe describe) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
-    text += (i > 0 ? "\n" : "") + errors[i].to_string();
+  for (const auto& error : errors | std::views::take(kMistakesMax)) {
+    text += (text.empty() ? "" : "\n") + describe(error);
   }
   return text;
 }
@@ -86,23 +89,22 @@ void add_findings(const ConfigErrors& errors, RuleFinding::Weight weight, RuleVe
 
 // Line i + 2 is that of rule i.
 std::string describe_conflicts(const ConfigErrors& errors, const std::vector<RuleSource>& draft) {
-  auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
-    const auto rule = errors[i].line - 2;
-    if (i > 0) text += "\n";
-    if (rule < draft.size()) text += "rule '" + draft[rule].id + "': ";
-    text += errors[i].message;
-  }
-  return text;
+  return first_of(errors, [&](const ConfigError& error) {
+    const auto rule = error.line - 2;
+    return rule < draft.size() ? "rule '" + draft[rule].id + "': " + error.message : error.message;
+  });
 }
 
-// The rules that requests have changed, and that the file has otherwise or not at all.
-std::vector<std::string> unwritten(const RulesView& view) {
+// The rules that requests have changed, and that a load of these rules makes otherwise.
+std::vector<std::string> lost_by(const RulesView& view, const std::vector<RuleSource>& rules) {
   auto ids = std::vector<std::string>();
+  auto written = texts_by_id(rules);
   for (const auto& rule : view.rules) {
-    if (rule.origin == RuleOrigin::kRequest) ids.push_back(rule.id);
+    const bool is_changed = rule.origin == RuleOrigin::kRequest;
+    if (is_changed && written[rule.id] != rule.json) ids.push_back(rule.id);
   }
-  ids.insert(ids.end(), view.removed.begin(), view.removed.end());
+  std::ranges::copy_if(view.removed, std::back_inserter(ids),
+                       [&](const std::string& id) { return written.contains(id); });
   return ids;
 }
 
@@ -111,9 +113,9 @@ RuleSource read_rule(const std::string& others, ServedBy served_by, const RuleCh
   const RuleProbe probe(others, change.text);
   const auto parsed = parse_config(probe.text(), "rule", served_by);
   if (!parsed) {
-    throw Refusal{kMalformed, describe_mistakes(change.kind == Kind::kPatch
-                                                    ? probe.by_field(parsed.error())
-                                                    : probe.as_written(parsed.error()))};
+    const auto mistakes = change.kind == Kind::kPatch ? probe.by_field(parsed.error())
+                                                      : probe.as_written(parsed.error());
+    throw Refusal{kMalformed, first_of(mistakes, std::mem_fn(&ConfigError::to_string))};
   }
   auto read = config_sources(probe.text());
   if (read.rules.size() != 1 || read.others != others) {
@@ -132,13 +134,11 @@ std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_for
                                            const std::map<std::string, Rollout>& rollouts,
                                            std::uint64_t version) {
   auto view = RulesView{.version = version};
-  const auto written = texts_by_id(in_file);
+  auto written = texts_by_id(in_file);
   const auto known = texts_by_id(in_force);
   for (const auto& rule : in_force) {
-    const auto found = written.find(rule.id);
-    const bool is_written = found != written.end() && found->second == rule.json;
     auto& shown = view.rules.emplace_back(RuleView{.id = rule.id, .json = rule.json});
-    if (!is_written) shown.origin = RuleOrigin::kRequest;
+    if (written[rule.id] != rule.json) shown.origin = RuleOrigin::kRequest;
     if (const auto at = rollouts.find(rule.id); at != rollouts.end()) shown.rollout = at->second;
   }
   for (const auto& rule : envoy) {
@@ -159,7 +159,7 @@ Rulebook::Loaded Rulebook::load(Config config, Instant now) {
 
 Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::string_view by_hand,
                                 Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
+  auto loaded = Loaded{.changes = {}, .lost = lost_by(*state_.view, in_file.rules)};
   auto next = state_;
   next.text = std::move(config.text);
   next.served_by = config.served_by;
@@ -251,13 +251,14 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin origin, Instan
     changes = describe_changes({.rules = *state_.rules, .sources = state_.in_force},
                                {.rules = *next.rules, .sources = next.in_force});
   }
-  ++next.version;
+  // A file that says the same again makes no version, so that `If-Match` still fits.
+  const bool is_same = origin == RuleOrigin::kFile && state_.rules != nullptr && changes.empty() &&
+                       next.in_force == state_.in_force &&
+                       next.in_file.rules == state_.in_file.rules;
+  if (!is_same) ++next.version;
   next.view =
       make_view(next.in_force, next.in_file.rules, *next.envoy, next.rollouts, next.version);
-  // The reply to a change names its version, and a client may want to go back to it.
-  const bool is_answered = origin == RuleOrigin::kRequest;
-  if (is_answered || state_.rules == nullptr || !changes.empty() ||
-      next.in_force != state_.in_force) {
+  if (!is_same) {
     remember(next.history, {.version = next.version,
                             .when = now,
                             .origin = origin,
@@ -367,8 +368,7 @@ Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
     throw Refusal{kConflict, "Going back is not written to the file; change its rules one by one."};
   }
   const auto all = history();
-  const auto found = std::ranges::find_if(
-      all, [&](const auto& version) { return version->version == change.back_to; });
+  const auto found = std::ranges::find(all, change.back_to, &RuleVersion::version);
   if (found == all.end()) throw Refusal{kUnknown, "This version is not in the history."};
   return {.rules = (*found)->rules};
 }

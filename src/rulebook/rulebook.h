@@ -78,7 +78,7 @@ class Rulebook {
   // Throws a RuleRefusal if they cannot be in force here. The bytes name who changed them last.
   // kSeveral: of versions that this node has not seen that may be one of several.
   std::vector<std::string> follow(std::string_view by_hand, RuleAuthors authors, Instant now);
-  // The number of the version that the next load makes.
+  // The number of the version that the first load makes.
   void number_from(std::uint64_t version) { state_.version = version - 1; }
 
   // What would become of it. Changes nothing.

@@ -81,11 +81,11 @@ class Tenant(PageTest):
         self.assertFalse(page.find("#tenant").text.count("Remove"))
         self.fill(plan="gold", anchor="31")
         self.assertFalse(page.find("#tenant .field:nth-child(2) input").is_enabled())
-        self.save("Give ann the plan 'gold', in months from day 31?", "good",
-                  "ann has the plan 'gold', in months from day 31.")
+        self.save("Give ann the plan 'gold', months from day 31?", "good",
+                  "ann has the plan 'gold', months from day 31.")
         self.assertEqual(row(weir, "ann").json(),
                          {"key": "ann", "plan": "gold", "anchor": 31, "version": 1})
-        page.find("#tenant .lead", "in months from day 31 (version 1 of the table)")
+        page.find("#tenant .lead", "months from day 31 (version 1 of the table)")
         self.wait_for_counts("api", "1,000 per 1 min.",
                              "calls", "10 per 1 s, its own: it has no tier of that name.")
         page.click("#look")

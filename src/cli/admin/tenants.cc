@@ -70,7 +70,7 @@ void get(const TenantOptions& options) {
            (plan.empty() ? " has the limit " + text_of(said.at("limit"))
                          : " has the plan " + plan) +
            (window.empty() ? "" : " per " + window + " s") +
-           (anchor.empty() ? "" : ", in months from day " + anchor) + "\n";
+           (anchor.empty() ? "" : ", months from day " + anchor) + "\n";
   });
 }
 

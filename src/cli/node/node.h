@@ -86,7 +86,7 @@ class Node {
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     server_->use_admission(std::move(admission));
   }
-  void accepted_reload() { reloads_.succeeded(clock_.now()); }
+  void accepted_reload(Instant now) { reloads_.succeeded(now); }
   BlockList& blocks() { return blocks_; }
   TenantKeeper& tenants() { return tenants_; }
   Instant now() const { return clock_.now(); }

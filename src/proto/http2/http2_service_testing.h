@@ -40,8 +40,7 @@ class EchoService final : public Http2Service, public Http2Router {
     if (stream.path() == "/later") return stream.finish({});
     if (stream.path() == "/vast") return with_vast_field(stream);
     if (stream.path() == "/trailers") return with_trailers(stream);
-    std::string saw = std::string(stream.method()) + " " + std::string(stream.path()) + " " +
-                      std::string(stream.authority());
+    std::string saw = std::string(stream.method()) + " " + std::string(stream.path());
     for (const auto& [name, value] : stream.fields()) {
       saw += " " + std::string(name) + "=" + std::string(value);
     }

@@ -49,7 +49,6 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
 
   std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }  // with the query
-  std::string_view authority() const { return authority_; }
   // In the order sent, without fields that begin with a colon. But the authority is there as
   // `host`, as in HTTP/1.1.
   std::span<const Http2Field> fields() const { return fields_; }

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kEventTextMax = 300;  // of an event
 constexpr std::size_t kNamedMax = 5;        // of one kind, in the text of an event
 constexpr std::size_t kLatencySeconds = 10;
-constexpr int kTakingSeconds = 3;              // that a node may need to take others' changes
+constexpr int kTakingSeconds = 3;  // that a node may need to take others' changes
+constexpr const char* kNothingChanged = "nothing in the rules has changed";
 constexpr std::size_t kTimedRulesMax = 4'096;  // 160 bytes each
 
 LatencyFigures difference(const LatencyFigures& now, const LatencyFigures& before) {
@@ -299,9 +300,9 @@ void LiveFeed::note_apart(LivePicture& picture, const std::vector<NodeAbout>& ab
   }
 }
 
-// A reload that changes nothing has a version, too, but no place in the history.
 void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& news) {
-  const bool was_fine = std::exchange(is_reload_fine_, view_.reloads.figures().succeeded);
+  const auto reloads = view_.reloads.figures();
+  const bool was_fine = std::exchange(is_reload_fine_, reloads.succeeded);
   if (was_fine && !is_reload_fine_) {
     news.push_back({.kind = "reload_failed",
                     .text = "the configuration was refused, and the rules stay as they are; the "
@@ -310,24 +311,23 @@ void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& ne
   const std::uint64_t version = desk_.view()->version;
   const std::uint64_t before = std::exchange(rules_version_, version);
   if (before == 0) news.push_back(start_event(picture, view_.info.started));
-  if (before == 0 || version == before) return;
-  std::uint64_t told = before;
+  const Instant known = std::exchange(reload_, reloads.last_success);
+  if (before == 0 || (version == before && known == reload_)) return;
+  bool has_version = known == reload_;
   for (const auto& one : desk_.history()) {
+    has_version |= one->origin == RuleOrigin::kFile && one->when == reload_;
     if (one->version <= before) continue;
     news.push_back(event_of(*one));
     news.back().at = picture.wall(one->when);
-    told = one->version;
   }
-  if (told != version) {
-    news.push_back({.kind = "reload", .text = "nothing in the rules has changed"});
-  }
+  if (!has_version) news.push_back({.kind = "reload", .text = kNothingChanged});
 }
 
 LiveEvent LiveFeed::event_of(const RuleVersion& version) const {
   std::string text = lines(version.changes);
+  if (text.empty()) text = kNothingChanged;
   if (version.origin == RuleOrigin::kFile) return {.kind = "reload", .text = std::move(text)};
   if (people_ == People::kHidden) return {.kind = "rules", .text = "by request: " + text};
-  if (text.empty()) text = "nothing has changed";
   const RuleAuthor& author = version.author;
   return {.kind = "rules", .text = "by " + describe(author) + ": " + text + reason_of(author)};
 }

@@ -201,13 +201,17 @@ TEST(LiveFeed, TellsWhenTheNodeStarted) {
             "the node has started; counters and changes of rules by hand are forgotten");
 }
 
-TEST(LiveFeed, TellsThatAReloadFailed) {
+TEST(LiveFeed, TellsOnceHowAReloadEnded) {
   World world;
   world.door.reloads.failed(world.door.now);
   world.pass(3);
+  world.door.reloads.succeeded(world.door.now);
+  world.pass(3);
   const json::array events = world.message().at("events").as_array();
-  ASSERT_EQ(events.size(), 2u) << "once, after the start";
+  ASSERT_EQ(events.size(), 3u) << "after the start";
   EXPECT_EQ(events[1].at("kind"), "reload_failed");
+  EXPECT_EQ(events[2].at("kind"), "reload");
+  EXPECT_EQ(events[2].at("text"), "nothing in the rules has changed");
 }
 
 TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
