@@ -173,11 +173,14 @@ class Serve {
     const auto seen = seen_;
     watch_files();  // a link may now lead elsewhere, to the same text
     if (seen_ == seen) return;
-    change_rules([this] { return is_own_change() ? RuleReply() : reload(); });
+    change_rules([this] { return is_in_force() ? RuleReply() : reload(); });
   }
 
-  bool is_own_change() const {
-    return !node_->rulebook().file_has_changed() && envoy_files().empty();
+  // Whether this node has written the file itself, or somebody has put back what it read last.
+  bool is_in_force() {
+    if (node_->rulebook().file_has_changed() || !envoy_files().empty()) return false;
+    if (node_->file_is_in_force()) spdlog::info("{} says again what is in force", files_);
+    return true;
   }
 
   // On another thread, so that signals do not wait for thousands of rules.
@@ -264,10 +267,9 @@ class Serve {
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
-    const Instant now = node_->now();
-    const auto loaded = node_->rule_changer().load(std::move(wanted->config), now);
+    const auto loaded = node_->rule_changer().load(std::move(wanted->config), node_->now());
     node_->use_admission(std::move(wanted->admission));  // cannot fail: all is in force, or nothing
-    node_->accepted_reload(now);
+    node_->accepted_reload(loaded);
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {
       spdlog::warn("the change of rule {} by request was not in the file, and is gone", id);

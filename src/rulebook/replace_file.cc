@@ -70,7 +70,7 @@ std::optional<Fault> replacing_fault(const std::string& path) {
   if (auto fault = kind_fault(target)) return fault;
   // Only a try shows whether the folder takes files: of /proc, root hears that it may write there.
   // The name is as long as the writer's, but another: the writer may be at work.
-  const std::string trial = target.string() + ".try";
+  const std::string trial = target.string() + ".weir-try";
   if (const UniqueFd fd = make_file(trial); fd.is_open()) {
     ::unlink(trial.c_str());
   } else if (errno != EEXIST) {
@@ -83,7 +83,7 @@ std::optional<Fault> replace_file(const std::string& path, std::string_view text
   const fs::path target = target_of(path);
   if (auto fault = kind_fault(target)) return fault;
   const fs::path folder = folder_of(target);
-  const std::string temporary = target.string() + ".new";
+  const std::string temporary = target.string() + ".weir-new";
   ::unlink(temporary.c_str());
   const UniqueFd fd = make_file(temporary);
   if (!fd.is_open()) return failure(temporary);

@@ -39,7 +39,7 @@ TEST_F(ReplaceFile, MakesAFileOfTheGivenMode) {
   EXPECT_FALSE(replace_file(path("a"), "two", kOwnerOnly));
   EXPECT_EQ(text_of(path("a")), "two");
   EXPECT_EQ(mode_of(path("a")), 0600u);
-  EXPECT_FALSE(fs::exists(path("a.new")));
+  EXPECT_FALSE(fs::exists(path("a.weir-new")));
 }
 
 TEST_F(ReplaceFile, KeepsModeAndSymbolicLinks) {
@@ -67,11 +67,11 @@ TEST_F(ReplaceFile, AFolderThatTakesNoFilesIsAFaultBeforeTheFirstWrite) {
 }
 
 TEST_F(ReplaceFile, LookingForFaultsLeavesTheFolderAndAWriterAtWorkAlone) {
-  std::ofstream(path("a.new")) << "half";
+  std::ofstream(path("a.weir-new")) << "half";
   EXPECT_FALSE(replacing_fault(path("a")));
-  EXPECT_EQ(text_of(path("a.new")), "half");
+  EXPECT_EQ(text_of(path("a.weir-new")), "half");
   EXPECT_FALSE(fs::exists(path("a")));
-  EXPECT_FALSE(fs::exists(path("a.try")));
+  EXPECT_FALSE(fs::exists(path("a.weir-try")));
 }
 
 TEST_F(ReplaceFile, SaysWhyItCannot) {

@@ -136,7 +136,7 @@ struct RuleVersion {
   std::vector<RuleSource> rules{};        // all of then, but those of Envoy's files
 };
 
-// The oldest first. A reload that changes nothing has a version, and no place here.
+// The oldest first. A reload of the same rules makes no version.
 using RuleHistory = std::vector<std::shared_ptr<const RuleVersion>>;
 
 class RuleDesk {

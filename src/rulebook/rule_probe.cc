@@ -53,8 +53,7 @@ bool find_field(const YamlNode& node, const TextPlace& place, std::string& field
 RuleProbe::RuleProbe(const std::string& others, std::string_view rule) {
   const auto parsed = boost::json::parse(others);
   for (const auto& field : parsed.as_object()) {
-    text_ += boost::json::serialize(boost::json::string(field.key())) + ": " +
-             boost::json::serialize(field.value()) + "\n";
+    text_ += boost::json::serialize(field.key()) + ": " + to_json(field.value()) + "\n";
     ++lines_before_;
   }
   text_ += "rules:\n";

@@ -2,10 +2,10 @@
 
 #include <array>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <string_view>
 
 #include "base/nearest_name.h"
+#include "config/yaml/yaml_document.h"
 #include "proto/repeated_name.h"
 #include "rulebook/rule_desk.h"
 
@@ -81,7 +81,7 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
   }
   auto rule = boost::json::parse(rule_json);
   merge(rule, patch);
-  return boost::json::serialize(rule);
+  return to_json(rule);
 }
 
 // That all clients share one counter may be right.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/joined.h"
+#include "config/yaml/yaml_document.h"
 #include "proto/json_writer.h"
 #include "rules/time/calendar.h"
 #include "weir/quota.h"
@@ -24,7 +24,7 @@ constexpr std::size_t kShownMax = 32;  // bytes of a value
 // A value that can stand in a line of a log.
 std::optional<std::string> shown(const boost::json::value& value) {
   if (!value.is_string()) {
-    return value.is_number() ? std::optional(boost::json::serialize(value)) : std::nullopt;
+    return value.is_number() ? std::optional(to_json(value)) : std::nullopt;
   }
   const auto& text = value.as_string();
   const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != ',' && c != ';'; };
@@ -76,6 +76,14 @@ void add_fields(std::vector<std::string>& changes, std::string_view before,
   for (const auto& [name, value] : is) {
     if (!was.contains(name)) add(name);
   }
+}
+
+std::vector<std::string> ids_also_in(const RuleSet& others, const RuleSet& rules) {
+  std::vector<std::string> ids;
+  for (const Rule& rule : rules.rules()) {
+    if (others.find(rule.id) != nullptr) ids.push_back(rule.id);
+  }
+  return ids;
 }
 
 // What is under way at once has no algorithm and no window.
@@ -136,6 +144,10 @@ std::vector<std::string> describe_changes(const DescribedRules& before,
   for (const auto& rule : before.rules.rules()) {
     if (after.rules.find(rule.id) == nullptr) changes.push_back("removed " + rule.id);
   }
+  const auto was = ids_also_in(after.rules, before.rules);
+  const auto is = ids_also_in(before.rules, after.rules);
+  const auto [old, now] = std::ranges::mismatch(was, is);
+  if (now != is.end()) changes.push_back("reordered: " + *now + " is before " + *old);
   return changes;
 }
 

@@ -35,7 +35,8 @@ struct DescribedRules {
 
 // One line a change, in the order of the files: "added login: sliding_window 5 per 1m", "removed
 // search", "changed login: shadow on, key from client to host, match". A changed limit is "changed
-// login: sliding_window 5 per 1m, now sliding_window 6 per 1m". Long values appear by name only.
+// login: sliding_window 5 per 1m, now sliding_window 6 per 1m". Long values appear by name only. If
+// rules apply in another order, the first that does is "reordered: all is before admin".
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after);
 // Whether one of these lines is about the rule.

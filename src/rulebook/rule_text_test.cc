@@ -52,7 +52,7 @@ TEST(RuleText, NamesEachChangeOnce) {
                       set_of({rule("new", 4), rule("raised", 5), rule("kept", 1)})),
               ElementsAre("added new: sliding_window 4 per 1m",
                           "changed raised: sliding_window 2 per 1m, now sliding_window 5 per 1m",
-                          "removed gone"));
+                          "removed gone", "reordered: raised is before kept"));
 }
 
 TEST(RuleText, NamesNoWindowOfWhatIsUnderWay) {
@@ -61,9 +61,10 @@ TEST(RuleText, NamesNoWindowOfWhatIsUnderWay) {
               ElementsAre("changed slots: concurrency 3, now concurrency 5"));
 }
 
-TEST(RuleText, AnotherOrderIsNoChange) {
+// The first rule that matches a request applies.
+TEST(RuleText, NamesTheFirstThatAppliesInAnotherOrder) {
   EXPECT_THAT(changes(set_of({rule("a", 1), rule("b", 2)}), set_of({rule("b", 2), rule("a", 1)})),
-              IsEmpty());
+              ElementsAre("reordered: b is before a"));
 }
 
 // What the file has to say of the rule "login" before and after, apart from its limit.

@@ -21,12 +21,11 @@ namespace weir {
 namespace {
 
 using Kind = RuleChange::Kind;
+using Refusal = RuleRefusal;
 using enum ChangeOutcome;
 using enum RuleAuthors;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
-
-using Refusal = RuleRefusal;
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
@@ -95,16 +94,12 @@ std::string describe_conflicts(const ConfigErrors& errors, const std::vector<Rul
   });
 }
 
-// The rules that requests have changed, and that a load of these rules makes otherwise.
-std::vector<std::string> lost_by(const RulesView& view, const std::vector<RuleSource>& rules) {
-  auto ids = std::vector<std::string>();
-  auto written = texts_by_id(rules);
+// The rules that requests have changed, and that the file has otherwise or not at all.
+std::vector<std::string> unwritten(const RulesView& view) {
+  auto ids = view.removed;
   for (const auto& rule : view.rules) {
-    const bool is_changed = rule.origin == RuleOrigin::kRequest;
-    if (is_changed && written[rule.id] != rule.json) ids.push_back(rule.id);
+    if (rule.origin == RuleOrigin::kRequest) ids.push_back(rule.id);
   }
-  std::ranges::copy_if(view.removed, std::back_inserter(ids),
-                       [&](const std::string& id) { return written.contains(id); });
   return ids;
 }
 
@@ -159,7 +154,7 @@ Rulebook::Loaded Rulebook::load(Config config, Instant now) {
 
 Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::string_view by_hand,
                                 Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = lost_by(*state_.view, in_file.rules)};
+  auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
   auto next = state_;
   next.text = std::move(config.text);
   next.served_by = config.served_by;
@@ -174,7 +169,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.sources = config.sources;
   if (!by_hand.empty()) {
     try {
-      auto [file, all, rules, author, authors] = rules_in(next, by_hand);
+      auto [file, left, all, rules, author, authors] = rules_in(next, by_hand);
       auto together = checked(next, {.rules = rules});
       next.author = std::move(author);
       next.authors = authors;
@@ -188,6 +183,10 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   }
   next.rules = compile_(std::move(config.rules), std::move(config.sources));
   loaded.changes = finish(next, RuleOrigin::kFile, now);
+  loaded.is_same = next.version == state_.version;
+  std::erase_if(loaded.lost, [&](const std::string& id) {  // the file says the same meanwhile
+    return std::ranges::none_of(loaded.changes, [&](const auto& it) { return is_about(it, id); });
+  });
   put_in_force(std::move(next));
   return loaded;
 }
@@ -227,7 +226,7 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
     read->rules = base.in_file.rules;
     return *std::move(read);
   }
-  if (own != read->file) {
+  if (own != read->file && own != read->left) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
   for (auto& rule : read->rules) {
@@ -481,7 +480,8 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   const bool is_same = state_.authors == kOne && state_.author.is_one_with(change.author);
   next.authors = is_first || is_same ? kOne : kSeveral;
   next.author = change.author;
-  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, next.author, next.authors));
+  const auto left = hash_of(next.in_file.rules);
+  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, next.author, next.authors, left));
   if (keeps) {
     if (auto fault = replace_file(file_, next.text, kAsBefore)) {
       throw Refusal{kConflict, std::move(fault->message)};

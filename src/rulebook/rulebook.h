@@ -55,6 +55,7 @@ class Rulebook {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
     std::string refusal{};             // why `by_hand` is not in force; empty: it is
+    bool is_same = false;              // the rules are as they were, and keep their version
   };
 
   // Puts the rules of the configuration in force, those of Envoy's files among them.

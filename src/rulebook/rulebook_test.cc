@@ -113,7 +113,7 @@ TEST_F(RulebookTest, ShowsWhereRulesAreFrom) {
 TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
   EXPECT_EQ(put("login", R"({"id":"login","limit":6,"window":"1m"})").version, 2u);
   EXPECT_EQ(limit_of("login"), 6);
-  const auto added = put("new", R"({"id":"new","limit":7,"window":"1m"})");
+  const auto added = put("new", R"({"id":"new","limit":7,"window":0.25})");
   EXPECT_EQ(added.outcome, kAdded);
   EXPECT_EQ(added.version, 3u);
   EXPECT_EQ(limit_of("new"), 7);
@@ -228,7 +228,7 @@ TEST_F(RulebookTest, ALoadThatChangesNothingIsNoVersion) {
 
 // The rules in force stay, and are the file's now.
 TEST_F(RulebookTest, ALoadOfWhatRequestsHaveMadeIsAVersion) {
-  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  put("login", R"({"id":"login","window":"1m","limit":6})");
   change({.kind = kRemove, .id = "search"});
   std::string text(kFile);
   text.replace(text.find("limit: 5"), 8, "limit: 6");

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '4';
+constexpr char kVersion = '5';
 
 }  // namespace
 
@@ -23,11 +23,14 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
 }
 
 std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
-                     const RuleAuthor& author, RuleAuthors authors) {
+                     const RuleAuthor& author, RuleAuthors authors,
+                     std::optional<std::uint64_t> left) {
   std::unordered_map<std::string_view, std::string_view> written;
   for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
   PackedWriter out;
-  out.version(kVersion).hash(hash_of(in_file)).hash(hash_of(in_force)).number(in_force.size());
+  const std::uint64_t file = hash_of(in_file);
+  out.version(kVersion).hash(file).hash(left.value_or(file)).hash(hash_of(in_force));
+  out.number(in_force.size());
   for (const RuleSource& rule : in_force) {
     const auto found = written.find(rule.id);
     const bool is_written = found != written.end() && found->second == rule.json;
@@ -40,7 +43,7 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   PackedReader in(bytes);
   in.version(kVersion);
-  RulesByHand read{.file = in.hash(), .all = in.hash()};
+  RulesByHand read{.file = in.hash(), .left = in.hash(), .all = in.hash()};
   for (std::size_t left = in.items(); left > 0; --left) {
     const std::string_view id = in.text(bytes.size());
     read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});

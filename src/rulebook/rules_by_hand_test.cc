@@ -113,6 +113,19 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
   EXPECT_EQ(written.limit(), 6);
 }
 
+// The change of login goes on where a change of search was written to the file.
+TEST(RulesByHand, AreFollowedByANodeWhoseFileHasTheLastOfThem) {
+  const auto in_file = config_sources(kText).rules;
+  auto left = in_file;
+  left[1].json = R"({"id":"search","limit":8,"window":"1m"})";
+  auto in_force = left;
+  in_force[0].json = kSix;
+  Node node(std::regex_replace(kText, std::regex("9"), "8"));
+  EXPECT_EQ(node.follow(to_bytes(in_file, in_force, {}, RuleAuthors::kOne, hash_of(left))), "");
+  EXPECT_EQ(node.limit(), 6);
+  EXPECT_EQ(node.book.rules()->find("search")->quota.limit(), 8);
+}
+
 // A node that has started again has seen no version.
 TEST(RulesByHand, AreOfSeveralAuthorsOnlyIfSeveralHaveMadeThem) {
   const auto told = [](const std::string& by_hand) {

@@ -139,6 +139,9 @@ class Files(unittest.TestCase):
             weir.write_config("rules: {}")
             weir.wait_for_log("not reloaded: the 2 rules in force stay")
             self.assertEqual(limit(), 1004)
+            weir.write_config(FILE.replace("1000", "1004"))
+            weir.wait_for_log("says again what is in force")
+            self.assertEqual(ask(weir, get("/health")).json()["config"], "ok")
 
 
 class Blocks(unittest.TestCase):

@@ -39,7 +39,8 @@ std::string AdminClient::ask(HttpQuestion question) const {
   auto reply = ask_http(question, patience);
   if (!reply) fail("no answer from " + server + ": " + reply.error().message);
   if (reply->status / 100 == 2) return std::move(reply->body);
-  fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
+  const std::string how = reply->status == 401 ? " Set WEIR_ADMIN_TOKEN to it." : "";
+  fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)) + how);
 }
 
 void AdminClient::show(

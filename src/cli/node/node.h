@@ -86,7 +86,16 @@ class Node {
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     server_->use_admission(std::move(admission));
   }
-  void accepted_reload(Instant now) { reloads_.succeeded(now); }
+  void accepted_reload(const Rulebook::Loaded& loaded) {
+    reloads_.succeeded(clock_.now());
+    if (loaded.is_same) reloads_.found_same(clock_.now());
+  }
+  // Forgets that the last reload was refused; false: it was not.
+  bool file_is_in_force() {
+    const bool was_refused = !reloads_.figures().succeeded;
+    if (was_refused) reloads_.succeeded(clock_.now());
+    return was_refused;
+  }
   BlockList& blocks() { return blocks_; }
   TenantKeeper& tenants() { return tenants_; }
   Instant now() const { return clock_.now(); }

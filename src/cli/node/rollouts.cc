@@ -3,11 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <utility>
 
 #include "base/if_memory.h"
+#include "config/yaml/yaml_document.h"
 #include "config/yaml/yaml_text.h"
 #include "server/http/admin/shared_json.h"
 
@@ -79,7 +79,7 @@ void Rollouts::look_at(const std::string& id, Watched& one, Others others, Insta
   };
   world_.desk.change({.kind = RuleChange::Kind::kPatch,
                       .id = id,
-                      .text = boost::json::serialize(fields),
+                      .text = to_json(fields),
                       .if_version = view_->version,
                       .author = {.who = "the rollout", .why = std::move(why)}},
                      done, now);

@@ -7,7 +7,6 @@
 
 #include <re2/re2.h>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 
 #include "base/joined.h"
 #include "config/yaml/yaml_document.h"
@@ -119,7 +118,7 @@ std::string yaml_of(const json::value& value) {
     return "{" + joined(*map, ", ", field_text) + "}";
   }
   const bool is_bare = value.is_string() && is_plain(std::string_view(value.get_string()));
-  return is_bare ? std::string(value.get_string()) : json::serialize(value);
+  return is_bare ? std::string(value.get_string()) : to_json(value);
 }
 
 // "  - id: login\n    limit: 5\n": a field a line.

@@ -9,13 +9,14 @@ namespace {
 
 TEST(RuleSources, AreTheFieldsOfTheFileAsJson) {
   const auto sources = config_sources(
-      "threads: 2\nrules:\n  - {id: a, limit: 5, window: 1m, match: {path: [/x, '/y']}}\n"
+      "drain_timeout: 2.5\nrules:\n  - {id: a, limit: 5, window: 0.001, match: {path: [/x, "
+      "'/y']}}\n"
       "  - id: b\n    enabled: false\n");
-  EXPECT_EQ(sources.others, R"({"threads":2})");
+  EXPECT_EQ(sources.others, R"({"drain_timeout":2.5})") << "no exponents";
   ASSERT_EQ(sources.rules.size(), 2u);
   EXPECT_EQ(sources.rules[0].id, "a");
   EXPECT_EQ(sources.rules[0].json,
-            R"({"id":"a","limit":5,"window":"1m","match":{"path":["/x","/y"]}})");
+            R"({"id":"a","limit":5,"window":0.001,"match":{"path":["/x","/y"]}})");
   EXPECT_EQ(sources.rules[1].json, R"({"id":"b","enabled":false})");
 }
 
@@ -53,10 +54,11 @@ constexpr std::string_view kFile =
     "max_keys: 2048\n";
 
 TEST(RuleEdit, ReplacesTheLinesOfOneRule) {
-  EXPECT_EQ(edit(kFile, {.id = "login", .json = R"({"id":"login","match":{"path":"/x"}})"}),
-            "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n"
-            "  - id: login\n    match: {path: /x}\n"
-            "\n  # Machines.\n  - {id: api, limit: 9}\n# The end.\nmax_keys: 2048\n");
+  EXPECT_EQ(
+      edit(kFile, {.id = "login", .json = R"({"id":"login","match":{"path":"/x"},"window":0.25})"}),
+      "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n"
+      "  - id: login\n    match: {path: /x}\n    window: 0.25\n"
+      "\n  # Machines.\n  - {id: api, limit: 9}\n# The end.\nmax_keys: 2048\n");
 }
 
 TEST(RuleEdit, AddsBehindTheLast) {

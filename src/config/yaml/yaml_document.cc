@@ -5,15 +5,18 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <charconv>
 #include <cstdint>
 #include <new>
 #include <sstream>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/joined.h"
 #include "config/yaml/yaml_syntax.h"
 
 namespace weir {
@@ -229,7 +232,23 @@ Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
 std::optional<std::string> to_json(const YamlNode& node) {
   std::int64_t left = kJsonNodesMax;
   const json::value value = tree(node, left);
-  return left < 0 ? std::nullopt : std::optional(json::serialize(value));
+  return left < 0 ? std::nullopt : std::optional(to_json(value));
+}
+
+std::string to_json(const json::value& value) {
+  const auto json_of = [](const json::value& each) { return to_json(each); };
+  if (const auto* const list = value.if_array()) return "[" + joined(*list, ",", json_of) + "]";
+  if (const auto* const map = value.if_object()) {
+    const auto field_text = [](const auto& field) {
+      return json::serialize(field.key()) + ":" + to_json(field.value());
+    };
+    return "{" + joined(*map, ",", field_text) + "}";
+  }
+  const double* const number = value.if_double();
+  if (number == nullptr) return json::serialize(value);
+  std::array<char, 400> digits;  // as many as a double may have
+  const auto fixed = std::chars_format::fixed;
+  return {digits.data(), std::to_chars(digits.data(), digits.end(), *number, fixed).ptr};
 }
 
 }  // namespace weir

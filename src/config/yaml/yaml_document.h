@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -70,5 +71,8 @@ class YamlDocument {
 // Nothing if the tree has more than kJsonNodesMax nodes, with each alias counted in full.
 inline constexpr std::size_t kJsonNodesMax = 10'000;
 std::optional<std::string> to_json(const YamlNode& node);
+
+// Its numbers are plain decimal digits, as a configuration has them. Boost.JSON writes 0.6 as 6E-1.
+std::string to_json(const boost::json::value& value);
 
 }  // namespace weir

@@ -25,7 +25,8 @@
 namespace weir {
 
 // Each door tells this to a caller who gets no hold, or whose token is of no use.
-inline constexpr std::string_view kTooManyHeld = "the key has max_holds holds, or the node 65,536";
+inline constexpr std::string_view kTooManyHeld =
+    "the key has max_holds holds, or the node no room for another";
 inline constexpr std::string_view kNoSuchHold =
     "the token was used before, or its hold has ended, or another node gave it";
 struct WrongHold {

@@ -1,5 +1,8 @@
 // Compares windows of calendars, from 1970 to 2100, with Python's calendar and zoneinfo.
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <sstream>

@@ -69,6 +69,7 @@ class Reloads {
     bool succeeded = true;    // the last attempt
     Instant first_failure{};  // since when reading fails, if the last attempt failed
     Instant last_success{};   // when the rules in force were loaded
+    Instant last_same{};      // when a reload last found the rules as they were
   };
 
   explicit Reloads(Instant started) : last_success_us_(epoch_us(started)) {}
@@ -79,6 +80,7 @@ class Reloads {
     last_success_us_.store(epoch_us(now), std::memory_order_relaxed);
     succeeded_.store(true, std::memory_order_relaxed);
   }
+  void found_same(Instant now) { last_same_us_.store(epoch_us(now), std::memory_order_relaxed); }
   void failed(Instant now) {
     if (!succeeded_.exchange(false, std::memory_order_relaxed)) return;
     first_failure_us_.store(epoch_us(now), std::memory_order_relaxed);
@@ -87,13 +89,15 @@ class Reloads {
     return {
         .succeeded = succeeded_.load(std::memory_order_relaxed),
         .first_failure = instant_from_epoch_us(first_failure_us_.load(std::memory_order_relaxed)),
-        .last_success = instant_from_epoch_us(last_success_us_.load(std::memory_order_relaxed))};
+        .last_success = instant_from_epoch_us(last_success_us_.load(std::memory_order_relaxed)),
+        .last_same = instant_from_epoch_us(last_same_us_.load(std::memory_order_relaxed))};
   }
 
  private:
   std::atomic<bool> succeeded_{true};
   std::atomic<std::int64_t> last_success_us_;
   std::atomic<std::int64_t> first_failure_us_{0};
+  std::atomic<std::int64_t> last_same_us_{0};
 };
 
 // All objects that it refers to outlive it.

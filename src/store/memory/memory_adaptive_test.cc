@@ -82,8 +82,7 @@ TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
 
 // Threads decide while another thread switches to and fro. At no moment do they admit more than the
 // limit, and in no sliding window more than twice the limit. Time passes when no thread decides: a
-// thread that decides by an earlier time steps the clock back, and what a clock measures twice has
-// passed twice (docs/internals/algorithms.md).
+// thread that waits inside the store decides by an earlier time (memory_store.cc).
 TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 50;

@@ -40,7 +40,9 @@ constexpr Duration kServiceTime = std::chrono::hours(24 * 366 * 8);
 // then older than the times of other callers, which with short windows looks like a clock that has
 // stepped back. So a time up to kLateMax behind the latest counts as the latest; one further behind
 // is a step. The latest is noted every kLatestGrain, well under the shortest window, so that its
-// cache line stays shared.
+// cache line stays shared. A thread that is kept waiting inside the store decides by the time it
+// came with. That frees nothing, except where an adaptive key is carried into a bucket meanwhile:
+// the bucket refills for as long as the thread was late.
 constexpr Duration kLateMax = std::chrono::seconds(1);
 constexpr Duration kLatestGrain = std::chrono::microseconds(250);
 

@@ -308,19 +308,20 @@ void LiveFeed::note_rules(const LivePicture& picture, std::vector<LiveEvent>& ne
                     .text = "the configuration was refused, and the rules stay as they are; the "
                             "log says why"});
   }
+  const Instant same_before = std::exchange(same_reload_, reloads.last_same);
   const std::uint64_t version = desk_.view()->version;
   const std::uint64_t before = std::exchange(rules_version_, version);
-  if (before == 0) news.push_back(start_event(picture, view_.info.started));
-  const Instant known = std::exchange(reload_, reloads.last_success);
-  if (before == 0 || (version == before && known == reload_)) return;
-  bool has_version = known == reload_;
+  if (before == 0) return news.push_back(start_event(picture, view_.info.started));
+  if (same_reload_ != same_before) {
+    news.push_back({.at = picture.wall(same_reload_), .kind = "reload", .text = kNothingChanged});
+  }
+  if (version == before) return;
   for (const auto& one : desk_.history()) {
-    has_version |= one->origin == RuleOrigin::kFile && one->when == reload_;
     if (one->version <= before) continue;
     news.push_back(event_of(*one));
     news.back().at = picture.wall(one->when);
+    rules_version_ = one->version;  // a version may have come since
   }
-  if (!has_version) news.push_back({.kind = "reload", .text = kNothingChanged});
 }
 
 LiveEvent LiveFeed::event_of(const RuleVersion& version) const {

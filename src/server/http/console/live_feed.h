@@ -160,7 +160,7 @@ class LiveFeed {
   std::uint64_t last_surge_ = 0;
   std::uint64_t rules_version_ = 0;
   bool is_reload_fine_ = true;
-  Instant reload_{};              // when the rules in force were loaded
+  Instant same_reload_{};
   std::optional<bool> redis_up_;  // since Redis was first up
   std::uint64_t redis_losses_ = 0;
   FleetRoster roster_;

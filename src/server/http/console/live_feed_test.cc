@@ -205,7 +205,7 @@ TEST(LiveFeed, TellsOnceHowAReloadEnded) {
   World world;
   world.door.reloads.failed(world.door.now);
   world.pass(3);
-  world.door.reloads.succeeded(world.door.now);
+  world.door.reloads.found_same(world.door.now);
   world.pass(3);
   const json::array events = world.message().at("events").as_array();
   ASSERT_EQ(events.size(), 3u) << "after the start";
