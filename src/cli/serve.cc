@@ -173,14 +173,23 @@ class Serve {
     const auto seen = seen_;
     watch_files();  // a link may now lead elsewhere, to the same text
     if (seen_ == seen) return;
-    change_rules([this] { return is_in_force() ? RuleReply() : reload(); });
+    change_rules([this] { return is_in_force() ? put_back() : reload(); });
   }
 
-  // Whether this node has written the file itself, or somebody has put back what it read last.
-  bool is_in_force() {
-    if (node_->rulebook().file_has_changed() || !envoy_files().empty()) return false;
-    if (node_->file_is_in_force()) spdlog::info("{} says again what is in force", files_);
-    return true;
+  bool is_in_force() const {
+    return !node_->rulebook().file_has_changed() && envoy_files().empty();
+  }
+
+  // This node has written the file itself, or somebody has put back what it read last. Then changes
+  // by request stay, as they did while the file was refused.
+  RuleReply put_back() {
+    if (!node_->was_reload_refused()) return {};
+    auto wanted = read_again();
+    if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
+    node_->use_admission(std::move(wanted->admission));
+    node_->accepted_reload({.is_same = true});
+    spdlog::info("{} says again what is in force", files_);
+    return {};
   }
 
   // On another thread, so that signals do not wait for thousands of rules.

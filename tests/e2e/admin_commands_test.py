@@ -208,6 +208,7 @@ class Explain(unittest.TestCase):
                 weir.check(key="bob", rule="api")
             said = command(weir, "explain", "bob").out
             self.assertRegex(said, r"  denied 3 times in the last 10m on this node, the last at 20")
+            self.assertRegex(said, r"now \(blocked\), mode .*\n  the block ends in \d+ s; to let")
             self.assertIn("lift the block (weir unblock); what it has spent counts until", said)
             weir.check(key="alice", rule="two")
             said = command(weir, "explain", "alice", "--rule", "two").out

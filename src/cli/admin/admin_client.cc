@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
@@ -13,6 +12,7 @@
 #include "base/decimal.h"
 #include "base/percent.h"
 #include "cli/check_options.h"
+#include "config/yaml/yaml_document.h"
 #include "config/yaml/yaml_text.h"
 
 namespace weir {
@@ -73,7 +73,7 @@ void AdminClient::fail(const std::string& message) const {
 
 std::string text_of(const boost::json::value& value) {
   if (value.is_null()) return "-";
-  if (!value.is_string()) return printable(boost::json::serialize(value));
+  if (!value.is_string()) return printable(to_json(value));
   return printable(std::string_view(value.get_string()));
 }
 

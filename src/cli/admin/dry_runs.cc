@@ -67,8 +67,9 @@ std::string dry_runs_in_words(const json::value& said) {
   }
   for (const auto& run : said.at("dry_runs").as_array()) lines += lines_of(run);
   for (const auto& change : said.at("changes").as_array()) {
-    const bool is_removal = text_of(change).starts_with("removed ");  // no run is about those
-    if (is_removal) lines += text_of(change) + "\n";
+    const std::string text = text_of(change);
+    const bool has_no_run = text.starts_with("removed ") || text.starts_with("reordered: ");
+    if (has_no_run) lines += text + "\n";
   }
   return lines.empty() ? "no rule is another than those in force\n" : lines;
 }

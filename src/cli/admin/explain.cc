@@ -167,14 +167,16 @@ std::string counter_text(const json::object& counter) {
     text += denies ? ", as are " + text_of(*drops) + " % of its requests"
                    : ", but for " + text_of(*drops) + " %";
   }
-  text += ", " + left_text(counter) + own_text(counter);
+  const bool is_blocked = decided_by == "blocked";  // nobody has looked at the counter
+  text += (is_blocked ? "" : ", " + left_text(counter)) + own_text(counter);
   text += ", mode " + text_of(counter.at("mode"));
   const auto* const scope = counter.if_contains("scope");
   text += scope && scope->as_string() == "node" ? ", on this node alone\n" : "\n";
   const auto& retry = counter.at("retry_after");
   const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
   if (denies) {
-    text += wait > 0 ? "  passes again in " + in_words(wait) + "; to let it pass before: "
+    const std::string when = is_blocked ? "  the block ends in " : "  passes again in ";
+    text += wait > 0 ? when + in_words(wait) + "; to let it pass before: "
                      : "  waiting does not help; to let it pass: ";
     text += std::string(remedy_of(decided_by, counter.contains("of"), wait > 0)) + "\n";
   }
@@ -183,7 +185,7 @@ std::string counter_text(const json::object& counter) {
             text_of(held->at("holds")) + ", the first for " +
             in_words(held->at("lapses_after").to_number<double>()) + " more\n";
   }
-  const std::string reset = counter.contains("limits") ? "" : reset_text(counter);
+  const std::string reset = counter.contains("limits") || is_blocked ? "" : reset_text(counter);
   if (!reset.empty()) text += "  " + reset + "\n";
   const auto* const promise = counter.if_contains("promise");
   if (promise != nullptr && decided_by == "counter" && !is_shadow) {

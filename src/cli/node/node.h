@@ -90,12 +90,7 @@ class Node {
     reloads_.succeeded(clock_.now());
     if (loaded.is_same) reloads_.found_same(clock_.now());
   }
-  // Forgets that the last reload was refused; false: it was not.
-  bool file_is_in_force() {
-    const bool was_refused = !reloads_.figures().succeeded;
-    if (was_refused) reloads_.succeeded(clock_.now());
-    return was_refused;
-  }
+  bool was_reload_refused() const { return !reloads_.figures().succeeded; }
   BlockList& blocks() { return blocks_; }
   TenantKeeper& tenants() { return tenants_; }
   Instant now() const { return clock_.now(); }

@@ -100,8 +100,13 @@ CheckedValue check_integer(const Field& field, const YamlNode& node) {
   return {*number, {}};
 }
 
+// Rules and settings travel as JSON, where these two types need quotes for what JSON lacks.
+bool is_in_needless_quotes(const YamlNode& node) {
+  return !is_plain(node) && is_json_scalar(node.text);
+}
+
 CheckedValue check_number(const Field& field, const YamlNode& node) {
-  if (!is_plain(node)) return wrong(field, node, is_number(node.text) ? "remove the quotes" : "");
+  if (is_in_needless_quotes(node)) return wrong(field, node, "remove the quotes");
   const auto number = read_decimal_number(node.text);
   if (!number) return wrong(field, node, is_number(node.text) ? "write plain decimal digits" : "");
   if (*number < static_cast<double>(field.range.min) ||
@@ -114,7 +119,7 @@ CheckedValue check_number(const Field& field, const YamlNode& node) {
 
 CheckedValue check_boolean(const Field& field, const YamlNode& node) {
   const auto boolean = parse_boolean(node.text);
-  if (boolean && is_plain(node)) return {*boolean, {}};
+  if (boolean && !is_in_needless_quotes(node)) return {*boolean, {}};
   if (boolean) return wrong(field, node, "remove the quotes");
   if (is_one_of(node.text, {"yes", "Yes", "on", "On", "1"})) {
     return wrong(field, node, "write true");

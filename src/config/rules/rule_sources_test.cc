@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/config.h"
+
 namespace weir {
 namespace {
 
@@ -18,6 +20,24 @@ TEST(RuleSources, AreTheFieldsOfTheFileAsJson) {
   EXPECT_EQ(sources.rules[0].json,
             R"({"id":"a","limit":5,"window":0.001,"match":{"path":["/x","/y"]}})");
   EXPECT_EQ(sources.rules[1].json, R"({"id":"b","enabled":false})");
+}
+
+// A header's value is a text, of which each sign counts; a setting is a number.
+TEST(RuleSources, SayTheSameWhenTheyAreReadAgain) {
+  const std::string text =
+      "adaptive: {denied_share: 0.60}\nenvoy: {all_or_nothing: True}\nrules:\n"
+      "  - {id: a, limit: 5, window: 1.50, shadow: TRUE, match: {header: [{name: v, value: 2.0},\n"
+      "     {name: v, value: 12e4567}, {name: v, value: True}, {name: v, value: 7}]}}\n";
+  const auto sources = config_sources(text);
+  EXPECT_TRUE(sources.rules[0].json.ends_with(
+      R"([{"name":"v","value":"2.0"},{"name":"v","value":"12e4567"},)"
+      R"({"name":"v","value":"True"},{"name":"v","value":7}]}})"))
+      << sources.rules[0].json;
+  const auto config = parse_config(config_text(sources), "again");
+  ASSERT_TRUE(config) << config.error().front().to_string();
+  EXPECT_EQ(config->rules[0].quota.window().count(), 1'500'000);
+  EXPECT_TRUE(config->rules[0].shadow && config->settings->envoy.all_or_nothing);
+  EXPECT_EQ(config_sources(config_text(sources)).rules, sources.rules);
 }
 
 TEST(RuleSources, OfNothingAreNone) {

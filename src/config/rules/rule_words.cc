@@ -1,13 +1,13 @@
 #include "config/rules/rule_words.h"
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <map>
 #include <span>
 
 #include "base/duration_text.h"
 #include "base/joined.h"
 #include "config/rules/rule_config.h"
+#include "config/yaml/yaml_document.h"
 #include "rules/time/calendar.h"
 
 namespace weir {
@@ -86,7 +86,7 @@ std::string requests_text(const Rule& rule, const WrittenRule& written) {
   auto text = codes(written.methods, "any method") + " " + codes(written.paths, "any path");
   if (rule.match->path_case == PathCase::kInsensitive) text += " in any case";
   if (rule.match->trailing_slash == TrailingSlash::kSame) text += ", with or without a last slash";
-  if (!written.conditions.empty()) text += ", where " + code(json::serialize(written.conditions));
+  if (!written.conditions.empty()) text += ", where " + code(to_json(written.conditions));
   if (!written.hours.empty()) text += ", " + hours_text(written.hours);
   return text;
 }

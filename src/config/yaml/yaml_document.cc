@@ -42,10 +42,8 @@ TextPlace place_of(const YAML::Mark& mark) {
 namespace json = boost::json;
 
 json::value scalar(const YamlNode& node) {
-  if (node.style == YamlNode::Style::kPlain) {
-    boost::system::error_code error;
-    const json::value value = json::parse(node.text, error);
-    if (!error && !value.is_structured()) return value;
+  if (node.style == YamlNode::Style::kPlain && is_json_scalar(node.text)) {
+    return json::parse(node.text);
   }
   return json::value(json::string_view(node.text.data(), node.text.size()));
 }
@@ -233,6 +231,12 @@ std::optional<std::string> to_json(const YamlNode& node) {
   std::int64_t left = kJsonNodesMax;
   const json::value value = tree(node, left);
   return left < 0 ? std::nullopt : std::optional(to_json(value));
+}
+
+bool is_json_scalar(std::string_view text) {
+  boost::system::error_code error;
+  const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
+  return !error && !value.is_structured() && to_json(value) == text;
 }
 
 std::string to_json(const json::value& value) {

@@ -75,4 +75,8 @@ std::optional<std::string> to_json(const YamlNode& node);
 // Its numbers are plain decimal digits, as a configuration has them. Boost.JSON writes 0.6 as 6E-1.
 std::string to_json(const boost::json::value& value);
 
+// Whether to_json() writes this plain scalar as it is. It puts others in quotes: True, and 0.60,
+// which may be a text of which each digit counts.
+bool is_json_scalar(std::string_view text);
+
 }  // namespace weir
