@@ -33,13 +33,14 @@ export function patchOf(to: Stance, { enforce }: json.Fields): json.Fields {
 
 export function stanceOf(rule: json.Fields): State {
   const share = shareOf(rule);
-  if (rule.enabled === false) return "off";
+  if (String(rule.enabled).toLowerCase() === "false") return "off";
   return share === "0%" ? "shadow" : share === "100%" ? "enforced" : "part";
 }
 
 /** Of its keys, how many it denies. One that is proportional denies a part of each. */
 export function shareOf({ shadow, enforce }: json.Fields): string {
-  return shadow === true ? "0%" : json.text(enforce)?.match(/^\d+%$/)?.[0] ?? "100%";
+  if (String(shadow).toLowerCase() === "true") return "0%";
+  return json.text(enforce)?.match(/^\d+%$/)?.[0] ?? "100%";
 }
 
 /** Which moves the rule by itself. */

@@ -302,8 +302,8 @@ export function limitOf(rule: json.Fields): string {
   const limit = json.number(rule.limit);
   if (limit === undefined) return json.list(rule.tiers).length > 0 ? "by tier" : "–";
   if (rule.of === "concurrency") return `${exact(limit)} at once`;
-  const { window: length } = rule;
-  const window = typeof length === "number" ? span(length) : json.text(length) ?? "–";
+  const seconds = Number(rule.window ?? NaN);
+  const window = Number.isFinite(seconds) ? span(seconds) : json.text(rule.window) ?? "–";
   const more = json.list(rule.more_limits).length;
   return `${exact(limit)} per ${window}${more > 0 ? ` and ${more} more` : ""}`;
 }

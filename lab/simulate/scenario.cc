@@ -306,11 +306,11 @@ Result<Scenario, ConfigErrors> read_scenario(std::string_view text, const std::s
     scenario.places.push_back(parse_duration(trip->text).value_or(Duration(0)));
   }
   if (const auto settings = reader.get<const YamlNode*>("settings")) {
-    scenario.settings = to_json(**settings).value_or("{}");
+    scenario.settings = to_json(**settings, JsonFor::kConfiguration).value_or("{}");
   }
   if (const auto rules = reader.get<const YamlNode*>("rules")) {
     for (const YamlNode* rule : (*rules)->items) {
-      scenario.rules.push_back(to_json(*rule).value_or("{}"));
+      scenario.rules.push_back(to_json(*rule, JsonFor::kConfiguration).value_or("{}"));
     }
   }
   reader.for_each("rules", [](const SectionReader&) {});  // finds mistakes at their places

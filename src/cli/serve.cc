@@ -134,7 +134,10 @@ class Serve {
     }
     if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
     watch_files();
-    change_rules([this] { return reload(); });
+    change_rules([this] {
+      can_be_put_back_ = false;
+      return reload();
+    });
   }
 
   int watch_fd() const { return watch_ ? watch_->fd() : -1; }
@@ -173,7 +176,13 @@ class Serve {
     const auto seen = seen_;
     watch_files();  // a link may now lead elsewhere, to the same text
     if (seen_ == seen) return;
-    change_rules([this] { return is_in_force() ? put_back() : reload(); });
+    change_rules([this] {
+      if (is_in_force()) return put_back();
+      const bool was_fine = can_be_put_back_ || !node_->was_reload_refused();
+      const RuleReply reply = reload();
+      can_be_put_back_ = was_fine && is_refusal(reply.outcome);
+      return reply;
+    });
   }
 
   bool is_in_force() const {
@@ -183,10 +192,8 @@ class Serve {
   // This node has written the file itself, or somebody has put back what it read last. Then changes
   // by request stay, as they did while the file was refused.
   RuleReply put_back() {
-    if (!node_->was_reload_refused()) return {};
-    auto wanted = read_again();
-    if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
-    node_->use_admission(std::move(wanted->admission));
+    if (!can_be_put_back_ || !read_again()) return {};
+    can_be_put_back_ = false;
     node_->accepted_reload({.is_same = true});
     spdlog::info("{} says again what is in force", files_);
     return {};
@@ -336,7 +343,8 @@ class Serve {
   std::optional<FileWatch> watch_;
   std::uint64_t seen_ = 0;  // the fingerprint of the watched files
   bool changing_ = false;
-  Instant reported_{};                   // when memory was last found full
+  bool can_be_put_back_ = false;  // all was fine until a watched file was; on the changer's thread
+  Instant reported_{};            // when memory was last found full
   std::array<std::uint64_t, 3> lost_{};  // keys forgotten, keys denied and blocks dropped by then
 };
 

@@ -214,7 +214,7 @@ void make_rule_reachable(Rule& rule, bool has_costs) {
 void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
   const auto json = [&](std::string_view field) {
     const auto node = reader.get<const YamlNode*>(field);
-    return node ? to_json(**node).value_or("") : std::string();
+    return node ? to_json(**node, JsonFor::kConfiguration).value_or("") : std::string();
   };
   std::string text = json("settings");
   text = text.empty() ? "{" : text.substr(0, text.size() - 1) + ",";

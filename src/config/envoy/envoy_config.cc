@@ -199,7 +199,7 @@ class EnvoyReader {
     reader.fill(rule.policy);
     const auto metadata = reader.get<const YamlNode*>("metadata");
     if (!metadata) return rule;
-    auto json = to_json(**metadata);
+    auto json = to_json(**metadata, JsonFor::kOthers);
     if (!json) reader.mistake("metadata", "'metadata' is too large");
     rule.policy.metadata_json = std::move(json).value_or("");
     return rule;

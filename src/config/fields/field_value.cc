@@ -51,7 +51,7 @@ bool is_number(std::string_view text) {
 
 // Whether the text is a plain whole number: no '+', no leading zeros (octal to some readers).
 bool is_plain_integer(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
+  if (text.starts_with('-') && text != "-0") text.remove_prefix(1);
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
@@ -106,7 +106,9 @@ bool is_in_needless_quotes(const YamlNode& node) {
 }
 
 CheckedValue check_number(const Field& field, const YamlNode& node) {
-  if (is_in_needless_quotes(node)) return wrong(field, node, "remove the quotes");
+  if (is_in_needless_quotes(node)) {
+    return wrong(field, node, is_number(node.text) ? "remove the quotes" : "");
+  }
   const auto number = read_decimal_number(node.text);
   if (!number) return wrong(field, node, is_number(node.text) ? "write plain decimal digits" : "");
   if (*number < static_cast<double>(field.range.min) ||

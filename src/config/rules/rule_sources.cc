@@ -32,7 +32,7 @@ std::string id_of(const YamlNode& rule) {
 std::string others_of(const YamlNode& root) {
   YamlNode others = root;
   std::erase_if(others.entries, [](const auto& entry) { return entry.key->text == "rules"; });
-  return to_json(others).value_or("{}");
+  return to_json(others, JsonFor::kConfiguration).value_or("{}");
 }
 
 // A text by its lines, each with its end.
@@ -185,7 +185,7 @@ ConfigSources config_sources(std::string_view text) {
   const YamlNode* const list = value_of(*root, "rules");
   if (list == nullptr) return sources;
   for (const YamlNode* rule : list->items) {
-    if (auto rule_json = to_json(*rule)) {
+    if (auto rule_json = to_json(*rule, JsonFor::kConfiguration)) {
       sources.rules.push_back({.id = id_of(*rule), .json = *std::move(rule_json)});
     }
   }

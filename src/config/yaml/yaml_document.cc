@@ -41,28 +41,33 @@ TextPlace place_of(const YAML::Mark& mark) {
 
 namespace json = boost::json;
 
-json::value scalar(const YamlNode& node) {
-  if (node.style == YamlNode::Style::kPlain && is_json_scalar(node.text)) {
-    return json::parse(node.text);
+json::value scalar(const YamlNode& node, JsonFor reader) {
+  const json::string_view text(node.text.data(), node.text.size());
+  boost::system::error_code error;
+  if (node.style == YamlNode::Style::kPlain) {
+    const json::value value = json::parse(text, error);
+    const bool is_kept = reader == JsonFor::kOthers || is_json_scalar(node.text);
+    if (!error && !value.is_structured() && is_kept) return value;
   }
-  return json::value(json::string_view(node.text.data(), node.text.size()));
+  return json::value(text);
 }
 
 // Recurses as deep as the document, which is bounded (kYamlDepthMax). `left` counts nodes down;
 // below zero the result is of no use.
-json::value tree(const YamlNode& node, std::int64_t& left) {
+json::value tree(const YamlNode& node, JsonFor reader, std::int64_t& left) {
   if (--left < 0) return nullptr;
   switch (node.kind) {
     case YamlNode::Kind::kEmpty: return nullptr;
-    case YamlNode::Kind::kText: return scalar(node);
+    case YamlNode::Kind::kText: return scalar(node, reader);
     case YamlNode::Kind::kList: {
       json::array array;
-      for (const YamlNode* item : node.items) array.push_back(tree(*item, left));
+      for (const YamlNode* item : node.items) array.push_back(tree(*item, reader, left));
       return array;
     }
     case YamlNode::Kind::kMap: {
       json::object object;
-      for (const auto& entry : node.entries) object[entry.key->text] = tree(*entry.value, left);
+      for (const auto& entry : node.entries)
+        object[entry.key->text] = tree(*entry.value, reader, left);
       return object;
     }
   }
@@ -227,9 +232,9 @@ Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
   return builder.take();
 }
 
-std::optional<std::string> to_json(const YamlNode& node) {
+std::optional<std::string> to_json(const YamlNode& node, JsonFor reader) {
   std::int64_t left = kJsonNodesMax;
-  const json::value value = tree(node, left);
+  const json::value value = tree(node, reader, left);
   return left < 0 ? std::nullopt : std::optional(to_json(value));
 }
 

@@ -30,7 +30,7 @@ inline constexpr std::size_t kYamlWrittenOutMax = 1'000'000;
 
 struct YamlNode {
   enum class Kind { kEmpty, kText, kList, kMap };  // kEmpty: nothing, ~ or null
-  enum class Style { kPlain, kQuoted };            // quoted text is never a number
+  enum class Style { kPlain, kQuoted };
 
   struct Entry {
     const YamlNode* key = nullptr;  // never null in a finished document
@@ -61,22 +61,25 @@ class YamlDocument {
   const YamlNode* root_ = nullptr;
 };
 
-// A YAML tree as JSON text, for values that are passed on unread.
-//
-// Plain texts that JSON would read as a number, true, false or null stay so; all others become
-// strings. Keys are texts; of duplicate keys the last counts.
+// A YAML tree as JSON text. Keys are texts; of duplicate keys the last counts. Plain texts that
+// JSON reads as a number, true or false stay so; all others become strings.
 //
 // Thread rule: pure. Tested by src/config/envoy/envoy_config_test.cc.
 
+enum class JsonFor {
+  kOthers,         // who read values that Weir passes on: 1.0 is a number
+  kConfiguration,  // that is read again: 1.0 may be a text of which each sign counts, so it is one
+};
+
 // Nothing if the tree has more than kJsonNodesMax nodes, with each alias counted in full.
 inline constexpr std::size_t kJsonNodesMax = 10'000;
-std::optional<std::string> to_json(const YamlNode& node);
+std::optional<std::string> to_json(const YamlNode& node, JsonFor reader);
 
 // Its numbers are plain decimal digits, as a configuration has them. Boost.JSON writes 0.6 as 6E-1.
 std::string to_json(const boost::json::value& value);
 
-// Whether to_json() writes this plain scalar as it is. It puts others in quotes: True, and 0.60,
-// which may be a text of which each digit counts.
+// Whether JSON writes this plain scalar with the same signs. It does not True and 0.60, which stand
+// in quotes in the JSON of a configuration.
 bool is_json_scalar(std::string_view text);
 
 }  // namespace weir
