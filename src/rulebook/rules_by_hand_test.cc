@@ -179,5 +179,16 @@ TEST(RulesByHand, StayInForceThroughALoadOfTheSameRules) {
   EXPECT_EQ(node.limit(), 5);
 }
 
+// The rules in force stay, and are the file's now. Its fields have another order.
+TEST(RulesByHand, AreNotLostWhereTheFileHasThem) {
+  Node node;
+  node.put(R"({"id":"login","window":"1m","limit":6})");
+  node.book.change({.kind = RuleChange::Kind::kRemove, .id = "search"}, kNow);
+  const auto same = node.reload(R"({"rules": [{"id":"login","limit":6,"window":"1m"}]})", {});
+  EXPECT_EQ(same.lost, std::vector<std::string>());
+  EXPECT_EQ(node.book.view()->version, 4u);
+  EXPECT_EQ(node.book.history().back()->changes, std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace weir

@@ -46,7 +46,7 @@ json::value scalar(const YamlNode& node, JsonFor reader) {
   boost::system::error_code error;
   if (node.style == YamlNode::Style::kPlain) {
     const json::value value = json::parse(text, error);
-    const bool is_kept = reader == JsonFor::kOthers || is_json_scalar(node.text);
+    const bool is_kept = reader == JsonFor::kOthers || to_json(value) == node.text;
     if (!error && !value.is_structured() && is_kept) return value;
   }
   return json::value(text);
@@ -66,8 +66,7 @@ json::value tree(const YamlNode& node, JsonFor reader, std::int64_t& left) {
     }
     case YamlNode::Kind::kMap: {
       json::object object;
-      for (const auto& entry : node.entries)
-        object[entry.key->text] = tree(*entry.value, reader, left);
+      for (const auto& [key, value] : node.entries) object[key->text] = tree(*value, reader, left);
       return object;
     }
   }
