@@ -46,14 +46,6 @@ std::string changed_field(std::string_view name, const boost::json::value* befor
   return field + (was ? " from " + *was + " to " : " ") + *is;
 }
 
-using TextsById = std::unordered_map<std::string_view, std::string_view>;
-
-TextsById texts_of(std::span<const RuleSource> sources) {
-  TextsById texts;
-  for (const RuleSource& source : sources) texts.emplace(source.id, source.json);
-  return texts;
-}
-
 std::string_view text_in(const TextsById& texts, std::string_view id) {
   const auto found = texts.find(id);
   return found == texts.end() ? "{}" : found->second;
@@ -95,6 +87,12 @@ std::string limit_of(const Rule& rule) {
 
 }  // namespace
 
+TextsById texts_by_id(std::span<const RuleSource> sources) {
+  TextsById texts;
+  for (const RuleSource& source : sources) texts.emplace(source.id, source.json);
+  return texts;
+}
+
 std::string count_of(std::size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
@@ -118,8 +116,8 @@ std::string describe(const Rule& rule) {
 
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after) {
-  const TextsById written_before = texts_of(before.sources);
-  const TextsById written = texts_of(after.sources);
+  const TextsById written_before = texts_by_id(before.sources);
+  const TextsById written = texts_by_id(after.sources);
   auto changes = std::vector<std::string>();
   for (const auto& rule : after.rules.rules()) {
     const auto* old = before.rules.find(rule.id);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "config/rules/rule_sources.h"
@@ -16,6 +17,10 @@
 #include "rules/rule_set.h"
 
 namespace weir {
+
+// For looking up many. Views of `sources`.
+using TextsById = std::unordered_map<std::string_view, std::string_view>;
+TextsById texts_by_id(std::span<const RuleSource> sources);
 
 // "1 rule", "3 rules"
 std::string count_of(std::size_t count, std::string_view what);

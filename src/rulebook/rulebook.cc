@@ -4,7 +4,6 @@
 #include <functional>
 #include <iterator>
 #include <ranges>
-#include <unordered_map>
 #include <utility>
 
 #include "config/config.h"
@@ -30,14 +29,6 @@ constexpr std::size_t kMistakesMax = 10;  // in one reply
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
   return std::ranges::find(sources, id, &RuleSource::id);
-}
-
-// For looking up many. Views of `sources`.
-std::unordered_map<std::string_view, std::string_view> texts_by_id(
-    const std::vector<RuleSource>& sources) {
-  auto texts = std::unordered_map<std::string_view, std::string_view>();
-  for (const auto& source : sources) texts.emplace(source.id, source.json);
-  return texts;
 }
 
 std::size_t bytes_of(const RuleVersion& version) {

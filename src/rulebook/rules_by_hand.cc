@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <unordered_map>
 
 #include "base/packed.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 namespace {
@@ -25,8 +25,7 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
 std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
                      const RuleAuthor& author, RuleAuthors authors,
                      std::optional<std::uint64_t> left) {
-  std::unordered_map<std::string_view, std::string_view> written;
-  for (const RuleSource& rule : in_file) written.emplace(rule.id, rule.json);
+  const TextsById written = texts_by_id(in_file);
   PackedWriter out;
   const std::uint64_t file = hash_of(in_file);
   out.version(kVersion).hash(file).hash(left.value_or(file)).hash(hash_of(in_force));
