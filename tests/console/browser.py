@@ -236,16 +236,23 @@ class PageTest(unittest.TestCase):
     def resized(self):
         """What a page needs once its width is another."""
 
+    def fits(self, width, name):
+        """Nothing is wider than the screen, or its card."""
+        self.assertLessEqual(self.page.run("return document.documentElement.scrollWidth"), width,
+                             name)
+        self.assertEqual(self.page.run("""return [...document.querySelectorAll("main .card")]
+          .filter((card) => card.scrollWidth > card.clientWidth)
+          .map((card) => card.textContent.slice(0, 80))"""), [], name)
+
     def pictures(self, name):
-        """Of each size and scheme: nothing is wider than the screen, and axe finds nothing."""
+        """Of each size and scheme: all fits, and axe finds nothing."""
         for size, (width, height) in SIZES.items():
             self.page.width(width, height)
             self.resized()
             for scheme in ("light", "dark"):
                 self.page.prefer(color_scheme=scheme, reduced_motion="reduce")
                 self.page.screenshot(f"{name}-{size}-{scheme}")
-                wide = self.page.run("return document.documentElement.scrollWidth")
-                self.assertLessEqual(wide, width, name)
+                self.fits(width, name)
                 self.assertEqual(self.page.audit(), [], f"{name}, {size}, {scheme}")
         self.page.width(0)
         self.page.prefer()

@@ -8,7 +8,6 @@ import unittest
 
 import browser
 from browser import SKIPPED, Browser, why_not
-from redis_world import Redis
 from weir_server import ROOT, Weir, get, wait_until
 
 TABS = ("overview", "denials", "rules", "keys", "explain", "simulator", "fleet")
@@ -258,29 +257,6 @@ class Console(unittest.TestCase):
             reply = connection.ask(get("/admin/rules/api"))
         return reply.json()["rule"]["limit"]
 
-    # ---- explain, keys -----------------------------------------------------------------
-
-    def test_a_curl_command_is_explained(self):
-        page = self.browser
-        page.open(self.server.url, "explain")
-        self.write_curl("curl -d user=x https://shop.example/login -H 'X-App: web'")
-        page.find(".verdict.warn", "the client's address")
-        page.type("#explain-request .field:nth-child(4) input", "192.0.2.1")
-        page.click("#explain-request button")
-        page.find(".verdict.good", "1 rule applies")
-        page.find(".applied", "login")
-        page.click(".others summary", "do not apply")
-        page.find(".others dl", "its path is another")
-        self.assertEqual(page.value("#explain-request input"), "/login")
-        self.write_curl("wget https://shop.example/login")
-        page.find("#explain .problem", "curl")
-        page.type("#explain-request input", "/nowhere")
-        page.click("#explain-request button")
-        page.find(".verdict.warn", "no rule applies")
-
-    def write_curl(self, command):
-        self.browser.type("#explain-request textarea", command)
-
     # ---- who may -----------------------------------------------------------------------
 
     def test_a_token_signs_in(self):
@@ -341,34 +317,6 @@ class Console(unittest.TestCase):
     def asked_of_blocks(self):
         return self.browser.run("""return performance.getEntriesByType("resource")
           .filter((each) => each.name.includes("/admin/blocks")).length""")
-
-    # ---- when something fails ----------------------------------------------------------
-
-    def test_a_server_that_comes_back(self):
-        page = self.browser
-        self.allowed_complaints = ("ERR_", "WebSocket", "Failed to load")
-        with Weir("--threads", "1", config=RULES) as server:
-            page.open(server.url)
-            page.find("#status", "Live")
-            server.process.kill()
-            page.find("#status", "Disconnected")
-            with Weir("--threads", "1", config=RULES, http=f"127.0.0.1:{server.port}"):
-                page.find("#status", "Live")
-                page.driver.get("about:blank")
-
-    def test_a_fleet_and_its_redis(self):
-        page = self.browser
-        with Redis() as redis:
-            arguments = ("--redis", redis.url)
-            with Weir(*arguments, config=RULES), self.own_server(*arguments) as one:
-                page.open(one.url, "fleet")
-                page.find("#fleet .lead", "2 nodes")
-                page.wait(lambda _: len(page.all("#fleet .node .badge.good")) == 2, "two are well")
-                page.find("#fleet .node", "this page's node")
-                page.screenshot("fleet-of-two")
-                redis.kill()
-                page.find("#fleet .redis .badge.bad", "down")
-                page.find("#fleet .node.bad", "degraded")
 
     # ---- the simulator -----------------------------------------------------------------
 

@@ -255,20 +255,6 @@ class Overview(PageTest):
             page.wait(lambda _: len(page.all(ROWS)) == 1, "by path")
             self.assertEqual(page.find(f"{ROWS} a").text, "rule-500")
 
-    def test_old_figures_say_so(self):
-        page = self.page
-        with self.server() as server, traffic(server):
-            page.open(server.url)
-            page.find("#overview .now", "Denied now")
-            server.process.send_signal(signal.SIGSTOP)
-            try:
-                self.assertRegex(page.find("#overview .now", "Denied at").text,
-                                 r"Denied at \d\d:\d\d:\d\d")
-                page.find("#old", "Old figures")
-            finally:
-                server.process.send_signal(signal.SIGCONT)
-            page.find("#overview .now", "Denied now")
-
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,8 @@ CONFIG = """
 show_keys: true
 rules:
   - {id: demo, limit: 100, window: 1h}
-  - {id: api, algorithm: token_bucket, limit: 10, window: 1s, burst: 30}
-  - {id: login, limit: 5, window: 1m, match: {path: /login}, key: client}
+  - {id: api, algorithm: token_bucket, limit: 10, window: 1s, burst: 30, match: {path: /api}}
+  - {id: login, limit: 5, window: 1m, match: {method: POST, path: /login}, key: client}
 """
 TABS = ("overview", "denials", "rules", "keys", "explain", "simulator", "fleet")
 # A page may look alive for three seconds without news; a node is gone after five, of which all
@@ -107,6 +107,7 @@ class Truth(PageTest):
         with self.fleet() as (redis, nodes):
             redis.kill()
             page.find("#fleet .redis .badge.bad", "down")
+            page.find("#fleet .node.bad .badge.bad", "degraded")
             page.wait(lambda _: len(page.all("#fleet .node.warn")) == 2, "nobody knows of two")
             page.find("#fleet .node.warn", "Redis is away: nobody knows how it is")
             page.find("#fleet .lead", "This node alone of 3")
@@ -175,13 +176,16 @@ class Truth(PageTest):
             for _ in range(6):
                 server.check(key="x", rule="login")
             page.go("overview")
-            page.find("#overview .now.bad", "login denied 1 of 6")
+            said = page.find("#overview .now.bad", "login denied 1 of 6").text
+            self.assertIn("Denied now", said)
             server.process.kill()
             began = time.time()
             old = page.find("#old", "Old figures, as of").text
-            page.find("#overview .now.bad", "login denied 1 of 6")
+            said = page.find("#overview .now.bad", "login denied 1 of 6").text
             self.assertLess(time.time() - began, OLD_MAX_S)
+            self.assertRegex(said, r"Denied at \d\d:\d\d:\d\d")
             self.assertLess(abs(seen_at(old) - began % 86400), 3, old)
+            page.find("#status", "Disconnected")
             for scheme in ("light", "dark"):
                 page.prefer(color_scheme=scheme, reduced_motion="reduce")
                 for tab in TABS:
@@ -198,6 +202,7 @@ class Truth(PageTest):
             self.pictures("overview-old")
             with Weir("--threads", "1", config=CONFIG, http=f"127.0.0.1:{server.port}"):
                 page.gone("#old")
+                page.find("#status", "Live")
                 page.wait(lambda _: self.green() > 0, "it is alive again")
                 page.find("#overview .events .badge.bad", "not heard")
                 away = page.find("#overview .events li", "and has begun again").text
@@ -234,7 +239,8 @@ class Truth(PageTest):
         page = self.page
         with Weir("--threads", "1", config=CONFIG) as server:
             page.open(server.url, "explain")
-            page.type("#explain-request textarea", "curl https://shop.example/login")
+            page.type("#explain-request textarea",
+                      "curl -d user=x https://shop.example/login -H 'X-App: web'")
             page.find(".verdict.warn", "Nobody can say without the client's address.")
             page.find(".answer", "'login'")
             self.assertNotIn("would be allowed", page.text(".answer"))
@@ -245,7 +251,15 @@ class Truth(PageTest):
             marked.send_keys("192.0.2.1")
             page.click("#explain-request button")
             page.find(".verdict.good", "1 rule applies")
-            page.find(".others summary", "2 rules do not apply. 'demo'")
+            page.find(".applied", "login")
+            page.click(".others summary", "2 rules do not apply. 'demo'")
+            page.find(".others dl", "its path is another")
+            self.assertEqual(page.value("#explain-request input"), "/login")
+            page.type("#explain-request textarea", "wget https://shop.example/login")
+            page.find("#explain .problem", "curl")
+            page.type("#explain-request input", "/nowhere")
+            page.click("#explain-request button")
+            page.find(".verdict.warn", "no rule applies")
             page.choose("#explain-rule select", "demo")
             page.click("#explain-rule button")
             page.find(".verdict.warn", "Nobody can say without the key.")

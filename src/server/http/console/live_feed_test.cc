@@ -45,6 +45,29 @@ struct World {
   LiveFeed& feed = door.live;
 };
 
+// One of a fleet, as its figures and what it hears of the others say.
+struct FleetWorld : World {
+  json::object pass(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      World::pass(1);
+      if (!heard.empty()) {
+        recent.hear({.second = own_second() - 2, .nodes = heard, .has_self = true}, door.now);
+      }
+      live.tick({.traffic = recent.snapshot(), .rules = rules}, door.now);
+    }
+    return json::parse(live.message()->json()).as_object();
+  }
+
+  SharedStoreFigures shared{.is_healthy = true, .others = {{.id = "other", .title = "web-2"}}};
+  std::vector<RecentTraffic::NodeSecond> heard;
+  NodeView view = [this] {
+    NodeView made = door.view;
+    made.figures = [this] { return NodeFigures{.shared = shared, .about = {.title = "web-1"}}; };
+    return made;
+  }();
+  LiveFeed live{view, door.events, door.desk, door.blocks};
+};
+
 double number(const json::value& value) { return value.to_number<double>(); }
 
 TEST(LiveFeed, SaysWhatTheLastSecondWas) {
@@ -214,28 +237,37 @@ TEST(LiveFeed, TellsOnceHowAReloadEnded) {
   EXPECT_EQ(events[2].at("text"), "nothing in the rules has changed");
 }
 
+TEST(LiveFeed, TellsWhatBecomesOfRedisAndOfOtherNodes) {
+  FleetWorld world;
+  world.heard = {{.name = "here"}, {.name = "other"}};
+  EXPECT_EQ(world.pass(9).at("redis").at("state"), "up");
+  world.shared.is_healthy = false;
+  EXPECT_EQ(world.pass(1).at("redis").at("state"), "down");
+  world.shared.is_healthy = true;
+  world.shared.losses = 1;
+  EXPECT_EQ(world.pass(1).at("redis").at("state"), "up");
+  world.heard.pop_back();
+  std::vector<std::string_view> kinds;
+  const json::object said = world.pass(9);
+  for (const json::value& event : said.at("events").as_array()) {
+    kinds.push_back(event.at("kind").as_string());
+  }
+  EXPECT_EQ(kinds, (std::vector<std::string_view>{"start", "redis_lost", "redis_back",
+                                                  "redis_emptied", "node_gone"}));
+  EXPECT_EQ(said.at("events").as_array().back().at("text"),
+            "web-2 (other) is gone: it died, or does not reach Redis");
+}
+
 TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
-  World world;
-  RuleHold hold{.version = 1, .nodes = {{.name = "here"}, {.name = "other"}, {.name = "third"}}};
-  NodeView view = world.door.view;
-  view.figures = [&hold] {
-    SharedStoreFigures shared{.is_healthy = true, .rules = hold};
-    shared.others = {{.id = "other", .title = "web-2"}};
-    return NodeFigures{.shared = shared, .about = {.title = "web-1"}};
-  };
-  LiveFeed feed(view, world.door.events, world.door.desk, world.door.blocks);
-  const auto pass = [&](int seconds) {
-    for (int i = 0; i < seconds; ++i) {
-      world.pass(1);
-      feed.tick({.traffic = world.recent.snapshot(), .rules = world.rules}, world.door.now);
-    }
-    return json::parse(feed.message()->json()).as_object();
-  };
-  EXPECT_EQ(pass(9).at("events").at(0).at("text"), "the node has started") << "Redis has the rest";
+  FleetWorld world;
+  RuleHold& hold = world.shared.rules.emplace();
+  hold = {.version = 1, .nodes = {{.name = "here"}, {.name = "other"}, {.name = "third"}}};
+  EXPECT_EQ(world.pass(9).at("events").at(0).at("text"), "the node has started")
+      << "Redis has the rest";
   for (RuleHold::Node& node : hold.nodes) node.why_not = "its file has other rules";
   hold.nodes[2].why_not = "it is of another version";
-  EXPECT_EQ(pass(2).at("events").as_array().size(), 1u) << "they may be about to take them";
-  json::object said = pass(9);
+  EXPECT_EQ(world.pass(2).at("events").as_array().size(), 1u) << "they may be about to take them";
+  json::object said = world.pass(9);
   ASSERT_EQ(said.at("events").as_array().size(), 3u) << "once";
   EXPECT_EQ(said.at("events").at(1).at("text"),
             "changes by hand do not reach third: it is of another version");
@@ -245,7 +277,7 @@ TEST(LiveFeed, TellsWhichNodesChangesByHandDoNotReach) {
   EXPECT_EQ(said.at("nodes").at(0).at("apart"), "its file has other rules");
   hold.nodes.pop_back();
   for (RuleHold::Node& node : hold.nodes) node.why_not.clear();
-  said = pass(9);
+  said = world.pass(9);
   ASSERT_EQ(said.at("events").as_array().size(), 4u);
   EXPECT_EQ(said.at("events").at(3).at("text"),
             "changes by hand reach web-1 (here); web-2 (other) again");
