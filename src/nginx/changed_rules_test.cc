@@ -33,9 +33,7 @@ struct Office {
 class ChangedRulesTest : public Workers {
  protected:
   std::unique_ptr<Office> office(const Gateway& gateway) {
-    auto judge = std::make_unique<Judge>(
-        gateway, Zone(zone_), std::span(reinterpret_cast<CoreTraffic*>(figures_), kPlaces), ids_,
-        clock_);
+    auto judge = std::make_unique<Judge>(gateway, Zone(zone_), figures_, ids_, clock_);
     const Admin::World world{.judge = *judge,
                              .gateway = gateway,
                              .zone = Zone(zone_),

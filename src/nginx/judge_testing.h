@@ -5,16 +5,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 
+#include "base/shared_pages_testing.h"
 #include "nginx/gateway_testing.h"
 #include "nginx/judge.h"
 #include "weir/clock.h"
@@ -44,30 +43,16 @@ class Workers : public testing::Test {
  protected:
   static constexpr std::size_t kBytes = Zone::kBytesMin;
   static constexpr std::size_t kPlaces = 4;
-  static constexpr std::size_t kFigureBytes = kPlaces * sizeof(CoreTraffic);
 
   Workers() : Workers(kRules) {
     named_ = *loaded_.gateway->choose(std::array{std::string_view("named")});
   }
-  explicit Workers(std::string_view rules)
-      : loaded_(rules, ids_), zone_(pages(kBytes)), figures_(pages(kFigureBytes)) {
-    Zone::format({zone_, kBytes}, clock_.time);
-  }
-  ~Workers() override {
-    ::munmap(zone_, kBytes);
-    ::munmap(figures_, kFigureBytes);
+  explicit Workers(std::string_view rules) : loaded_(rules, ids_) {
+    Zone::format(pages_.bytes(), clock_.time);
   }
 
-  static std::byte* pages(std::size_t bytes) {
-    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    return static_cast<std::byte*>(memory);
-  }
   std::unique_ptr<Judge> worker() {
-    return std::make_unique<Judge>(*loaded_.gateway, Zone(zone_),
-                                   std::span(reinterpret_cast<CoreTraffic*>(figures_), kPlaces),
-                                   ids_, clock_);
+    return std::make_unique<Judge>(*loaded_.gateway, Zone(zone_), figures_, ids_, clock_);
   }
   static Judgement ask(Judge& judge, std::string_view uri = "/login",
                        std::string_view client = "192.0.2.1", const BodyStart* body = nullptr) {
@@ -80,8 +65,10 @@ class Workers : public testing::Test {
   HandClock clock_;
   RuleIds ids_;
   LoadedText loaded_;
-  std::byte* zone_;
-  std::byte* figures_;
+  const SharedPages pages_{kBytes};
+  const SharedPages figure_pages_{kPlaces * sizeof(CoreTraffic)};
+  std::byte* const zone_ = pages_.data();
+  const std::span<CoreTraffic> figures_ = figure_pages_.all<CoreTraffic>();
   std::size_t named_ = 0;
 };
 

@@ -1,16 +1,14 @@
 #include "observe/core_slots.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/shared_pages_testing.h"
 #include "observe/traffic.h"
 
 namespace weir {
@@ -32,26 +30,6 @@ std::uint64_t sum(const CoreSlots<Count>& slots) {
   slots.each([&](const Count& count) { sum += count.value; });
   return sum;
 }
-
-// Maps the memory as a server does before it forks its workers.
-template <typename Core>
-class SharedCores {
- public:
-  explicit SharedCores(std::size_t count)
-      : bytes_(count * sizeof(Core)),
-        memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
-        cores_(static_cast<Core*>(memory_), count) {}
-  ~SharedCores() { munmap(memory_, bytes_); }
-  SharedCores(const SharedCores&) = delete;
-  SharedCores& operator=(const SharedCores&) = delete;
-
-  std::span<Core> all() { return cores_; }
-
- private:
-  const std::size_t bytes_;
-  void* const memory_;
-  const std::span<Core> cores_;
-};
 
 TEST(CoreSlots, OfItsOwnBeginAsZerosAndStayWhereTheyAre) {
   CoreSlots<Count> slots;
@@ -91,14 +69,14 @@ TEST(CoreSlots, MoreThanWereGivenAreABug) {
 
 // Two workers count, each in its process, and the first sums up both.
 TEST(CoreSlots, AreAddedUpOverProcesses) {
-  SharedCores<CoreTraffic> cores(2);
-  Traffic traffic(cores.all(), 0);
+  const SharedPages cores(2 * sizeof(CoreTraffic));
+  Traffic traffic(cores.all<CoreTraffic>(), 0);
   const RuleNumber login = traffic.rules().number_of("login");
   CoreTraffic& ours = traffic.add_core();
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    Traffic theirs(cores.all(), 1);
+    Traffic theirs(cores.all<CoreTraffic>(), 1);
     CoreTraffic& core = theirs.add_core();
     const RuleNumber number = theirs.rules().number_of("login");
     core.record(kDeny, Algorithm::kTokenBucket, kStart);

@@ -1,6 +1,5 @@
 #include "observe/denials.h"
 
-#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/shared_pages_testing.h"
 
 namespace weir {
 namespace {
@@ -267,10 +268,8 @@ TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {
 
 // As a worker of nginx may be, whose place another takes.
 TEST_F(DenialsTest, AreReadAfterProcessesWereKilledWhileTheyWrote) {
-  void* const shared = ::mmap(nullptr, sizeof(CoreDenials), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(shared, MAP_FAILED);
-  auto& core = *::new (shared) CoreDenials();
+  const SharedPages shared(sizeof(CoreDenials));
+  auto& core = *::new (shared.data()) CoreDenials();
   Instant now = kNow;
   for (int killed = 0; killed < 40; ++killed, now += 24h * 365) {
     const pid_t writer = ::fork();
@@ -288,7 +287,6 @@ TEST_F(DenialsTest, AreReadAfterProcessesWereKilledWhileTheyWrote) {
   core.each(0, CoreDenials::second_of(now),
             [&](const DenialRecord& one) { whole += one.key_hash == 2 ? 1 : 0; });
   EXPECT_EQ(whole, CoreDenials::kEntries);
-  ::munmap(shared, sizeof(CoreDenials));
 }
 
 TEST_F(DenialsTest, AreALineOfALog) {

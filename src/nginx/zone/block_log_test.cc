@@ -2,16 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <new>
-#include <span>
 #include <string>
+
+#include "base/shared_pages_testing.h"
 
 namespace weir::nginx {
 namespace {
@@ -23,21 +22,8 @@ constexpr Instant kNow = Instant(hours(24 * 365 * 55));
 constexpr std::size_t kBytes = BlockLog::kBytesMin;
 
 // Memory that a fork shares, with a log in it.
-class LogMemory {
- public:
-  LogMemory()
-      : memory_(
-            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    BlockLog::format(bytes());
-  }
-  ~LogMemory() { ::munmap(memory_, kBytes); }
-  LogMemory(const LogMemory&) = delete;
-  LogMemory& operator=(const LogMemory&) = delete;
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), kBytes}; }
-
- private:
-  void* memory_;
+struct LogMemory : SharedPages {
+  LogMemory() : SharedPages(kBytes) { BlockLog::format(bytes()); }
 };
 
 // One worker's part in blocks.

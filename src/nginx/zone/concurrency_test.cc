@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
+#include <span>
 #include <vector>
+
+#include "base/shared_pages_testing.h"
 
 namespace weir::nginx {
 namespace {
@@ -19,35 +20,16 @@ using Kind = Concurrency::Entrance::Kind;
 
 constexpr auto kLiving = Concurrency::Count::kLiving;
 
-// Runs the worker's part in a process of its own, which is killed at its end.
-template <typename Work>
-void run_and_kill(Work work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    work();
-    ::kill(::getpid(), SIGKILL);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
-}
-
 class ConcurrencyTest : public testing::Test {
  protected:
   static constexpr std::size_t kBytes = Concurrency::kBytesMin;
 
-  ConcurrencyTest() {
-    void* const pages =
-        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
-    memory_ = {static_cast<std::byte*>(pages), kBytes};
-    Concurrency::format(memory_);
-  }
-  ~ConcurrencyTest() override { ::munmap(memory_.data(), memory_.size()); }
+  ConcurrencyTest() { Concurrency::format(memory_); }
 
   std::unique_ptr<Concurrency> worker() { return std::make_unique<Concurrency>(memory_); }
 
-  std::span<std::byte> memory_;
+  const SharedPages pages_{kBytes};
+  const std::span<std::byte> memory_ = pages_.bytes();
   const KeyHash ada_{.high = 1, .low = 2};
 };
 

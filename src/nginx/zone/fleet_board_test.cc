@@ -1,9 +1,8 @@
 #include "nginx/zone/fleet_board.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <new>
+#include "base/shared_pages_testing.h"
 
 namespace weir::nginx {
 namespace {
@@ -16,15 +15,9 @@ constexpr FleetBoard::Worker kElsewhere{.fleet = 8, .process = 3};
 
 class FleetBoardTest : public testing::Test {
  protected:
-  FleetBoardTest()
-      : memory_(::mmap(nullptr, sizeof(FleetBoard), PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    board().format();
-  }
-  ~FleetBoardTest() override { ::munmap(memory_, sizeof(FleetBoard)); }
+  FleetBoardTest() { board().format(); }
 
-  FleetBoard& board() { return *static_cast<FleetBoard*>(memory_); }
+  FleetBoard& board() { return memory_.all<FleetBoard>().front(); }
   bool sits(const FleetBoard::Worker& worker, Wish wish = Wish::kSeat) {
     return board().look(worker, wish, now_).has_seat;
   }
@@ -32,7 +25,7 @@ class FleetBoardTest : public testing::Test {
   Instant now_ = Instant(std::chrono::hours(24 * 365 * 55));
 
  private:
-  void* memory_;
+  const SharedPages memory_{sizeof(FleetBoard)};
 };
 
 TEST_F(FleetBoardTest, OneWorkerAtATimeHasTheSeat) {

@@ -1,14 +1,13 @@
 #include "nginx/zone/owed_ledger.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <functional>
-#include <new>
+#include <cstdlib>
 #include <vector>
+
+#include "base/shared_pages_testing.h"
 
 namespace weir::nginx {
 namespace {
@@ -31,15 +30,8 @@ class OwedLedgerTest : public testing::Test {
     friend bool operator==(const Inherited&, const Inherited&) = default;
   };
 
-  OwedLedgerTest()
-      : memory_(static_cast<std::byte*>(
-            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-  }
-  ~OwedLedgerTest() override { ::munmap(memory_, kBytes); }
-
   OwedLedger ledger(std::uint64_t fleet = kFleet) {
-    return {{memory_, kBytes}, {.fleet = fleet, .process = ::getpid()}};
+    return {memory_.bytes(), {.fleet = fleet, .process = ::getpid()}};
   }
   static void note(OwedLedger& ledger, std::uint64_t key, std::int64_t units,
                    std::int64_t entered = 0) {
@@ -49,15 +41,6 @@ class OwedLedgerTest : public testing::Test {
     note->entered = entered;
     note->units = units;
   }
-  // Runs `body` in a process that then dies.
-  void in_another_process(const std::function<void()>& body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      body();
-      ::_exit(0);
-    }
-    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  }
   static std::vector<Inherited> inherit(OwedLedger& ledger) {
     std::vector<Inherited> inherited;
     ledger.inherit([&](const Charge& charge, std::int64_t entered) {
@@ -66,11 +49,11 @@ class OwedLedgerTest : public testing::Test {
     return inherited;
   }
 
-  std::byte* memory_;
+  const SharedPages memory_{kBytes};
 };
 
 TEST_F(OwedLedgerTest, WhatADeadProcessOwesIsInheritedOnce) {
-  in_another_process([&] {
+  run_and_kill([&] {
     auto theirs = ledger();
     note(theirs, 1, 30, 20);
     note(theirs, 2, 0);
@@ -84,14 +67,14 @@ TEST_F(OwedLedgerTest, WhatTheLivingOweIsTheirs) {
   auto own = ledger();
   note(own, 1, 30);
   EXPECT_TRUE(inherit(own).empty());
-  in_another_process([&] {
-    auto theirs = OwedLedger({memory_, kBytes}, {.fleet = kFleet, .process = ::getpid()});
+  run_and_kill([&] {
+    auto theirs = OwedLedger(memory_.bytes(), {.fleet = kFleet, .process = ::getpid()});
     if (!inherit(theirs).empty()) ::abort();
   });
 }
 
 TEST_F(OwedLedgerTest, WhatIsOwedToAnotherFleetIsForgotten) {
-  in_another_process([&] {
+  run_and_kill([&] {
     auto theirs = ledger(8);
     note(theirs, 1, 30);
   });

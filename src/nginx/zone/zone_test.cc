@@ -1,14 +1,12 @@
 #include "nginx/zone/zone.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
-#include <span>
 
+#include "base/shared_pages_testing.h"
 #include "nginx/zone/block_log.h"
 #include "store/memory/shared_store.h"
 
@@ -19,20 +17,14 @@ class ZoneTest : public testing::Test {
  protected:
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
 
-  ZoneTest()
-      : memory_(static_cast<std::byte*>(
-            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-  }
-  ~ZoneTest() override { ::munmap(memory_, kBytes); }
-
-  void format() { Zone::format({memory_, kBytes}, Instant{}); }
+  void format() { Zone::format(pages_.bytes(), Instant{}); }
   void write(std::size_t place, std::uint64_t value) {
     std::memcpy(memory_ + place, &value, sizeof(value));
   }
   Zone zone() const { return Zone(memory_); }
 
-  std::byte* memory_;
+  const SharedPages pages_{kBytes};
+  std::byte* const memory_ = pages_.data();
 };
 
 TEST_F(ZoneTest, HasRoomForBlocksAndForATable) {

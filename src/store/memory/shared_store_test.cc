@@ -1,9 +1,9 @@
 #include "store/memory/shared_store.h"
+#include "base/shared_pages_testing.h"
 #include "engine/testing/asked.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
-#include <span>
 
 namespace weir {
 namespace {
@@ -21,23 +19,9 @@ constexpr Instant kStart = Instant(std::chrono::hours(24 * 365 * 55));
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
 // Memory that survives a fork as shared.
-class SharedMemory {
- public:
-  SharedMemory()
-      : memory_(
-            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    format_shared_memory_store(bytes(), kStart);
-  }
-  ~SharedMemory() { ::munmap(memory_, kBytes); }
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-
+struct SharedMemory : SharedPages {
+  SharedMemory() : SharedPages(kBytes) { format_shared_memory_store(bytes(), kStart); }
   std::unique_ptr<MemoryStore> store() const { return make_shared_memory_store(bytes()); }
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), kBytes}; }
-
- private:
-  void* memory_;
 };
 
 Quota per_minute(std::int64_t limit, Algorithm algorithm = Algorithm::kSlidingWindow) {
