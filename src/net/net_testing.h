@@ -68,6 +68,14 @@ class EchoSession : public Session {
   bool finished_ = false;
 };
 
+// Replies to anything, then wants no more.
+struct OneReplySession : EchoSession {
+  void received(std::size_t, Instant) override {
+    output_ = "no";
+    finished_ = true;
+  }
+};
+
 class TestFactory final : public SessionFactory {
  public:
   using Make = std::function<std::unique_ptr<Session>(const Peer&, Instant)>;

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
-#include <future>
 #include <mutex>
 
-#include "net/net_testing.h"
-#include "net/server.h"
+#include "net/server_testing.h"
 #include "net/tls/tls_testing.h"
 
 namespace weir {
@@ -20,20 +18,23 @@ constexpr std::string_view kHeader2(
     "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\1\xc6\x33\x64\7\1\1\1\1", 28);
 constexpr std::string_view kLocal2("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
 
-class ProxyTest : public testing::Test {
+class ProxyTest : public ServerTest {
  protected:
-  void start(Admission admission = {}, Security security = Security::kClear) {
-    auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
-                             .factories = {&factory_},
-                             .security = security,
-                             .proxy_protocol = ProxyProtocol::kRequired};
-    auto shared = std::make_shared<const Admission>(std::move(admission));
-    auto opened = Server::open({endpoint}, {.admission = shared}, clock_);
-    server_ = std::move(*opened);
-    server_->start();
-    server_->open_doors();
+  ProxyTest() {
+    factory_ = TestFactory([this](const Peer& peer, Instant) {
+      const auto lock = std::scoped_lock(mutex_);
+      last_peer_ = peer;
+      return std::make_unique<EchoSession>();
+    });
   }
-  TestClient client() { return TestClient(server_->address(0)); }
+  ~ProxyTest() override { server_.reset(); }  // before what its threads use
+  void start(Admission admission = {}, Security security = Security::kClear) {
+    ServerTest::start({.address = address_of("127.0.0.1:0"),
+                       .factories = {&factory_},
+                       .security = security,
+                       .proxy_protocol = ProxyProtocol::kRequired},
+                      {.admission = std::make_shared<const Admission>(std::move(admission))});
+  }
 
   // The address that the next connection's session gets.
   std::string peer_after(std::string_view header) {
@@ -44,21 +45,8 @@ class ProxyTest : public testing::Test {
     return last_peer_.address->to_string();
   }
 
-  void let_core_run() {
-    auto done = std::promise<void>();
-    server_->post(0, [&done] { done.set_value(); });
-    done.get_future().wait();
-  }
-
   std::mutex mutex_;
   Peer last_peer_;
-  ManualClock clock_;
-  TestFactory factory_{[this](const Peer& peer, Instant) {
-    const auto lock = std::scoped_lock(mutex_);
-    last_peer_ = peer;
-    return std::make_unique<EchoSession>();
-  }};
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(ProxyTest, ThePeerIsWhoTheHeaderSays) {

@@ -78,14 +78,6 @@ TEST_F(ServerTest, WritesWhatIsDueToAPeerThatHasClosedItsSide) {
   EXPECT_EQ(peer.read_to_end(), 0);
 }
 
-// Replies to anything, then wants no more.
-struct OneReplySession : EchoSession {
-  void received(std::size_t, Instant) override {
-    output_ = "no";
-    finished_ = true;
-  }
-};
-
 TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
   start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();

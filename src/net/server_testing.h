@@ -17,8 +17,11 @@ class ServerTest : public testing::Test {
   void start(std::size_t cores = 1, TestFactory::Make make = nullptr,
              const ServerOptions& options = {}) {
     if (make) factory_ = TestFactory(std::move(make));
-    auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
-                             .factories = std::vector<SessionFactory*>(cores, &factory_)};
+    start({.address = address_of("127.0.0.1:0"),
+           .factories = std::vector<SessionFactory*>(cores, &factory_)},
+          options);
+  }
+  void start(const Endpoint& endpoint, const ServerOptions& options) {
     auto opened = Server::open({endpoint}, options, clock_);
     ASSERT_TRUE(opened.has_value());
     server_ = std::move(*opened);

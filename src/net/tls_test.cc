@@ -5,10 +5,8 @@
 
 #include <csignal>
 #include <fstream>
-#include <future>
 
-#include "net/net_testing.h"
-#include "net/server.h"
+#include "net/server_testing.h"
 #include "net/tls/tls_testing.h"
 
 namespace weir {
@@ -23,7 +21,7 @@ std::shared_ptr<const TlsContext> loaded(const TlsFiles& files) {
   return *result;
 }
 
-class TlsTest : public testing::Test {
+class TlsTest : public ServerTest {
  protected:
   static void SetUpTestSuite() {
     std::signal(SIGPIPE, SIG_IGN);
@@ -36,25 +34,17 @@ class TlsTest : public testing::Test {
   }
 
   void start(const TlsFiles& files = *shared_files, std::vector<std::string> alpn = {}) {
-    auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
-                             .factories = {&factory_},
-                             .security = Security::kTls,
-                             .alpn = std::move(alpn)};
-    auto opened = Server::open({endpoint}, {.admission = admission(files)}, clock_);
-    server_ = std::move(*opened);
-    server_->start();
-    server_->open_doors();
+    ServerTest::start({.address = address_of("127.0.0.1:0"),
+                       .factories = {&factory_},
+                       .security = Security::kTls,
+                       .alpn = std::move(alpn)},
+                      {.admission = admission(files)});
   }
   static std::shared_ptr<const Admission> admission(const TlsFiles& files) {
     return std::make_shared<const Admission>(Admission{.tls = loaded(files)});
   }
   std::unique_ptr<TlsClient> client(const TlsClientOptions& options = {}) {
     return std::make_unique<TlsClient>(server_->address(0), options);
-  }
-  void let_core_run() {
-    auto done = std::promise<void>();
-    server_->post(0, [&done] { done.set_value(); });
-    done.get_future().wait();
   }
   void expect_others_are_served() {
     auto other = client();
@@ -64,9 +54,6 @@ class TlsTest : public testing::Test {
 
   static inline TestCertificates* shared_certificates = nullptr;
   static inline TlsFiles* shared_files = nullptr;
-  ManualClock clock_;
-  TestFactory factory_;
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(TlsTest, AnswersInBothVersionsAndInNoOlderOne) {
@@ -138,14 +125,6 @@ TEST_F(TlsTest, GoesOnWhenAPeerReadsAtLastWhatItDidNotRead) {
   EXPECT_EQ(peer->send(record), true);  // the one that had not gone
   EXPECT_EQ(peer->receive(record.size()), record);
 }
-
-// Replies to anything, then wants no more.
-struct OneReplySession : EchoSession {
-  void received(std::size_t, Instant) override {
-    output_ = "no";
-    finished_ = true;
-  }
-};
 
 TEST_F(TlsTest, SaysThatTheLastReplyWasTheLast) {
   factory_ = TestFactory([](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });

@@ -113,14 +113,6 @@ TEST_F(UnixSocketTest, RefusesAFolderThatIsNotThere) {
   EXPECT_EQ(refusal(), "unix:" + path_ + ": there is no such folder");
 }
 
-// Replies to anything, then wants no more.
-struct OneReplySession : EchoSession {
-  void received(std::size_t, Instant) override {
-    output_ = "no";
-    finished_ = true;
-  }
-};
-
 TEST_F(UnixSocketTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
   factory_ = TestFactory([](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   const auto server = start();
