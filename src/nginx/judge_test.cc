@@ -22,19 +22,6 @@ TEST_F(Workers, WorkersCountTogether) {
   EXPECT_FALSE(ask(*one, "/login", "192.0.2.2").is_denied());
 }
 
-TEST_F(Workers, CountersAndBlocksOutliveTheWorkers) {
-  {
-    const auto former = worker();
-    ask(*former);
-    ask(*former);
-    EXPECT_TRUE(ask(*former).is_denied());
-  }
-  const auto later = worker();
-  const Judgement judgement = ask(*later);
-  EXPECT_TRUE(judgement.is_denied());
-  EXPECT_EQ(judgement.said->answer->cause, Answer::Cause::kBlocked);
-}
-
 TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
   const auto one = worker();
   const auto other = worker();

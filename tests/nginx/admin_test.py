@@ -85,12 +85,6 @@ class AdminTest(unittest.TestCase):
         return {outcome: int(count) for outcome, count in re.findall(
             r'weir_rule_requests_total{rule="login",decision="(\w+)"} (\d+)', reply.text)}
 
-    def test_its_first_page_leads_to_the_others(self):
-        pages = self.nginx.ask("/weir/").json()
-        self.assertEqual(pages.pop("service"), "weir")
-        for page in pages.values():
-            self.assertEqual(self.nginx.ask(page).status, 200, page)
-
     def test_metrics_are_those_of_all_workers_before_and_after_a_reload(self):
         for _ in range(8):
             self.nginx.ask("/login")

@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 constexpr KeyHash kKey{0x0123456789abcdef, 0x123456789abcdef0};
 constexpr KeyHash kOther{0xfedcba9876543210, 0xedcba9876543210f};
-using Commit = HoldingStore::Commit;
-using Work = HoldingStore::Work;
 
 struct StandingClock final : Clock {
   Instant now() const noexcept override { return kNow; }
@@ -49,20 +47,6 @@ TEST_F(SlotsTest, OneThatNobodyReleasesEndsByItself) {
   EXPECT_TRUE(acquire(kNow + 30s).token);
   EXPECT_FALSE(store_.release(*slot.token, kNow + 30s));
   EXPECT_EQ(store_.size(), 2u);
-}
-
-TEST_F(SlotsTest, IsReleasedOnceAndCommittedNever) {
-  const auto slot = acquire();
-  EXPECT_EQ(store_.commit(*slot.token, 5, Work::kGoesOn, kNow), Commit::kUnknown);
-  EXPECT_EQ(store_.commit(*slot.token, 5, Work::kIsDone, kNow), Commit::kUnknown);
-  EXPECT_EQ(store_.held(kKey, kNow).units, 1);
-  EXPECT_TRUE(store_.release(*slot.token, kNow));
-  EXPECT_FALSE(store_.release(*slot.token, kNow));
-  EXPECT_FALSE(store_.release({1, 2}, kNow));
-  const Charge charge{.key = kOther, .quota = &quota_, .cost = 1};
-  const auto reserved = store_.hold({&charge, 1}, {.length = 30s, .estimate = 1}, kNow);
-  EXPECT_FALSE(store_.release(*reserved, kNow));
-  EXPECT_EQ(store_.commit(*reserved, 1, Work::kIsDone, kNow), Commit::kCharged);
 }
 
 TEST_F(SlotsTest, AFullNodeHoldsNoMore) {

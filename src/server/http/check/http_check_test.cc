@@ -56,18 +56,13 @@ TEST(HttpCheck, TheDateIsTheWallClocksAndCountersAreNot) {
   EXPECT_EQ(door.ask(body).fields.at("date"), "Sun, 06 Nov 1994 07:51:17 GMT");
 }
 
-TEST(HttpCheck, HoursAreThoseOfTheWallClock) {
+TEST(HttpCheck, AnExplanationTakesHoursFromTheWallClock) {
   Rule rule = login();
   rule.active = Schedule::make({.from = 8h, .to = 9h});
   TestDoor door({.rules = {rule}, .access = {}});
-  EXPECT_EQ(door.ask(kLoginAtAProxy).status, 200);  // at 8:51
-  EXPECT_EQ(door.ask(kLoginAtAProxy).status, 429);
-  door.engine.set_wall_lead(1h);
-  EXPECT_EQ(door.ask(kLoginAtAProxy).status, 200);
+  door.engine.set_wall_lead(1h);  // from 8:51 on
   const std::string explained = door.ask(post("/v1/explain", R"({"path":"/login"})")).body;
   EXPECT_NE(explained.find(R"("because":"active")"), std::string::npos) << explained;
-  door.engine.set_wall_lead(0s);
-  EXPECT_EQ(door.ask(kLoginAtAProxy).status, 429);
 }
 
 TEST(HttpCheck, ListsMayBeLong) {
