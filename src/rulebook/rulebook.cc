@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/joined.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "rulebook/replace_file.h"
@@ -54,11 +55,7 @@ void remember(RuleHistory& history, RuleVersion version) {
 // A line each.
 template <typename Describe>
 std::string first_of(const ConfigErrors& errors, Describe describe) {
-  auto text = std::string();
-  for (const auto& error : errors | std::views::take(kMistakesMax)) {
-    text += (text.empty() ? "" : "\n") + describe(error);
-  }
-  return text;
+  return joined(errors | std::views::take(kMistakesMax), "\n", describe);
 }
 
 // Where warnings stand alone, nothing has to mark them.
@@ -151,6 +148,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.served_by = config.served_by;
   next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
+  next.files = RuleFiles::of(next.in_file.rules);
   next.rollouts = std::move(config.rollouts);
   const auto written = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
@@ -160,8 +158,9 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.sources = config.sources;
   if (!by_hand.empty()) {
     try {
-      auto [file, left, all, rules, author, authors] = rules_in(next, by_hand);
+      auto [files, all, rules, author, authors] = rules_in(next, by_hand);
       auto together = checked(next, {.rules = rules});
+      next.files = std::move(files);
       next.author = std::move(author);
       next.authors = authors;
       config.rules = std::move(together.rules);
@@ -204,6 +203,7 @@ std::vector<std::string> Rulebook::follow(std::string_view by_hand, RuleAuthors 
     told = {.who = "several, the last " + describe(told)};
   }
   auto changes = take_over(std::move(read.rules), state_.version + 1, std::move(told), now);
+  state_.files = std::move(read.files);
   state_.author = std::move(read.author);
   state_.authors = read.authors;
   return changes;
@@ -212,23 +212,24 @@ std::vector<std::string> Rulebook::follow(std::string_view by_hand, RuleAuthors 
 RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   auto read = rules_by_hand_in(by_hand);
   if (!read) throw Refusal{kMalformed, "it cannot read them"};
-  const std::uint64_t own = hash_of(base.in_file.rules);
-  if (own == read->all) {  // somebody has written them into its file
-    read->rules = base.in_file.rules;
-    return *std::move(read);
-  }
-  if (own != read->file && own != read->left) {
+  const Sources& in_file = base.in_file.rules;
+  const std::uint64_t own = hash_of(in_file);
+  const bool is_written = own == read->all;  // somebody has written all of them into this file
+  if (!is_written && std::ranges::count(read->files.hashes, own) == 0) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
   for (auto& rule : read->rules) {
-    if (!rule.json.empty()) {
+    const bool is_alike = rule.json.empty();
+    if (!is_alike && !is_written) {
       rule = read_rule(base.in_file.others, base.served_by, {.id = rule.id, .text = rule.json});
       continue;
     }
-    const auto written = find_rule(base.in_file.rules, rule.id);
-    if (written == base.in_file.rules.end()) throw Refusal{kMalformed, "it cannot read them"};
+    const auto written = find_rule(in_file, rule.id);
+    if (written == in_file.end()) throw Refusal{kMalformed, "it cannot read them"};
     rule = *written;
+    if (is_alike) read->files.alike.push_back(rule);
   }
+  read->files.add(in_file, in_file, {});
   return *std::move(read);
 }
 
@@ -465,14 +466,16 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   next.rollouts = std::move(together.rollouts);
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
-  if (keeps) edit_file_in(next, draft.edit);
+  if (keeps) {
+    edit_file_in(next, draft.edit);
+    next.files.add(state_.in_file.rules, next.in_file.rules, draft.edit.id);
+  }
   auto changes = finish(next, RuleOrigin::kRequest, now, change.author);
   const bool is_first = state_.in_force == state_.in_file.rules;
   const bool is_same = state_.authors == kOne && state_.author.is_one_with(change.author);
   next.authors = is_first || is_same ? kOne : kSeveral;
   next.author = change.author;
-  const auto left = hash_of(next.in_file.rules);
-  if (agree) agree(to_bytes(state_.in_file.rules, next.in_force, next.author, next.authors, left));
+  if (agree) agree(to_bytes(next.files, next.in_force, next.author, next.authors));
   if (keeps) {
     if (auto fault = replace_file(file_, next.text, kAsBefore)) {
       throw Refusal{kConflict, std::move(fault->message)};

@@ -110,6 +110,7 @@ class Rulebook {
     Sources in_force;
     Rollouts rollouts;
     RuleSetPtr rules;                         // the same, compiled
+    RuleFiles files;                          // the files that changes by hand go with
     RuleAuthor author;                        // of the last change by hand
     RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '5';
+constexpr char kVersion = '6';
 
 }  // namespace
 
@@ -22,18 +22,31 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSource> in_force,
-                     const RuleAuthor& author, RuleAuthors authors,
-                     std::optional<std::uint64_t> left) {
-  const TextsById written = texts_by_id(in_file);
+RuleFiles RuleFiles::of(std::vector<RuleSource> rules) {
+  const std::uint64_t hash = hash_of(rules);
+  return {.hashes = {hash}, .alike = std::move(rules)};
+}
+
+void RuleFiles::add(const std::vector<RuleSource>& before, const std::vector<RuleSource>& after,
+                    std::string_view id) {
+  const std::uint64_t hash = hash_of(after);
+  if (std::ranges::count(hashes, hash) > 0) return;
+  if (hashes.size() == kMax) *this = of(before);
+  hashes.push_back(hash);
+  std::erase_if(alike, [&](const RuleSource& rule) { return rule.id == id; });
+}
+
+std::string to_bytes(const RuleFiles& files, std::span<const RuleSource> in_force,
+                     const RuleAuthor& author, RuleAuthors authors) {
+  const TextsById alike = texts_by_id(files.alike);
   PackedWriter out;
-  const std::uint64_t file = hash_of(in_file);
-  out.version(kVersion).hash(file).hash(left.value_or(file)).hash(hash_of(in_force));
-  out.number(in_force.size());
+  out.version(kVersion).number(files.hashes.size());
+  for (const std::uint64_t hash : files.hashes) out.hash(hash);
+  out.hash(hash_of(in_force)).number(in_force.size());
   for (const RuleSource& rule : in_force) {
-    const auto found = written.find(rule.id);
-    const bool is_written = found != written.end() && found->second == rule.json;
-    out.text(rule.id).text(is_written ? std::string_view() : rule.json);
+    const auto found = alike.find(rule.id);
+    const bool is_alike = found != alike.end() && found->second == rule.json;
+    out.text(rule.id).text(is_alike ? std::string_view() : rule.json);
   }
   out.text(author.who).text(author.by).text(author.why);
   return out.number(static_cast<unsigned>(authors)).take();
@@ -42,7 +55,11 @@ std::string to_bytes(std::span<const RuleSource> in_file, std::span<const RuleSo
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   PackedReader in(bytes);
   in.version(kVersion);
-  RulesByHand read{.file = in.hash(), .left = in.hash(), .all = in.hash()};
+  RulesByHand read;
+  for (std::uint64_t left = in.number(RuleFiles::kMax); left > 0; --left) {
+    read.files.hashes.push_back(in.hash());
+  }
+  read.all = in.hash();
   for (std::size_t left = in.items(); left > 0; --left) {
     const std::string_view id = in.text(bytes.size());
     read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});

@@ -19,16 +19,17 @@ const std::vector<RuleSource> kChanged = {{.id = "login", .json = R"({"id":"logi
 
 TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
   const RuleAuthor carol{.who = "192.0.2.1", .by = "carol", .why = "bots"};
-  const auto read = rules_by_hand_in(to_bytes(kFile, kChanged, carol));
+  const auto read = rules_by_hand_in(to_bytes(RuleFiles::of(kFile), kChanged, carol));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->author, carol);
-  EXPECT_FALSE(rules_by_hand_in(to_bytes(kFile, kChanged, {.by = std::string(65, 'x')})));
-  EXPECT_EQ(read->file, hash_of(kFile));
+  EXPECT_FALSE(
+      rules_by_hand_in(to_bytes(RuleFiles::of(kFile), kChanged, {.by = std::string(65, 'x')})));
+  EXPECT_EQ(read->files.hashes, RuleFiles::of(kFile).hashes);
   EXPECT_EQ(read->all, hash_of(kChanged));
   auto expected = kChanged;
   expected[1].json.clear();
   EXPECT_EQ(read->rules, expected);
-  EXPECT_TRUE(rules_by_hand_in(to_bytes(kFile, {}, {}))->rules.empty());
+  EXPECT_TRUE(rules_by_hand_in(to_bytes(RuleFiles::of(kFile), {}, {}))->rules.empty());
 }
 
 TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
@@ -39,7 +40,7 @@ TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
 }
 
 TEST(RulesByHand, RefusesWhatIsCutOffOrHasMore) {
-  const std::string bytes = to_bytes(kFile, kChanged, {});
+  const std::string bytes = to_bytes(RuleFiles::of(kFile), kChanged, {});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(rules_by_hand_in(std::string_view(bytes).substr(0, size))) << size;
   }
@@ -57,10 +58,11 @@ class Node {
   explicit Node(const std::string& text = kText) { book.load(*parse_config(text, "a"), kNow); }
 
   // Makes the change, and returns the rules as others hear of them.
-  std::string put(const std::string& json, const std::string& by = "carol") {
+  std::string put(const std::string& json, const std::string& by = "carol",
+                  const std::string& id = "login") {
     std::string by_hand;
     const auto reply = book.change(
-        {.id = "login", .text = json, .author = {.who = "192.0.2.1", .by = by, .why = "bots"}},
+        {.id = id, .text = json, .author = {.who = "192.0.2.1", .by = by, .why = "bots"}},
         [&](std::string bytes) { by_hand = std::move(bytes); }, kNow);
     EXPECT_EQ(reply.outcome, ChangeOutcome::kDone) << reply.detail;
     return by_hand;
@@ -79,7 +81,9 @@ class Node {
     auto in_file = config_sources(config.text);
     return book.load(std::move(config), std::move(in_file), by_hand, kNow);
   }
-  std::int64_t limit() const { return book.rules()->find("login")->quota.limit(); }
+  std::int64_t limit(std::string_view id = "login") const {
+    return book.rules()->find(id)->quota.limit();
+  }
 
   int applied = 0;
   std::vector<std::string> changes;
@@ -113,17 +117,42 @@ TEST(RulesByHand, AreFollowedByANodeWithTheSameRulesInItsFile) {
   EXPECT_EQ(written.limit(), 6);
 }
 
-// The change of login goes on where a change of search was written to the file.
-TEST(RulesByHand, AreFollowedByANodeWhoseFileHasTheLastOfThem) {
+// The first node writes search to its file. Then the second, whose file is the first one still,
+// changes search back, which its own file says.
+TEST(RulesByHand, GoOnBetweenNodesOfWhichOneWroteToItsFile) {
   const auto in_file = config_sources(kText).rules;
-  auto left = in_file;
-  left[1].json = R"({"id":"search","limit":8,"window":"1m"})";
-  auto in_force = left;
+  auto written = in_file;
+  written[1].json = R"({"id":"search","limit":8,"window":"1m"})";
+  auto in_force = written;
   in_force[0].json = kSix;
-  Node node(std::regex_replace(kText, std::regex("9"), "8"));
-  EXPECT_EQ(node.follow(to_bytes(in_file, in_force, {}, RuleAuthors::kOne, hash_of(left))), "");
-  EXPECT_EQ(node.limit(), 6);
-  EXPECT_EQ(node.book.rules()->find("search")->quota.limit(), 8);
+  auto files = RuleFiles::of(in_file);
+  files.add(in_file, written, "search");
+  Node first(std::regex_replace(kText, std::regex("9"), "8"));
+  Node second;
+  for (Node* node : {&first, &second}) {
+    EXPECT_EQ(node->follow(to_bytes(files, in_force, {})), "");
+    EXPECT_EQ(node->limit(), 6);
+    EXPECT_EQ(node->limit("search"), 8);
+  }
+  EXPECT_EQ(first.follow(second.put(in_file[1].json, "carol", "search")), "");
+  EXPECT_EQ(first.limit("search"), 9);
+  EXPECT_EQ(first.limit(), 6);
+  EXPECT_EQ(second.follow(first.put(kSeven)), "") << "and on";
+  EXPECT_EQ(second.limit(), 7);
+}
+
+TEST(RulesByHand, ForgetTheFirstFilesOfMany) {
+  auto files = RuleFiles::of(kFile);
+  auto before = kFile;
+  for (std::size_t i = 0; i < 2 * RuleFiles::kMax; ++i) {
+    auto after = before;
+    after[0].json = "{" + std::to_string(i) + "}";
+    files.add(before, after, "login");
+    before = std::exchange(after, {});
+    EXPECT_LE(files.hashes.size(), RuleFiles::kMax);
+    EXPECT_EQ(files.hashes.back(), hash_of(before));
+    EXPECT_EQ(files.alike, std::vector{kFile[1]});
+  }
 }
 
 // A node that has started again has seen no version.
@@ -154,14 +183,16 @@ TEST(RulesByHand, AreCheckedAsThoseOfARequestAre) {
   Node node;
   const std::vector<RuleSource> in_file = config_sources(kText).rules;
   const auto follow = [&](const std::string& id, const std::string& json) {
-    return node.follow(to_bytes(in_file, std::vector<RuleSource>{{.id = id, .json = json}}, {}));
+    return node.follow(
+        to_bytes(RuleFiles::of(in_file), std::vector<RuleSource>{{.id = id, .json = json}}, {}));
   };
   EXPECT_EQ(node.follow("junk"), "it cannot read them");
   EXPECT_EQ(follow("missing", ""), "it cannot read them");
   EXPECT_EQ(follow("login", kSix + std::string(",")).substr(0, 6), "rule:1");
   EXPECT_EQ(follow("search", kSix), "The rule's id must be the one in the path, 'search'.");
   EXPECT_EQ(follow("login", R"({"id":"login","limit":-6,"window":"1m"})").substr(0, 6), "rule:1");
-  EXPECT_EQ(node.follow(to_bytes(in_file, std::vector{in_file[0], in_file[0]}, {})).substr(0, 12),
+  EXPECT_EQ(node.follow(to_bytes(RuleFiles::of(in_file), std::vector{in_file[0], in_file[0]}, {}))
+                .substr(0, 12),
             "rule 'login'");
   EXPECT_EQ(node.applied, 1);
 }

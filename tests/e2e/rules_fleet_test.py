@@ -168,6 +168,9 @@ class Shared(unittest.TestCase):
         self.assertEqual((reply["persisted"], reply["fleet"]["runs"]), (True, 2))
         wait_for([second], 7)
         self.assertEqual(ask(second, get("/admin/rules/api")).json()["origin"], "request")
+        self.assertEqual(put(second, 1000).json()["fleet"]["runs"], 2)  # as in its own file
+        wait_for([first], 1000)
+        self.assertEqual(put(second, 7).json()["fleet"]["runs"], 2)
         self.assertEqual(first.stop(), 0)
         again = self.node(CONFIG.replace("1000", "7"))  # its file, as it was written
         wait_until(lambda: hold(second)["runs"] == 2 and reasons(hold(again)) == ["", ""],
