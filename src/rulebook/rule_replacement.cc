@@ -65,6 +65,13 @@ void refuse_to_disarm(const RuleSource& known, const Replacement& replacement) {
   }
 }
 
+// As a file has it, so that the `2.0` of a header stays what it is.
+boost::json::value as_in_a_file(const std::string& json) {
+  const auto document = YamlDocument::parse(json);
+  if (!document) return boost::json::parse(json);
+  return boost::json::parse(to_json(*document->root(), JsonFor::kConfiguration).value_or(json));
+}
+
 }  // namespace
 
 std::string patched(const std::string& rule_json, const std::string& patch_json) {
@@ -80,7 +87,7 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
                       std::string(shown_name(*name)) + ": expected the field only once"};
   }
   auto rule = boost::json::parse(rule_json);
-  merge(rule, patch);
+  merge(rule, as_in_a_file(patch_json));
   return to_json(rule);
 }
 

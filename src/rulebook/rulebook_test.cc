@@ -426,6 +426,11 @@ TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
   EXPECT_THAT(file(), HasSubstr("limit: 20"));
 }
 
+TEST_F(RulebookTest, APatchKeepsTheSignsOfAHeader) {
+  EXPECT_EQ(patch("login", R"({"match":{"header":[{"name":"v","value":2.0}]}})").outcome, kDone);
+  EXPECT_THAT(json_of("login"), HasSubstr(R"("value":"2.0")"));
+}
+
 TEST_F(RulebookTest, TakesARuleInYaml) {
   EXPECT_EQ(put("search", "# Ours, too.\nid: search\nlimit: 3\nwindow: 1m\n").outcome, kDone);
   EXPECT_EQ(limit_of("search"), 3);
