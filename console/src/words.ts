@@ -171,7 +171,7 @@ function scope(rule: json.Fields, live: Live | undefined): string[] {
 
 function decision(rule: json.Fields, live: Live | undefined): string {
   switch (rule.decided_by) {
-    case "blocked": return `The key is blocked, ${again(rule)}.`;
+    case "blocked": return `The key is blocked for another ${wait(json.number(rule.retry_after))}.`;
     case "deny_list": return "The key is on the rule's deny list.";
     case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
     case "not_counted": return rule.would === "unknown"

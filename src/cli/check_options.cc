@@ -63,8 +63,9 @@ std::string check_body(std::string_view key, const CheckFields& fields) {
 
 std::string mistake_in_duration(const std::string& text) {
   const auto duration = parse_duration(text);
-  const bool is_length = duration && duration->count() > 0;
-  return is_length ? "" : "'" + text + "' is no duration; write 60s, 1m or 1h30m";
+  if (duration && duration->count() > 0) return {};
+  return "'" + text + "' is no duration" + (duration ? " above 0" : "") +
+         "; write 60s, 1m or 1h30m";
 }
 
 void add_check_options(CLI::App& command, CheckFields& fields) {

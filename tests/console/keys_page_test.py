@@ -45,7 +45,7 @@ class Keys(PageTest):
         page.find("#keys .message.good", "blocked for 5m")
         page.find("#keys td", "by hand too fast")
         page.click("#look")
-        page.find("#keys .message.bad", "The key is blocked, it fits again in")
+        page.find("#keys .message.bad", "The key is blocked for another ")
         page.find("#keys [data-column=By]", "carol")
         page.wait(lambda _: re.fullmatch(r"\d\d:\d\d:\d\d",
                                          page.text("#keys [data-column=Since]")), "since when")

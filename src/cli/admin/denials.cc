@@ -72,7 +72,7 @@ std::string group_line_of(const json::object& group, const std::string& by) {
   };
   const bool is_of_key = by == "key";
   return left(field("times") + " times", 14) + "  " +
-         (is_of_key ? left(field("rule"), 16) + "  " : "") +
+         (is_of_key || by == "cause" ? left(field("rule"), 16) + "  " : "") +
          (is_of_key ? key_in(group) : field(by)) +
          (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";
 }
@@ -134,8 +134,9 @@ void add_denials_command(CLI::App& app) {
   command->add_option("--door", options->door, "Of this door alone")
       ->check(CLI::IsMember({"http", "auth", "grpc", "resp", "nginx"}));
   command->add_option("--until", options->until, "How long ago the last of them was");
-  auto* const by = command->add_option("--by", options->by, "Count them by this")
-                       ->check(CLI::IsMember({"rule", "key", "network", "path", "country"}));
+  auto* const by =
+      command->add_option("--by", options->by, "Count them by this")
+          ->check(CLI::IsMember({"rule", "key", "network", "path", "country", "cause"}));
   command->add_option("--since", options->since, "How far back")
       ->check(mistake_in_duration)
       ->capture_default_str();
