@@ -31,6 +31,9 @@ from weir_server import DEADLINE_S, WEIR, free_port, wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
 MODULE = BUILD / "nginx" / "ngx_http_weir_module.so"
+# As tests/nginx/nginx_server.py has it.
+PRELOAD = os.environ.get("WEIR_NGINX_PRELOAD")
+PRELOADED = f"env LD_PRELOAD={PRELOAD} ASAN_OPTIONS=detect_leaks=0" if PRELOAD else "env"
 PACKAGE = BUILD / "npm" / "package"
 PEERS = pathlib.Path(os.environ.get("WEIR_NPM_CACHE", ROOT / "build" / "npm-cache"))
 PAGES = sorted([*ROOT.glob("docs/tutorial/*.md"), *ROOT.glob("docs/how-to/*.md")])
@@ -130,7 +133,8 @@ class Page:
         """weir at the ports of this page, and Debian's nginx and its service in this folder."""
         tools = self.folder / "tools"
         tools.mkdir()
-        nginx = f"/usr/sbin/nginx -e stderr -p {self.folder} -c {self.folder}/etc/nginx/nginx.conf"
+        nginx = f"{PRELOADED} /usr/sbin/nginx -e stderr -p {self.folder} " \
+                f"-c {self.folder}/etc/nginx/nginx.conf"
         redis = "redis-server $ROOT/etc/redis/{}.conf --daemonize yes --supervised no " \
                 "--dir $ROOT --pidfile $ROOT/{}.pid --logfile $ROOT/{}.log"
         ready = "until grep -qs 'Ready to accept' $ROOT/redis.log; do :; done"

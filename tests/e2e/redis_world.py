@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import threading
 
+import weir_server
 from certificates import Authority
 from resp_client import RespConnection, RespError
 from weir_server import DEADLINE_S, ConnectionClosed, wait_until
@@ -28,10 +29,8 @@ BUS = 10_000  # so much higher is the port on which nodes of a cluster talk to e
 def free_port():
     """A port that nobody listens on, and neither on the one for a cluster's bus."""
     while True:
-        with socket.socket() as probe, socket.socket() as bus, \
-                contextlib.suppress(OSError, OverflowError):
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        with socket.socket() as bus, contextlib.suppress(OSError):
+            port = weir_server.free_port()
             bus.bind(("127.0.0.1", port + BUS))
             return port
 
