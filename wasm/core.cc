@@ -71,9 +71,10 @@ class Core {
   Decision spend(const Charge& charge, Instant now) noexcept {
     const Quota& quota = *charge.quota;
     if (!Packing::fits(quota)) return spend_wide(charge, now);
-    return with_compact_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
-      return table_.spend<State>(charge, now, nullptr);
-    });
+    return with_state<States::kCompact>(quota.algorithm(),
+                                        [&]<typename State>(std::type_identity<State>) {
+                                          return table_.spend<State>(charge, now, nullptr);
+                                        });
   }
 
   // In both: its limit may have been another.

@@ -1,8 +1,8 @@
 // A Weir node decides, over HTTP. All hits in one turn of the event loop become one request.
 
-import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import { uncounted, type Decision } from "./decision.js";
+import { digestOf } from "./digest.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import { NodeClient, Refusal, type NodeOptions } from "./node_client.js";
 import {
@@ -54,13 +54,6 @@ const isTaken = (text: string): boolean => text.length <= TEXT_MAX && isUnicode(
 const isRulesKey = (key: string): boolean =>
   key !== "" && key.length <= KEY_BYTES_MAX && isUnicode(key) &&
   new TextEncoder().encode(key).length <= KEY_BYTES_MAX;
-
-// Stands for a text that a node would refuse.
-async function digestOf(text: string): Promise<string> {
-  const units = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
-  const digest = await sha256(new Uint8Array(units.buffer));
-  return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
 
 function succeeds(make: () => unknown): boolean {
   try {
@@ -203,8 +196,8 @@ export class RemoteStore extends FailoverStore implements HoldingStore {
   }
 
   private async checkOf(quota: Quota, bucket: string, key: string, cost: number): Promise<Check> {
-    const takenBucket = isTaken(bucket) ? bucket : await digestOf(bucket);
-    const takenKey = key !== "" && isTaken(key) ? key : await digestOf(key);
+    const takenBucket = isTaken(bucket) ? bucket : `sha256:${await digestOf(bucket)}`;
+    const takenKey = key !== "" && isTaken(key) ? key : `sha256:${await digestOf(key)}`;
     return checkOf(quota, takenBucket, takenKey, cost);
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/assert.h"
+#include "base/joined.h"
 
 namespace weir {
 namespace {
@@ -72,13 +73,7 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
 std::string expected_name(std::string_view name, std::span<const std::string_view> candidates) {
   const std::string_view nearest = nearest_name(name, candidates);
   if (!nearest.empty()) return std::string(nearest);
-
-  std::string expected = candidates.size() > 1 ? "one of " : "";
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) expected += ", ";
-    expected += candidates[i];
-  }
-  return expected;
+  return (candidates.size() > 1 ? "one of " : "") + joined(candidates);
 }
 
 std::string name_hint(std::string_view name, std::span<const std::string_view> candidates) {

@@ -99,11 +99,6 @@ class Server {
   // core's thread.
   bool run_on_all(const std::function<void(std::size_t core)>& action, Duration patience);
 
-  // Timers and connections for code without sockets, on one core: before start(), or on its thread.
-  // Destroy everything made of them before the server, or after stopped() on any thread.
-  Reactor& reactor(std::size_t core) { return cores_[core]->loop(); }
-  Dialer& dialer(std::size_t core) { return cores_[core]->dialer(); }
-
   // From now on all cores admit by this; clients that are in stay. REQUIRES: as in ServerOptions.
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     admission_.set(std::move(admission));

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -45,33 +44,6 @@ constexpr std::optional<Mode> mode_from_name(std::string_view name) {
   return found == kModeNames.end() ? std::nullopt
                                    : std::optional(static_cast<Mode>(found - kModeNames.begin()));
 }
-
-// A set of modes, in their order: modes that decide in memory come first.
-class Modes {
- public:
-  class Iterator {
-   public:
-    explicit constexpr Iterator(unsigned left) : left_(left) {}
-    constexpr Mode operator*() const { return static_cast<Mode>(std::countr_zero(left_)); }
-    constexpr Iterator& operator++() {
-      left_ &= left_ - 1;
-      return *this;
-    }
-    friend constexpr bool operator==(const Iterator&, const Iterator&) = default;
-
-   private:
-    unsigned left_;
-  };
-
-  constexpr void add(Mode mode) { bits_ |= 1u << static_cast<unsigned>(mode); }
-  constexpr bool has(Mode mode) const { return (bits_ & 1u << static_cast<unsigned>(mode)) != 0; }
-  constexpr bool several() const { return (bits_ & (bits_ - 1)) != 0; }
-  constexpr Iterator begin() const { return Iterator(bits_); }
-  constexpr Iterator end() const { return Iterator(0); }
-
- private:
-  unsigned bits_ = 0;
-};
 
 enum class OnStoreFailure : std::uint8_t {
   kLocal,  // this node's share of the limit, from counters that were kept current

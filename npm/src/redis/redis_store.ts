@@ -7,6 +7,7 @@
 import { Batcher, StoreError } from "../batcher.js";
 import { Core } from "../core.js";
 import type { Decision } from "../decision.js";
+import { hexOf } from "../digest.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "../failover.js";
 import {
   checkOption, checkOptional, hasFunctions, isFunction, isText, ownOptions, type NamesOf,
@@ -54,10 +55,6 @@ function senderOf(client: RedisStoreOptions["client"]): Send {
     return ([command, ...words]) => client.call(command as string, ...words.map(asBuffer));
   }
   return (words) => client.sendCommand(words.map(asBuffer));
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export class RedisStore extends FailoverStore {

@@ -11,6 +11,7 @@
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
+#include "base/joined.h"
 #include "base/listen_address.h"
 #include "base/nearest_name.h"
 
@@ -233,12 +234,7 @@ CheckedValue check_collection(const Field& field, const YamlNode& node, YamlNode
 }
 
 std::string one_of(std::span<const std::string_view> choices) {
-  std::string text = "one of ";
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += choices[i];
-  }
-  return text;
+  return "one of " + joined(choices);
 }
 
 std::string_view form_text(const Field& field) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "algo/waiting_room.h"
@@ -240,7 +241,8 @@ void Asks::give_back(Members items, Instant now) {
 
 void Asks::ask_each(Members items, Operation operation, Instant now) {
   const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
-  for (const Mode mode : round_.modes()) {
+  for (unsigned left = round_.modes(); left != 0; left &= left - 1) {
+    const auto mode = static_cast<Mode>(std::countr_zero(left));
     Group singles;
     for (const std::uint8_t index : items) {
       if (round_[index].mode != mode) continue;

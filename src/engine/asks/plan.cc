@@ -1,6 +1,7 @@
 #include "engine/asks/plan.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace weir {
 namespace {
@@ -27,7 +28,7 @@ bool add_apart(Plan& plan, const Round& round) {
 
 // Giving back is always allowed, and memory could not undo it if a store denies the others.
 bool is_joint(const Item& item, const Round& round) {
-  const bool cannot_be_undone = item.ask.cost < 0 && round.modes().several();
+  const bool cannot_be_undone = item.ask.cost < 0 && std::popcount(round.modes()) > 1;
   return !item.is_apart() && !item.is_shadow() && !cannot_be_undone;
 }
 

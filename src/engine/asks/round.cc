@@ -77,7 +77,7 @@ void Round::begin(Operation operation) {
   path_ = {};
   country_ = {};
   joint_limits_ = 0;
-  modes_ = {};
+  modes_ = 0;
   is_plain_ = true;
   lets_pass_ = false;
   denial_status_ = {};
@@ -131,7 +131,7 @@ bool Round::add(const Ask& asked) {
   }
   item.mode = mode_of(item, engine_);
   item.is_spread = item.mode != Mode::kLocal && engine_.fleet_for(item.mode).is_spread();
-  modes_.add(item.mode);
+  modes_ |= 1u << static_cast<unsigned>(item.mode);
   const bool is_world = item.mode == Mode::kWorld;
   if (is_world ? name_in_world(item, engine_) : engine_.awaits_hasher()) {
     item.key.assign(ask.key);

@@ -118,7 +118,8 @@ class Round {
   Item& operator[](std::size_t index) { return *items_[index]; }
   const Item& operator[](std::size_t index) const { return *items_[index]; }
   std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
-  const Modes& modes() const { return modes_; }
+  // The modes of all items: bit i is Mode i. Modes that decide in memory come first.
+  unsigned modes() const { return modes_; }
   // Whether this node's memory decides all asks alike, by nothing but their limits, and no rule
   // wants notices.
   bool is_plain() const { return is_plain_; }
@@ -158,7 +159,7 @@ class Round {
   std::vector<std::unique_ptr<Item>> items_;  // items never move; spare ones at the end
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // limits of kSpendAll
-  Modes modes_;                   // modes of all items
+  unsigned modes_ = 0;
   bool is_plain_ = true;
   bool lets_pass_ = false;
   DenialStatus denial_status_;

@@ -14,6 +14,7 @@
 
 #include "base/ascii.h"
 #include "gate/denial.h"
+#include "net/sockets/address.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/request_body.h"
 #include "nginx/module/settings.h"
@@ -357,17 +358,7 @@ ngx_int_t get_variable(ngx_http_request_t* request, ngx_http_variable_value_t* v
 }  // namespace
 
 std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
-  const sockaddr* const address = request->connection->sockaddr;
-  if (address->sa_family == AF_INET) {
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
-    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
-  }
-  if (address->sa_family == AF_INET6) {
-    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
-    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
-  }
-  return std::nullopt;  // a Unix socket
+  return ip_address_of(request->connection->sockaddr);
 }
 
 void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to) {

@@ -175,23 +175,23 @@ class MemoryStoreImpl final : public MemoryStore {
     if (!Packing::fits(*charge.quota)) {
       return wide_.spend(Charge(charge), now, change == nullptr ? nullptr : &change->wide);
     }
-    return with_compact_state(charge.quota->algorithm(), [&]<typename State>(
-                                                             std::type_identity<State>) {
+    return with_state<States::kCompact>(charge.quota->algorithm(), [&]<typename State>(
+                                                                       std::type_identity<State>) {
       return table_.template spend<State>(charge, now, change == nullptr ? nullptr : &change->slot);
     });
   }
 
   Decision charge(const Charge& charge, Instant now) noexcept {
     if (!Packing::fits(*charge.quota)) return wide_.charge(charge, now);
-    return with_compact_state(charge.quota->algorithm(),
-                              [&]<typename State>(std::type_identity<State>) {
-                                return table_.template charge<State>(charge, now);
-                              });
+    return with_state<States::kCompact>(charge.quota->algorithm(),
+                                        [&]<typename State>(std::type_identity<State>) {
+                                          return table_.template charge<State>(charge, now);
+                                        });
   }
 
   Decision look(const Charge& charge, Instant now) const noexcept {
     if (!Packing::fits(*charge.quota)) return wide_.look(charge, now);
-    return with_compact_state(
+    return with_state<States::kCompact>(
         charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
           const State state = table_.template find<State>(charge.key, *charge.quota);
           if constexpr (kMayBeFine<State>) {
@@ -206,11 +206,12 @@ class MemoryStoreImpl final : public MemoryStore {
   void undo(const Charge& charge, const Change& change, Instant now) noexcept {
     if (!Packing::fits(*charge.quota)) return wide_.undo(charge, change.wide, now);
     if (table_.undo(charge.key, change.slot) || !gives_back_exactly(*charge.quota)) return;
-    with_compact_state(charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
-      Charge refund = charge;
-      refund.cost = -charge.cost;
-      table_.template spend<State>(refund, now, nullptr);
-    });
+    with_state<States::kCompact>(charge.quota->algorithm(),
+                                 [&]<typename State>(std::type_identity<State>) {
+                                   Charge refund = charge;
+                                   refund.cost = -charge.cost;
+                                   table_.template spend<State>(refund, now, nullptr);
+                                 });
   }
 
   [[gnu::always_inline]] Decision decide(Operation operation, const Charge& charge,

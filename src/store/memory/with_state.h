@@ -27,54 +27,38 @@ inline constexpr bool kHasAdaptive = false;
 #else
 inline constexpr bool kHasAdaptive = true;
 #endif
-inline constexpr bool kHasStrictWindow = kHasAdaptive;
-inline constexpr bool kHasCalendar = kHasAdaptive;
+
+enum class States {
+  kAll,
+  kCompact,  // those of the lock-free table only
+};
 
 // Calls `action` with the type of the algorithm's state, as a std::type_identity.
-// REQUIRES: not kSlidingLog, whose state is no value
-template <typename Action>
+// REQUIRES: not kSlidingLog, whose state is no value; nor kExponentialBackoff, if kCompact
+template <States kStates = States::kAll, typename Action>
 decltype(auto) with_state(Algorithm algorithm, Action&& action) {
-  switch (algorithm) {
-    case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
-    case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
-    case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
-    case Algorithm::kExponentialBackoff:
-      return action(std::type_identity<algo::ExponentialBackoffState>{});
-    case Algorithm::kAdaptive:
-      if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
-      break;
-    case Algorithm::kStrictWindow:
-      if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
-      break;
-    case Algorithm::kCalendarWindow:
-      if constexpr (kHasCalendar) return action(std::type_identity<algo::CalendarWindowState>{});
-      break;
-    case Algorithm::kSlidingLog: break;
-  }
-  report_bug("algorithm has a state value", __FILE__, __LINE__);
-}
-
-// with_state() for the states of the lock-free table only.
-template <typename Action>
-decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
   switch (algorithm) {
     [[likely]] case Algorithm::kSlidingWindow:
       return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
+    case Algorithm::kExponentialBackoff:
+      if constexpr (kStates == States::kAll) {
+        return action(std::type_identity<algo::ExponentialBackoffState>{});
+      }
+      break;
     case Algorithm::kAdaptive:
       if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
       break;
     case Algorithm::kStrictWindow:
-      if constexpr (kHasStrictWindow) return action(std::type_identity<algo::StrictWindowState>{});
+      if constexpr (kHasAdaptive) return action(std::type_identity<algo::StrictWindowState>{});
       break;
     case Algorithm::kCalendarWindow:
-      if constexpr (kHasCalendar) return action(std::type_identity<algo::CalendarWindowState>{});
+      if constexpr (kHasAdaptive) return action(std::type_identity<algo::CalendarWindowState>{});
       break;
-    case Algorithm::kExponentialBackoff:
     case Algorithm::kSlidingLog: break;
   }
-  report_bug("algorithm is compact", __FILE__, __LINE__);
+  report_bug("algorithm has such a state", __FILE__, __LINE__);
 }
 
 // Whether giving back a charge leaves the state as if it had not been charged, whatever else was

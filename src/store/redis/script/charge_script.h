@@ -72,15 +72,15 @@ struct Lease {
   bool is_long = false;
 };
 
-// SlotShare::Wish, and which core wishes.
+// What a core wishes to have of a key's slots (store/redis/slots/slot_share.h).
 struct LendTerms {
   std::uint64_t core = 0;  // no other core of the fleet has this number
   // The errand's number, higher than those of the core's earlier errands.
   std::int64_t number = 0;
-  std::int64_t kept = 0;
-  Instant since{};
-  std::int64_t needed = 0;
-  std::int64_t wanted = 0;
+  std::int64_t kept = 0;    // slots go on; the rest goes back
+  Instant since{};          // on Redis's clock: since when the core has the kept slots
+  std::int64_t needed = 0;  // for slots given out, waiters, and denials just now
+  std::int64_t wanted = 0;  // the same and, if there are plenty, some ahead of need
   Duration length{0};
   HoldToken heard{};  // the last released token that Redis told the core
 };
@@ -89,11 +89,11 @@ struct Lent {
   static constexpr std::size_t kReleasedMax = 8;
 
   std::int64_t count = 0;
-  std::int64_t fair = 0;
-  std::int64_t others = 0;
-  Instant since{};
+  std::int64_t fair = 0;    // part of the core; the limit, if there are enough for all
+  std::int64_t others = 0;  // slots that other cores have
+  Instant since{};          // on Redis's clock; if it changed: the kept slots are lost
   Duration length{0};
-  Duration wait{0};
+  Duration wait{0};  // until Redis grants more: after a failover it waits for kept slots
   std::size_t released_count = 0;
   std::array<HoldToken, kReleasedMax> released{};  // at other nodes
 };

@@ -187,18 +187,13 @@ bool LeasedSlots::pack(Errand& errand, ChargeCall& words, Instant now) {
   errand.deadline = now + place_.deadline;
   Key& key = (*keys_)[errand.number];
   key.asked_for = key.waiting;
-  const SlotShare::Wish wish =
-      key.share.wish(key.limit, held(errand.number, now), key.waiting, now);
+  LendTerms wish = key.share.wish(key.limit, held(errand.number, now), key.waiting, now);
+  wish.core = place_.core;
+  wish.number = ++errands_;
+  wish.heard = key.heard;
   const Quota limit = *slot_quota(key.limit);
   const Charge charge = keys_->charge_of(errand.number, &limit, 1);
-  words.add_lend(charge, {.core = place_.core,
-                          .number = ++errands_,
-                          .kept = wish.kept,
-                          .since = wish.since,
-                          .needed = wish.needed,
-                          .wanted = wish.wanted,
-                          .length = SlotShare::kLength,
-                          .heard = key.heard});
+  words.add_lend(charge, wish);
   return true;
 }
 
@@ -210,13 +205,7 @@ ChargeFailure LeasedSlots::answered(const Errand& errand, ChargeReplies& replies
   Key& key = (*keys_)[errand.number];
   came_back(key, now);
   const KeyHash name = name_here(errand.number);
-  const SlotShare::Grant grant{.count = lent.count,
-                               .fair = lent.fair,
-                               .others = lent.others,
-                               .since = lent.since,
-                               .length = lent.length,
-                               .wait = lent.wait};
-  if (!key.share.receive(grant, asked_at, now)) place_.tokens.renew(name, now, now);
+  if (!key.share.receive(lent, asked_at, now)) place_.tokens.renew(name, now, now);
   place_.tokens.renew(name, key.share.end(), now);
   key.redis_ahead = replies.time() - asked_at;
   for (const HoldToken& token : std::span(lent.released).first(lent.released_count)) {

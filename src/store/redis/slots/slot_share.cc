@@ -2,11 +2,12 @@
 
 namespace weir {
 
-SlotShare::Wish SlotShare::wish(std::int64_t limit, std::int64_t held, std::int64_t waiting,
-                                Instant now) {
+LendTerms SlotShare::wish(std::int64_t limit, std::int64_t held, std::int64_t waiting,
+                          Instant now) {
   asked_for_ = needed(held) + waiting;
   count_ = is_lent(now) ? kept(held, waiting) : 0;
-  Wish wish{.kept = count_, .since = since_, .needed = std::min(limit, asked_for_)};
+  LendTerms wish{
+      .kept = count_, .since = since_, .needed = std::min(limit, asked_for_), .length = kLength};
   const std::int64_t ahead = wish.needed > count_ ? 1 + wish.needed / 2 : 0;
   wish.wanted = std::max(count_, std::min(limit, wish.needed + ahead));
   told_ = std::max(told_, wish.needed);
@@ -15,7 +16,7 @@ SlotShare::Wish SlotShare::wish(std::int64_t limit, std::int64_t held, std::int6
   return wish;
 }
 
-bool SlotShare::receive(const Grant& grant, Instant asked_at, Instant now) {
+bool SlotShare::receive(const Lent& grant, Instant asked_at, Instant now) {
   // Clocks may drift apart by this part.
   constexpr int kDriftPart = 128;
   const bool goes_on = grant.since == since_;

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "store/redis/script/charge_script.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -31,23 +32,6 @@ class SlotShare {
   // part. Also while it has all slots: another node may have taken a release.
   static constexpr Duration kPause = std::chrono::milliseconds(60);
   static constexpr Duration kPauseAtPart = std::chrono::milliseconds(150);
-
-  // A message to Redis.
-  struct Wish {
-    std::int64_t kept = 0;    // go on; the rest goes back
-    Instant since;            // on Redis's clock: since when the core has the kept slots
-    std::int64_t needed = 0;  // for slots given out, waiters, and denials just now
-    std::int64_t wanted = 0;  // the same and, if there are plenty, some ahead of need
-  };
-  // Redis's answer.
-  struct Grant {
-    std::int64_t count = 0;
-    std::int64_t fair = 0;    // part of the core; the limit, if there are enough for all
-    std::int64_t others = 0;  // slots that other cores have
-    Instant since;            // on Redis's clock; if it changed: the kept slots are lost
-    Duration length{0};
-    Duration wait{0};  // until Redis grants more: after a failover it waits for kept slots
-  };
 
   // ---- slots are given out ----
 
@@ -69,10 +53,11 @@ class SlotShare {
 
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
-  // The errand leaves. The core no longer gives out the slots that it gives back.
-  Wish wish(std::int64_t limit, std::int64_t held, std::int64_t waiting, Instant now);
+  // The errand leaves. The core no longer gives out the slots that it gives back. The caller says
+  // which core it is.
+  LendTerms wish(std::int64_t limit, std::int64_t held, std::int64_t waiting, Instant now);
   // False: the held slots are lost, as Redis has forgotten them or given them to others.
-  bool receive(const Grant& grant, Instant asked_at, Instant now);
+  bool receive(const Lent& grant, Instant asked_at, Instant now);
   // Redis may have carried the errand out, or not.
   void lost() { is_asked_ = false; }
 

@@ -14,11 +14,11 @@ constexpr std::int64_t kLimit = 40;
 class SlotShareTest : public ::testing::Test {
  protected:
   // An errand that leaves at `at` and is answered at once.
-  SlotShare::Wish ask(std::int64_t held, std::int64_t waiting, Instant at) {
+  LendTerms ask(std::int64_t held, std::int64_t waiting, Instant at) {
     share_.ask();
     return share_.wish(kLimit, held, waiting, at);
   }
-  bool get(std::int64_t count, Instant at, SlotShare::Grant more = {}) {
+  bool get(std::int64_t count, Instant at, Lent more = {}) {
     more.count = count;
     if (more.fair == 0) more.fair = kLimit;
     if (more.since == Instant{}) more.since = kSince;
