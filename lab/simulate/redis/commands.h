@@ -27,7 +27,6 @@ class RedisReply : public resp::ReplyWriter {
   RedisReply(OutputBuffer& out, resp::Protocol protocol)
       : ReplyWriter(out, protocol), out_(out), protocol_(protocol) {}
 
-  void null_array() { out_.append(!is_resp3() ? "*-1\r\n" : "_\r\n"); }
   // Members with their scores: pairs with doubles in RESP3, else two texts each.
   void scored_array(std::size_t size) { array(is_resp3() ? size : 2 * size); }
   void scored(std::string_view member, std::string_view score) {
@@ -38,7 +37,6 @@ class RedisReply : public resp::ReplyWriter {
     out_.append(score);
     out_.append("\r\n");
   }
-  OutputBuffer& out() { return out_; }
 
  private:
   bool is_resp3() const { return protocol_ == resp::Protocol::kResp3; }
@@ -88,28 +86,21 @@ struct Command {
   enum Flags : std::uint8_t {
     kWrites = 1,
     kTakesMemory = 2,  // refused when there is none
-    kNotInScripts = 4,
-    kWhileLoading = 8,
-    kBeforeLogin = 16,
   };
   using Handler = void (*)(CommandCall&);
 
-  std::string_view name;  // in lower case
-  int arity;              // words, the name included; negative: at least so many
+  std::string_view name;
+  int arity;  // words, the name included; negative: at least so many
   std::uint8_t flags;
-  Handler handler;  // null: the model itself handles it: connections and scripts
+  Handler handler;  // null: the model itself handles it, and scripts cannot call it
 };
 
-// Null: no such command. In any case of letters.
+// Null: no such command. In capital letters only.
 const Command* find_command(std::string_view name);
 
 // A number in Redis's form: no plus, no blanks, no leading zeros.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
-// A number as strtoull reads it, with a sign and leading zeros, but without a NUL within.
-std::optional<std::uint64_t> parse_unsigned(std::string_view text);
-
-bool equals_ignoring_case(std::string_view text, std::string_view small);
 std::string small_letters(std::string_view text);
 
 // The error for a command that has too few or too many words.
@@ -121,7 +112,6 @@ inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer o
 
 void do_get(CommandCall& call);
 void do_set(CommandCall& call);
-void do_setnx(CommandCall& call);
 void do_mget(CommandCall& call);
 void do_strlen(CommandCall& call);
 void do_getrange(CommandCall& call);
@@ -133,21 +123,14 @@ void do_expire(CommandCall& call);
 void do_pexpire(CommandCall& call);
 void do_pexpireat(CommandCall& call);
 void do_pttl(CommandCall& call);
-void do_ttl(CommandCall& call);
-void do_type(CommandCall& call);
 void do_time(CommandCall& call);
 void do_info(CommandCall& call);
 void do_ping(CommandCall& call);
-void do_echo(CommandCall& call);
-void do_dbsize(CommandCall& call);
-void do_flushdb(CommandCall& call);
 
 void do_hget(CommandCall& call);
 void do_hmget(CommandCall& call);
 void do_hgetall(CommandCall& call);
-void do_hkeys(CommandCall& call);
 void do_hlen(CommandCall& call);
-void do_hstrlen(CommandCall& call);
 void do_hscan(CommandCall& call);
 void do_hset(CommandCall& call);
 void do_hsetnx(CommandCall& call);
@@ -160,7 +143,6 @@ void do_zrangebyscore(CommandCall& call);
 void do_zremrangebyscore(CommandCall& call);
 
 void do_xadd(CommandCall& call);
-void do_xlen(CommandCall& call);
 void do_xrange(CommandCall& call);
 
 }  // namespace weir::lab

@@ -35,26 +35,12 @@ struct Scan {
   std::size_t next = 0;
 };
 
-Scan scan_of(const HashValue& hash, std::uint64_t cursor, std::int64_t count) {
+Scan scan_of(const HashValue& hash, std::size_t cursor, std::size_t count) {
   const std::size_t size = hash.fields.size();
   if (!hash.is_table) return {.first = 0, .end = size};
-  const std::size_t first = std::min<std::uint64_t>(cursor, size);
-  const std::size_t end = first + std::min(size - first, static_cast<std::size_t>(count));
+  const std::size_t first = std::min(cursor, size);
+  const std::size_t end = first + std::min(size - first, count);
   return {.first = first, .end = end, .next = end == size ? 0 : end};
-}
-
-// nullopt if it is wrong, which is answered.
-std::optional<std::int64_t> read_scanned(CommandCall& call) {
-  std::int64_t count = 10;
-  for (std::size_t i = 3; i < call.words.size(); i += 2) {
-    const bool is_count = equals_ignoring_case(call.word(i), "count") && i + 1 < call.words.size();
-    if (!is_count) return call.reply.error("ERR syntax error"), std::nullopt;
-    const auto said = parse_integer(call.word(i + 1));
-    if (!said) return call.reply.error(kNotAnInteger), std::nullopt;
-    if (*said < 1) return call.reply.error("ERR syntax error"), std::nullopt;
-    count = *said;
-  }
-  return count;
 }
 
 }  // namespace
@@ -82,35 +68,25 @@ void do_hgetall(CommandCall& call) {
   }
 }
 
-void do_hkeys(CommandCall& call) {
-  const auto hash = call.typed<HashValue>(call.word(1));
-  if (!hash) return;
-  if (*hash == nullptr) return call.reply.array(0);
-  call.reply.array((*hash)->fields.size());
-  for (const HashField& field : (*hash)->fields) call.reply.bulk(field.name);
-}
-
 void do_hlen(CommandCall& call) {
   const auto hash = call.typed<HashValue>(call.word(1));
   if (!hash) return;
   call.reply.integer(*hash == nullptr ? 0 : static_cast<std::int64_t>((*hash)->fields.size()));
 }
 
-void do_hstrlen(CommandCall& call) {
-  const auto hash = call.typed<HashValue>(call.word(1));
-  if (!hash) return;
-  const HashField* const field = *hash == nullptr ? nullptr : (*hash)->find(call.word(2));
-  call.reply.integer(field == nullptr ? 0 : static_cast<std::int64_t>(field->value.size()));
-}
-
+// HSCAN key cursor COUNT count
 void do_hscan(CommandCall& call) {
-  const auto cursor = parse_unsigned(call.word(2));
-  if (!cursor) return call.reply.error("ERR invalid cursor");
+  const auto cursor = parse_integer(call.word(2));
+  if (!cursor || *cursor < 0) return call.reply.error("ERR invalid cursor");
   const auto hash = call.typed<HashValue>(call.word(1));
   if (!hash) return;
-  const auto count = *hash == nullptr ? std::optional<std::int64_t>(1) : read_scanned(call);
-  if (!count) return;
-  const Scan scan = *hash == nullptr ? Scan{} : scan_of(**hash, *cursor, *count);
+  Scan scan;
+  if (*hash != nullptr) {
+    const auto count = parse_integer(call.word(4));
+    if (!count) return call.reply.error(kNotAnInteger);
+    if (call.word(3) != "COUNT" || *count < 1) return call.reply.error("ERR syntax error");
+    scan = scan_of(**hash, static_cast<std::size_t>(*cursor), static_cast<std::size_t>(*count));
+  }
   call.reply.array(2);
   call.reply.bulk(std::to_string(scan.next));
   call.reply.array(2 * (scan.end - scan.first));

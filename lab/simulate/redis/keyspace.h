@@ -1,4 +1,4 @@
-// Keyspace: the keys of one database of a modelled Redis, and the values that they may have.
+// Keyspace: the keys of a modelled Redis, and the values that they may have.
 //
 // An expired key is not found; find() removes it.
 //
@@ -24,15 +24,9 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "base/text_hash.h"
 
 namespace weir::lab {
-
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>{}(text);
-  }
-};
 
 struct HashField {
   std::string name;
@@ -75,8 +69,8 @@ struct SortedSetValue {
 };
 
 struct StreamId {
-  std::uint64_t ms = 0;
-  std::uint64_t sequence = 0;
+  std::int64_t ms = 0;
+  std::int64_t sequence = 0;
   auto operator<=>(const StreamId&) const = default;
 };
 

@@ -53,13 +53,6 @@ void push_table(lua_State* lua, const char* field, std::string_view text) {
   lua_setfield(lua, -2, field);
 }
 
-// `text` may begin with a dash and a code.
-void push_error(lua_State* lua, std::string_view text) {
-  const bool has_code = text.starts_with('-') && text.find(' ') != std::string_view::npos;
-  const std::string_view words = text.substr(text.starts_with('-') ? 1 : 0);
-  push_table(lua, "err", has_code ? std::string(words) : "ERR " + std::string(words));
-}
-
 void push_reply(lua_State* lua, const resp::Reply& reply) {
   switch (reply.type()) {
     case resp::ReplyType::kNull: lua_pushboolean(lua, 0); return;
@@ -119,11 +112,11 @@ bool read_words(lua_State* lua, Call& call) {
 bool carry(lua_State* lua) {
   Call& call = call_of(lua);
   if (lua_gettop(lua) == 0) {
-    push_error(lua, "Please specify at least one argument for this redis lib call");
+    push_table(lua, "err", "ERR Please specify at least one argument for this redis lib call");
     return true;
   }
   if (!read_words(lua, call)) {
-    push_error(lua, "Lua redis lib command arguments must be strings or integers");
+    push_table(lua, "err", "ERR Lua redis lib command arguments must be strings or integers");
     return true;
   }
   call.reply.consume(call.reply.size());
@@ -145,37 +138,9 @@ int redis_pcall(lua_State* lua) {
   return 1;
 }
 
-bool has_one_text(lua_State* lua) {
-  return lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING;
-}
-
-int redis_error_reply(lua_State* lua) {
-  if (!has_one_text(lua)) {
-    push_error(lua, "wrong number or type of arguments");
-    return 1;
-  }
-  std::string text = lua_tostring(lua, 1);
-  if (!text.starts_with('-')) text.insert(0, "-");
-  push_error(lua, text);
-  return 1;
-}
-
-int redis_status_reply(lua_State* lua) {
-  if (!has_one_text(lua)) {
-    push_error(lua, "wrong number or type of arguments");
-  } else {
-    push_table(lua, "ok", lua_tostring(lua, 1));
-  }
-  return 1;
-}
-
 int redis_sha1hex(lua_State* lua) {
-  if (lua_gettop(lua) != 1) {
-    push_error(lua, "wrong number of arguments");
-    return lua_error(lua);
-  }
   std::size_t size = 0;
-  const char* const text = lua_tolstring(lua, 1, &size);
+  const char* const text = luaL_checklstring(lua, 1, &size);
   push_text(lua, sha1_hex({text, size}));
   return 1;
 }
@@ -311,12 +276,8 @@ void push_environment(lua_State* lua) {
 }
 
 void open_redis_library(lua_State* lua) {
-  constexpr luaL_Reg kFunctions[] = {{"call", redis_call},
-                                     {"pcall", redis_pcall},
-                                     {"error_reply", redis_error_reply},
-                                     {"status_reply", redis_status_reply},
-                                     {"sha1hex", redis_sha1hex},
-                                     {nullptr, nullptr}};
+  constexpr luaL_Reg kFunctions[] = {
+      {"call", redis_call}, {"pcall", redis_pcall}, {"sha1hex", redis_sha1hex}, {nullptr, nullptr}};
   luaL_register(lua, "redis", kFunctions);
   lua_pop(lua, 1);
 }

@@ -1,8 +1,8 @@
 // Scripts: EVAL in a modelled Redis, on Lua 5.1.
 //
 // Redis's Lua is 5.1 with changes that none of our scripts can tell, except for errors, whose words
-// are the same here. There are redis.call, pcall, error_reply, status_reply and sha1hex, and struct
-// for little-endian formats. There is no clock, no randomness, and no file.
+// are the same here. There are redis.call, pcall and sha1hex, and struct for little-endian formats.
+// There is no clock, no randomness, and no file.
 //
 // A thread has one Lua for all models, which compiles a text once. So loading a script that a model
 // has forgotten, or that another model knows, costs nothing.

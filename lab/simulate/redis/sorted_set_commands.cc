@@ -67,26 +67,19 @@ bool add_member(SortedSetValue& set, std::string_view name, double score) {
 
 }  // namespace
 
+// ZADD key score member
 void do_zadd(CommandCall& call) {
-  if (call.words.size() % 2 == 1) return call.reply.error("ERR syntax error");
-  std::vector<double> scores;
-  for (std::size_t i = 2; i < call.words.size(); i += 2) {
-    const auto score = parse_score(call.word(i));
-    if (!score) return call.reply.error("ERR value is not a valid float");
-    scores.push_back(*score);
-  }
+  if (call.words.size() > 4) return call.reply.error("ERR syntax error");
+  const auto score = parse_score(call.word(2));
+  if (!score) return call.reply.error("ERR value is not a valid float");
   const auto there = call.typed<SortedSetValue>(call.word(1));
   if (!there) return;
   SortedSetValue& set =
       *there != nullptr
           ? **there
           : std::get<SortedSetValue>(call.keys.put(call.word(1), {SortedSetValue{}}).value);
-  std::int64_t added = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (add_member(set, call.word(3 + 2 * i), scores[i])) ++added;
-  }
+  call.reply.integer(add_member(set, call.word(3), *score) ? 1 : 0);
   call.wrote();
-  call.reply.integer(added);
 }
 
 void do_zcard(CommandCall& call) {
@@ -152,12 +145,10 @@ void do_zrange(CommandCall& call) {
   }
 }
 
-// ZRANGEBYSCORE key low high [WITHSCORES LIMIT 0 count]
+// ZRANGEBYSCORE key low high WITHSCORES LIMIT 0 count
 void do_zrangebyscore(CommandCall& call) {
-  const std::size_t words = call.words.size();
-  if (words == 4) return do_zrange_by_score(call, false);
   const bool is_known =
-      words == 8 && call.word(4) == "WITHSCORES" && call.word(5) == "LIMIT" && call.word(6) == "0";
+      call.word(4) == "WITHSCORES" && call.word(5) == "LIMIT" && call.word(6) == "0";
   const auto count = is_known ? parse_integer(call.word(7)) : std::nullopt;
   if (!count || *count < 0) return call.reply.error("ERR syntax error");
   do_zrange_by_score(call, true, static_cast<std::size_t>(*count));

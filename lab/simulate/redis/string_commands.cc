@@ -6,59 +6,23 @@
 namespace weir::lab {
 namespace {
 
-struct SetOptions {
-  enum class If : std::uint8_t { kAlways, kAbsent, kPresent };
-  If condition = If::kAlways;
-  bool keeps_expiry = false;
-  bool returns_old = false;
-  std::string_view unit{};  // "ex", "pxat"; empty: none
-  std::string_view length{};
-};
-
-// False: the words make no sense.
-bool read_set_options(const CommandCall& call, SetOptions& options) {
-  for (std::size_t i = 3; i < call.words.size(); ++i) {
-    const std::string_view word = call.word(i);
-    const bool is_first = options.condition == SetOptions::If::kAlways;
-    if (equals_ignoring_case(word, "nx") && is_first) {
-      options.condition = SetOptions::If::kAbsent;
-    } else if (equals_ignoring_case(word, "xx") && is_first) {
-      options.condition = SetOptions::If::kPresent;
-    } else if (equals_ignoring_case(word, "get")) {
-      options.returns_old = true;
-    } else if (equals_ignoring_case(word, "keepttl") && options.unit.empty()) {
-      options.keeps_expiry = true;
-    } else {
-      for (const std::string_view unit : {"ex", "px", "exat", "pxat"}) {
-        if (equals_ignoring_case(word, unit)) options.unit = unit;
-      }
-      const bool is_fine = equals_ignoring_case(word, options.unit) && options.length.empty() &&
-                           !options.keeps_expiry && i + 1 < call.words.size();
-      if (!is_fine || options.unit.empty()) return false;
-      options.length = call.word(++i);
-    }
-  }
-  return true;
-}
-
-// When the key is to end; nullopt if that is wrong, which is answered.
-std::optional<std::int64_t> end_of(CommandCall& call, const SetOptions& options) {
+// When the key is to end; nullopt if the options are wrong, which is answered.
+std::optional<std::int64_t> end_of(CommandCall& call, Words options) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (options.unit.empty()) return Keyspace::kNever;
-  const auto length = parse_integer(options.length);
+  if (options.empty()) return Keyspace::kNever;
+  const bool is_seconds = options[0] == "EX";
+  const bool is_instant = options[0] == "PXAT";
+  if (options.size() != 2 || !(is_seconds || is_instant || options[0] == "PX")) {
+    return call.reply.error("ERR syntax error"), std::nullopt;
+  }
+  const auto length = parse_integer(options[1]);
   if (!length) return call.reply.error(kNotAnInteger), std::nullopt;
-  const bool is_seconds = options.unit.front() == 'e';
-  const std::int64_t base = options.unit.size() == 2 ? call.now_ms() : 0;
-  const std::int64_t most = (is_seconds ? kMost / 1000 : kMost) - (is_seconds ? 0 : base);
+  const std::int64_t base = is_instant ? 0 : call.now_ms();
   const std::int64_t scale = is_seconds ? 1000 : 1;
-  if (*length <= 0 || *length > most || *length * scale > kMost - base) {
+  if (*length <= 0 || *length > (kMost - base) / scale) {
     return call.reply.error("ERR invalid expire time in 'set' command"), std::nullopt;
   }
   return *length * scale + base;
-}
-
-void put_string(CommandCall& call, std::string_view value, std::int64_t expires_ms) {
-  call.keys.put(call.word(1), {std::string(value), expires_ms});
 }
 
 }  // namespace
@@ -70,40 +34,17 @@ void do_get(CommandCall& call) {
   call.reply.bulk(**text);
 }
 
+// SET key value [NX] [EX seconds | PX milliseconds | PXAT instant]
 void do_set(CommandCall& call) {
-  SetOptions options;
-  if (!read_set_options(call, options)) return call.reply.error("ERR syntax error");
-  auto expires = end_of(call, options);
+  const bool if_absent = call.words.size() > 3 && call.word(3) == "NX";
+  const auto expires = end_of(call, call.words.subspan(if_absent ? 4 : 3));
   if (!expires) return;
-  if (options.returns_old) {
-    const auto old = call.typed<std::string>(call.word(1));
-    if (!old) return;
-    if (*old == nullptr) {
-      call.reply.null();
-    } else {
-      call.reply.bulk(**old);
-    }
-  }
-  const Keyspace::Entry* const there = call.keys.find(call.word(1), call.now_ms());
-  const auto unwanted = there == nullptr ? SetOptions::If::kPresent : SetOptions::If::kAbsent;
-  if (options.condition == unwanted) {
-    if (!options.returns_old) call.reply.null();
-    return;
-  }
-  if (options.keeps_expiry && there != nullptr) expires = there->expires_ms;
-  put_string(call, call.word(2), *expires);
-  if (!options.returns_old) call.reply.status("OK");
+  const bool is_there = call.keys.find(call.word(1), call.now_ms()) != nullptr;
+  if (if_absent && is_there) return call.reply.null();
+  call.keys.put(call.word(1), {std::string(call.word(2)), *expires});
+  call.reply.status("OK");
   if (*expires == Keyspace::kNever) return call.wrote_as({"SET", call.word(1), call.word(2)});
   call.wrote_as({"SET", call.word(1), call.word(2), "PXAT", std::to_string(*expires)});
-}
-
-void do_setnx(CommandCall& call) {
-  const bool is_new = call.keys.find(call.word(1), call.now_ms()) == nullptr;
-  if (is_new) {
-    put_string(call, call.word(2), Keyspace::kNever);
-    call.wrote();
-  }
-  call.reply.integer(is_new ? 1 : 0);
 }
 
 void do_mget(CommandCall& call) {
