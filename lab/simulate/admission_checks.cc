@@ -15,6 +15,8 @@
 namespace weir::sim {
 namespace {
 
+// No key is admitted more than its algorithm's bound: by each node in mode local, by the fleet in
+// strict and leased. Units that Redis confirmed and then lost come on top.
 class NeverOver final : public Check {
  public:
   using Check::Check;
@@ -217,6 +219,7 @@ class NeverOver final : public Check {
   Instant suspended_until_{};
 };
 
+// A fixed window of one node counts each unit once, and no units of a denied list.
 class CountsExactly final : public Check {
  public:
   using Check::Check;
@@ -267,6 +270,7 @@ class CountsExactly final : public Check {
   ByKey<Key> keys_;
 };
 
+// While its store fails, a node admits its share of the limit.
 // For fixed windows: a lone node's admissions, with its earlier ones in the same window, are at
 // most its share. It spends its leases first, which are of Redis's windows. Redis may grant again
 // units that it has lost.
@@ -322,6 +326,7 @@ class AloneWithinShare final : public Check {
   ByKey<Forgiven> lost_;
 };
 
+// In mode async every node denies soon after the nodes have together admitted the limit.
 // For fixed windows on nodes whose clocks agree. A node that did not use the key for a while admits
 // all requests until its sync is back.
 class AsyncStops final : public Check {
@@ -390,15 +395,8 @@ class AsyncStops final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_never_over(World& world) { return std::make_unique<NeverOver>(world); }
-std::unique_ptr<Check> make_counts_exactly(World& world) {
-  return std::make_unique<CountsExactly>(world);
-}
-std::unique_ptr<Check> make_alone_within_share(World& world) {
-  return std::make_unique<AloneWithinShare>(world);
-}
-std::unique_ptr<Check> make_async_stops(World& world) {
-  return std::make_unique<AsyncStops>(world);
+void add_admission_checks(World& world, Checks& checks) {
+  add<NeverOver, CountsExactly, AloneWithinShare, AsyncStops>(world, checks);
 }
 
 }  // namespace weir::sim

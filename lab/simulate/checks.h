@@ -104,7 +104,9 @@ class Check {
   World& world_;
 };
 
+using Checks = std::vector<std::unique_ptr<Check>>;
+
 // All checks.
-std::vector<std::unique_ptr<Check>> make_checks(World& world);
+Checks make_checks(World& world);
 
 }  // namespace weir::sim

@@ -125,6 +125,7 @@ class UnitsComeBack final : public Check {
   bool is_unclear_;  // clocks step, or keys get other names
 };
 
+// Mode strict denies only what does not fit.
 // For buckets that Redis alone decides. Counts the units that may have been charged, as late as
 // that may have been. Units admitted without Redis are charged later, and perhaps once more, by a
 // call whose answer came too late.
@@ -187,6 +188,7 @@ class WhatFitsIsAdmitted final : public Check {
   ByKey<std::int64_t> open_;
 };
 
+// Counts answers that differ from an exact count of all nodes. It never fails.
 // Counts exactly, in fixed windows, the units that the nodes admit together.
 class Misjudged final : public Check {
  public:
@@ -219,12 +221,8 @@ class Misjudged final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_units_come_back(World& world) {
-  return std::make_unique<UnitsComeBack>(world);
-}
-std::unique_ptr<Check> make_what_fits_is_admitted(World& world) {
-  return std::make_unique<WhatFitsIsAdmitted>(world);
-}
-std::unique_ptr<Check> make_misjudged(World& world) { return std::make_unique<Misjudged>(world); }
+void add_count_checks(World& world, Checks& checks) { add<UnitsComeBack>(world, checks); }
+void add_fit_checks(World& world, Checks& checks) { add<WhatFitsIsAdmitted>(world, checks); }
+void add_misjudged_checks(World& world, Checks& checks) { add<Misjudged>(world, checks); }
 
 }  // namespace weir::sim

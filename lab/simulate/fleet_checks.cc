@@ -17,6 +17,7 @@ namespace {
 
 constexpr Duration kSecond = std::chrono::seconds(1);
 
+// Every request is answered by its deadline.
 class AnsweredInTime final : public Check {
  public:
   using Check::Check;
@@ -38,6 +39,7 @@ class AnsweredInTime final : public Check {
   static constexpr Duration kSlack = std::chrono::milliseconds(1);
 };
 
+// A lone client that comes back when it was told to is admitted.
 class RetryTruthful final : public Check {
  public:
   explicit RetryTruthful(World& world)
@@ -128,6 +130,7 @@ class RetryTruthful final : public Check {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Instant> charged_by_;
 };
 
+// All nodes deny keys that one node has blocked, and allow keys that one has lifted.
 class BlocksReachAll final : public Check {
  public:
   explicit BlocksReachAll(World& world) : Check(world) {
@@ -198,6 +201,7 @@ class BlocksReachAll final : public Check {
   Duration apart_max_ = kSecond;
 };
 
+// Memory holds no more than its bound.
 class MemoryBounded final : public Check {
  public:
   using Check::Check;
@@ -222,6 +226,7 @@ class MemoryBounded final : public Check {
   std::vector<std::uint64_t> sizes_;
 };
 
+// When nothing is broken any more, the nodes share again, and know each other.
 class Recovers final : public Check {
  public:
   using Check::Check;
@@ -261,18 +266,8 @@ class Recovers final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_answered_in_time(World& world) {
-  return std::make_unique<AnsweredInTime>(world);
+void add_fleet_checks(World& world, Checks& checks) {
+  add<AnsweredInTime, RetryTruthful, BlocksReachAll, MemoryBounded, Recovers>(world, checks);
 }
-std::unique_ptr<Check> make_retry_truthful(World& world) {
-  return std::make_unique<RetryTruthful>(world);
-}
-std::unique_ptr<Check> make_blocks_reach_all(World& world) {
-  return std::make_unique<BlocksReachAll>(world);
-}
-std::unique_ptr<Check> make_memory_bounded(World& world) {
-  return std::make_unique<MemoryBounded>(world);
-}
-std::unique_ptr<Check> make_recovers(World& world) { return std::make_unique<Recovers>(world); }
 
 }  // namespace weir::sim

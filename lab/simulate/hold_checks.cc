@@ -24,6 +24,8 @@ struct Span {
   Instant to = Instant::max();  // nobody knows yet, or ever will
 };
 
+// For fixed windows that hold units: an admission fits next to spent and held units, nothing that
+// fits is denied, and a hold ends once, in time.
 class HoldsCount final : public Check {
  public:
   explicit HoldsCount(World& world)
@@ -287,8 +289,6 @@ class HoldsCount final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_holds_count(World& world) {
-  return std::make_unique<HoldsCount>(world);
-}
+void add_hold_checks(World& world, Checks& checks) { add<HoldsCount>(world, checks); }
 
 }  // namespace weir::sim

@@ -16,6 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// There are never more valid leased slots than the limit, each caller learns whether its slot was
+// valid, and unused slots reach callers that want them.
 class SlotsOnLease final : public Check {
  public:
   explicit SlotsOnLease(World& world)
@@ -232,8 +234,6 @@ class SlotsOnLease final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_slots_on_lease(World& world) {
-  return std::make_unique<SlotsOnLease>(world);
-}
+void add_slot_checks(World& world, Checks& checks) { add<SlotsOnLease>(world, checks); }
 
 }  // namespace weir::sim

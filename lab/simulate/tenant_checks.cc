@@ -13,6 +13,8 @@
 namespace weir::sim {
 namespace {
 
+// Nodes agree on one table of tenants, which is in force as a whole or not at all, and answers
+// follow its rows.
 class TenantsAgree final : public Check {
  public:
   explicit TenantsAgree(World& world) : Check(world), seen_(world.nodes()) {}
@@ -133,8 +135,6 @@ class TenantsAgree final : public Check {
 
 }  // namespace
 
-std::unique_ptr<Check> make_tenants_agree(World& world) {
-  return std::make_unique<TenantsAgree>(world);
-}
+void add_tenant_checks(World& world, Checks& checks) { add<TenantsAgree>(world, checks); }
 
 }  // namespace weir::sim
