@@ -61,7 +61,8 @@ test("a burst is not what comes each window", () => {
 
 test("other reasons than the counter", () => {
   const said = (fields) => because({ ...DENIED, ...fields }).join(" ");
-  assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
+  assert.match(said({ decided_by: "blocked", retry_after: 60 }),
+    /^The key is blocked for another 1 min\./);
   assert.match(said({ decided_by: "deny_list" }), /deny list/);
   assert.match(said({ decided_by: "not_counted", because: "it is outside its hours" }),
     /does not count this: it is outside its hours\./);
