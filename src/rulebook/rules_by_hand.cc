@@ -31,7 +31,8 @@ void RuleFiles::add(const std::vector<RuleSource>& before, const std::vector<Rul
                     std::string_view id) {
   const std::uint64_t hash = hash_of(after);
   if (std::ranges::count(hashes, hash) > 0) return;
-  if (hashes.size() == kMax) *this = of(before);
+  if (before.size() > alike.size() + kApartMax) *this = of(before);
+  if (hashes.size() == kMax) hashes.erase(hashes.begin());
   hashes.push_back(hash);
   std::erase_if(alike, [&](const RuleSource& rule) { return rule.id == id; });
 }

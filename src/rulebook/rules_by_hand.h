@@ -26,15 +26,16 @@ namespace weir {
 
 // The files of nodes that can take the same rules by hand.
 struct RuleFiles {
-  static constexpr std::size_t kMax = 16;
+  static constexpr std::size_t kMax = 64;
+  static constexpr std::size_t kApartMax = 64;  // rules that not all files have
 
   std::vector<std::uint64_t> hashes{};  // hash_of() the rules of each
   std::vector<RuleSource> alike{};      // the rules that all of them have
 
   // One file.
   static RuleFiles of(std::vector<RuleSource> rules);
-  // Adds `after`, which `before` is made by writing the rule `id`. Forgets the first files if there
-  // are too many.
+  // Adds `after`, which `before` is made by writing the rule `id`. Forgets the first file if there
+  // are too many, and all but `before` if they differ in too many rules.
   void add(const std::vector<RuleSource>& before, const std::vector<RuleSource>& after,
            std::string_view id);
 };

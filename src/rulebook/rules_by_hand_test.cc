@@ -153,6 +153,21 @@ TEST(RulesByHand, ForgetTheFirstFilesOfMany) {
     EXPECT_EQ(files.hashes.back(), hash_of(before));
     EXPECT_EQ(files.alike, std::vector{kFile[1]});
   }
+  EXPECT_EQ(files.hashes.size(), RuleFiles::kMax);
+}
+
+// Else each rule that was ever written to a file would travel for good.
+TEST(RulesByHand, ForgetFilesThatDifferInManyRules) {
+  std::vector<RuleSource> rules(2 * RuleFiles::kApartMax);
+  for (std::size_t i = 0; i < rules.size(); ++i) rules[i].id = std::to_string(i);
+  auto files = RuleFiles::of(rules);
+  for (auto& rule : rules) {
+    const auto before = rules;
+    rule.json = "{}";
+    files.add(before, rules, rule.id);
+    EXPECT_LE(rules.size() - files.alike.size(), RuleFiles::kApartMax + 1);
+  }
+  EXPECT_EQ(files.hashes.back(), hash_of(rules));
 }
 
 // A node that has started again has seen no version.
