@@ -200,7 +200,7 @@ class HoldsFleetTest(unittest.TestCase):
         world = self.enterContext(Sentinels())
         here, there = self.start(world.url, world.url)
         token = reserved(here, "strict", "a", 60, "10m")
-        world.master.ask("WAIT", "1", "2000")
+        world.master.await_replica()
         world.master.kill()
         # 404: an earlier try has committed it, and its answer was lost.
         wait_until(lambda: call(there, "/v1/commit", token=token, cost=10)[0] in (200, 404),

@@ -103,6 +103,12 @@ class Redis:
         with RespConnection(self.port) as connection:
             return connection.ask(*words)
 
+    def await_replica(self):
+        """Until it has all of now. WAIT looks no further than its own connection has written."""
+        with RespConnection(self.port) as connection:
+            connection.ask("SET", "written", "now")
+            assert connection.ask("WAIT", "1", "10000") == 1, "the replica hears nothing"
+
     def is_master(self):
         """False, too, while it becomes one: then it drops its connections."""
         with contextlib.suppress(OSError, ConnectionClosed):

@@ -120,7 +120,7 @@ class SlotsFleetTest(unittest.TestCase):
         here, there = self.start(world.url, world.url)
         token = acquire(here, hold="10m")["token"]
         acquire(there, hold="10m")
-        world.master.ask("WAIT", "1", "2000")
+        world.master.await_replica()
         world.master.kill()
         # 404: an earlier try has released it, and its answer was lost.
         wait_until(lambda: call(there, "/v1/release", token=token)[0] in (200, 404),
