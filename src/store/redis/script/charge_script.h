@@ -72,7 +72,7 @@ struct Lease {
   bool is_long = false;
 };
 
-// What a core wishes to have of a key's slots (store/redis/slots/slot_share.h).
+// A core asks Redis for slots of one key. SlotShare (slots/slot_share.h) fills this in.
 struct LendTerms {
   std::uint64_t core = 0;  // no other core of the fleet has this number
   // The errand's number, higher than those of the core's earlier errands.
