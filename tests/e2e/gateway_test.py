@@ -14,7 +14,7 @@ import unittest
 import weir_server
 from certificates import Authority
 from origin_server import Handler, listen, serving
-from weir_server import DEADLINE_S, ROOT, WEIR, Connection, free_ports, get, post, run_weir, \
+from weir_server import DEADLINE_S, ROOT, WEIR, Connection, free_port, get, post, run_weir, \
     wait_until
 
 MODULE = pathlib.Path(WEIR).parent / "nginx" / "ngx_http_weir_module.so"
@@ -78,7 +78,7 @@ class Gateway:
         self.origin = self._undo.enter_context(serving(listen(Origin, asked=[])))
         self.rules = self.folder / "rules.yaml"
         self.rules.write_text(rules, encoding="utf-8")
-        self.port = free_ports(1)
+        self.port = free_port()
         log = self._undo.enter_context(open(self.folder / "log", "wb"))
         temporary = self.folder / "tmp"
         temporary.mkdir()
@@ -249,7 +249,7 @@ class TheGateway(unittest.TestCase):
     def test_tls_and_http2(self):
         with Authority() as authority:
             certificate, key = authority.issue("localhost")
-            port = free_ports(1)
+            port = free_port()
             with Gateway(RULES % 1, "--http-tls", f"127.0.0.1:{port}", "--tls-certificate",
                          certificate, "--tls-key", key):
                 said = [subprocess.run(
@@ -309,7 +309,7 @@ class TheGateway(unittest.TestCase):
 
     def printed(self, gateway, *arguments):
         """The port and the file of what another gateway of these rules would run."""
-        port = free_ports(1)
+        port = free_port()
         code, said, why = run_weir(
             "gateway", "--print", "--origin", f"http://127.0.0.1:{gateway.origin.server_port}",
             "--config", gateway.rules, "--http", f"127.0.0.1:{port}", "--memory", "4194304",
@@ -371,7 +371,7 @@ class ItsCommandLine(unittest.TestCase):
 @unittest.skipUnless(NGINX_LOADS_IT, f"nginx cannot load {MODULE}")
 class DevGateway(unittest.TestCase):
     def test_the_example_denies_half_of_ten_logins(self):
-        port = free_ports(1)
+        port = free_port()
         with subprocess.Popen(["/usr/bin/python3", ROOT / "scripts" / "gateway.py", "--port",
                                str(port), "--access-log", "off"], stdout=subprocess.PIPE,
                               text=True) as example:
