@@ -95,8 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto in_file = config_sources(text).rules;
   Desk follower(*parsed);
   follower.follow(body);
-  follower.follow(to_bytes(RuleFiles::of(in_file),
-                           {{{.id = std::string(kId), .json = std::string(body)}}}, {}));
+  follower.follow(to_bytes({.files = RuleFiles::of(in_file)}, in_file,
+                           {{{.id = std::string(kId), .json = std::string(body)}}}));
   Desk desk(*std::move(parsed));
   const auto reply = desk.put(body);
   if (is_refusal(reply.outcome)) {

@@ -148,7 +148,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.served_by = config.served_by;
   next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
-  next.files = RuleFiles::of(next.in_file.rules);
+  next.by_hand = {.files = RuleFiles::of(next.in_file.rules)};
   next.rollouts = std::move(config.rollouts);
   const auto written = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
@@ -158,14 +158,12 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.sources = config.sources;
   if (!by_hand.empty()) {
     try {
-      auto [files, all, rules, author, authors] = rules_in(next, by_hand);
-      auto together = checked(next, {.rules = rules});
-      next.files = std::move(files);
-      next.author = std::move(author);
-      next.authors = authors;
+      auto read = rules_in(next, by_hand);
+      auto together = checked(next, {.rules = read.rules});
+      next.by_hand = std::move(read.changes);
       config.rules = std::move(together.rules);
       next.rollouts = std::move(together.rollouts);
-      next.in_force = std::move(rules);
+      next.in_force = std::move(read.rules);
       loaded.lost.clear();
     } catch (const Refusal& refusal) {
       loaded.refusal = refusal.detail;
@@ -174,6 +172,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.rules = compile_(std::move(config.rules), std::move(config.sources));
   loaded.changes = finish(next, RuleOrigin::kFile, now);
   loaded.is_same = next.version == state_.version;
+  loaded.kept = unwritten(*next.view);
   std::erase_if(loaded.lost, [&](const std::string& id) {  // the file says the same meanwhile
     return std::ranges::none_of(loaded.changes, [&](const auto& it) { return is_about(it, id); });
   });
@@ -197,15 +196,14 @@ std::vector<std::string> Rulebook::take_over(std::vector<RuleSource> rules, std:
 std::vector<std::string> Rulebook::follow(std::string_view by_hand, RuleAuthors authors,
                                           Instant now) {
   auto read = rules_in(state_, by_hand);
-  if (read.author.who.empty()) read.author.who = "a node of the fleet";
-  RuleAuthor told = read.author;
-  if (authors == kSeveral && read.authors == kSeveral) {
+  auto& last = read.changes.author;
+  if (last.who.empty()) last.who = "a node of the fleet";
+  RuleAuthor told = last;
+  if (authors == kSeveral && read.changes.authors == kSeveral) {
     told = {.who = "several, the last " + describe(told)};
   }
   auto changes = take_over(std::move(read.rules), state_.version + 1, std::move(told), now);
-  state_.files = std::move(read.files);
-  state_.author = std::move(read.author);
-  state_.authors = read.authors;
+  state_.by_hand = std::move(read.changes);
   return changes;
 }
 
@@ -215,21 +213,22 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   const Sources& in_file = base.in_file.rules;
   const std::uint64_t own = hash_of(in_file);
   const bool is_written = own == read->all;  // somebody has written all of them into this file
-  if (!is_written && std::ranges::count(read->files.hashes, own) == 0) {
+  auto& files = read->changes.files;
+  if (!is_written && std::ranges::count(files.hashes, own) == 0) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
   for (auto& rule : read->rules) {
     const bool is_alike = rule.json.empty();
-    if (!is_alike && !is_written) {
+    if (!is_alike && !is_written) {  // else the file has the same text
       rule = read_rule(base.in_file.others, base.served_by, {.id = rule.id, .text = rule.json});
       continue;
     }
     const auto written = find_rule(in_file, rule.id);
     if (written == in_file.end()) throw Refusal{kMalformed, "it cannot read them"};
     rule = *written;
-    if (is_alike) read->files.alike.push_back(rule);
+    if (is_alike) files.alike.insert(rule.id);
   }
-  read->files.add(in_file, in_file, {});
+  files.add(own);
   return *std::move(read);
 }
 
@@ -468,14 +467,15 @@ RuleReply Rulebook::change(const RuleChange& change, const Agree& agree, Instant
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) {
     edit_file_in(next, draft.edit);
-    next.files.add(state_.in_file.rules, next.in_file.rules, draft.edit.id);
+    next.by_hand.files.add(state_.in_file.rules, next.in_file.rules, draft.edit.id);
   }
   auto changes = finish(next, RuleOrigin::kRequest, now, change.author);
   const bool is_first = state_.in_force == state_.in_file.rules;
-  const bool is_same = state_.authors == kOne && state_.author.is_one_with(change.author);
-  next.authors = is_first || is_same ? kOne : kSeveral;
-  next.author = change.author;
-  if (agree) agree(to_bytes(next.files, next.in_force, next.author, next.authors));
+  const bool is_same =
+      state_.by_hand.authors == kOne && state_.by_hand.author.is_one_with(change.author);
+  next.by_hand.authors = is_first || is_same ? kOne : kSeveral;
+  next.by_hand.author = change.author;
+  if (agree) agree(to_bytes(next.by_hand, next.in_file.rules, next.in_force));
   if (keeps) {
     if (auto fault = replace_file(file_, next.text, kAsBefore)) {
       throw Refusal{kConflict, std::move(fault->message)};

@@ -54,6 +54,7 @@ class Rulebook {
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
+    std::vector<std::string> kept;     // ids of rules in force that the file has otherwise
     std::string refusal{};             // why `by_hand` is not in force; empty: it is
     bool is_same = false;              // the rules are as they were, and keep their version
   };
@@ -109,10 +110,8 @@ class Rulebook {
     RequestSources sources;
     Sources in_force;
     Rollouts rollouts;
-    RuleSetPtr rules;                         // the same, compiled
-    RuleFiles files;                          // the files that changes by hand go with
-    RuleAuthor author;                        // of the last change by hand
-    RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
+    RuleSetPtr rules;  // the same, compiled
+    ChangesByHand by_hand;
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
     RuleHistory history;
   };

@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::StartsWith;
 using testing::UnorderedElementsAre;
 using enum RuleChange::Kind;
 using enum ChangeOutcome;
@@ -365,8 +366,8 @@ TEST_F(RulebookTest, AChangeIsAnsweredWithWhatValidateWarnsOf) {
               ElementsAre("the rule never applies: 'all' comes first and matches all that it "
                           "matches; put it before that one, or into another group"));
   EXPECT_THAT(said(book_.judge({.id = "x", .text = after}, nullptr, kNow)),
-              ElementsAre(testing::StartsWith("4:8: the rule never applies: 'all' comes first"),
-                          testing::StartsWith("4:8: a request for '/B' and '/b/' passes")));
+              ElementsAre(StartsWith("4:8: the rule never applies: 'all' comes first"),
+                          StartsWith("4:8: a request for '/B' and '/b/' passes")));
 }
 
 TEST_F(RulebookTest, APatchChangesWhatItNamesAndNothingElse) {
@@ -392,21 +393,22 @@ TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
 // It named a line and a column of the whole rule, which nobody had sent.
 TEST_F(RulebookTest, AMistakeInAPatchNamesItsField) {
   const auto said = [&](const char* fields) { return patch("login", fields).detail; };
-  EXPECT_THAT(said(R"({"limit":-1})"), testing::StartsWith("'limit' must be "));
-  EXPECT_THAT(said(R"({"limt":20})"),
-              testing::StartsWith("unknown key 'limt'; did you mean 'limit'"));
-  EXPECT_THAT(said(R"({"match":{"path":["/a","b"]}})"), testing::StartsWith("match.path[1]: "));
+  EXPECT_THAT(said(R"({"limit":-1})"), StartsWith("'limit' must be "));
+  EXPECT_THAT(said(R"({"limt":20})"), StartsWith("unknown key 'limt'; did you mean 'limit'"));
+  EXPECT_THAT(said(R"({"match":{"path":["/a","b"]}})"), StartsWith("match.path[1]: "));
   EXPECT_THAT(said(R"({"on_deny":{"header":[{"name":"X"}]}})"),
-              testing::StartsWith("on_deny.header[0]: a header of 'on_deny' needs 'value'"));
-  EXPECT_THAT(said(R"({"limit":null})"), testing::StartsWith("a rule needs 'limit'"));
+              StartsWith("on_deny.header[0]: a header of 'on_deny' needs 'value'"));
+  EXPECT_THAT(said(R"({"limit":null})"), StartsWith("a rule needs 'limit'"));
   EXPECT_THAT(said(R"({"limit":-1,"windw":"1m"})"), HasSubstr("\nunknown key 'windw'"));
+  EXPECT_THAT(said(R"({"limit":20.0})"), HasSubstr("'20.0'; write plain decimal digits"));
+  EXPECT_THAT(said(R"({"limit":99999999999999999999})"), HasSubstr("is 99999999999999999999"));
 }
 
 // The last one won, and nobody said so.
 TEST_F(RulebookTest, AFieldThatComesTwiceIsRefusedByName) {
   for (const char* fields : {R"({"limit":1,"limit":2})", R"({"limit":1,"\u006cimit":2})",
                              R"({"match":{"path":"/a"},"on_deny":{"limit":1,"limit":1}})",
-                             R"({"more_limits":[{"limit":1,"limit":2}]})"}) {
+                             R"({"x":99999999999999999999,"a":[{"limit":1,"limit":2}]})"}) {
     const auto reply = patch("login", fields);
     EXPECT_EQ(reply.outcome, kMalformed) << fields;
     EXPECT_EQ(reply.detail, "limit: expected the field only once") << fields;
@@ -427,8 +429,9 @@ TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
 }
 
 TEST_F(RulebookTest, APatchKeepsTheSignsOfAHeader) {
-  EXPECT_EQ(patch("login", R"({"match":{"header":[{"name":"v","value":2.0}]}})").outcome, kDone);
-  EXPECT_THAT(json_of("login"), HasSubstr(R"("value":"2.0")"));
+  const auto* a = R"({"match":{"header":[{"name":"v","value":2.0}],"path":"/\ud83d\ude00-1.5\""}})";
+  EXPECT_EQ(patch("login", a).detail, "") << "the escapes are no YAML";
+  EXPECT_THAT(json_of("login"), testing::AllOf(HasSubstr(R"(:"2.0")"), HasSubstr(R"(-1.5\"")")));
 }
 
 TEST_F(RulebookTest, TakesARuleInYaml) {

@@ -22,35 +22,46 @@ std::uint64_t hash_of(std::span<const RuleSource> rules) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-RuleFiles RuleFiles::of(std::vector<RuleSource> rules) {
-  const std::uint64_t hash = hash_of(rules);
-  return {.hashes = {hash}, .alike = std::move(rules)};
+RuleFiles RuleFiles::of(std::span<const RuleSource> rules) {
+  RuleFiles files{.hashes = {hash_of(rules)}};
+  for (const RuleSource& rule : rules) files.alike.insert(rule.id);
+  return files;
 }
 
-void RuleFiles::add(const std::vector<RuleSource>& before, const std::vector<RuleSource>& after,
-                    std::string_view id) {
-  const std::uint64_t hash = hash_of(after);
-  if (std::ranges::count(hashes, hash) > 0) return;
-  if (before.size() > alike.size() + kApartMax) *this = of(before);
-  if (hashes.size() == kMax) hashes.erase(hashes.begin());
+void RuleFiles::add(std::uint64_t hash) {
+  if (!hashes.empty() && hashes.front() == hash) return;
+  std::erase(hashes, hash);
+  if (hashes.size() == kMax) hashes.erase(hashes.begin() + 1);
   hashes.push_back(hash);
-  std::erase_if(alike, [&](const RuleSource& rule) { return rule.id == id; });
 }
 
-std::string to_bytes(const RuleFiles& files, std::span<const RuleSource> in_force,
-                     const RuleAuthor& author, RuleAuthors authors) {
-  const TextsById alike = texts_by_id(files.alike);
+void RuleFiles::add(std::span<const RuleSource> before, std::span<const RuleSource> after,
+                    const std::string& id) {
+  alike.erase(id);
+  std::size_t apart = 0;
+  for (const RuleSource& rule : after) apart += alike.contains(rule.id) ? 0 : rule.json.size();
+  if (apart > kApartBytesMax) {
+    *this = of(before);
+    alike.erase(id);
+  }
+  add(hash_of(after));
+}
+
+std::string to_bytes(const ChangesByHand& changes, std::span<const RuleSource> in_file,
+                     std::span<const RuleSource> in_force) {
+  const TextsById written = texts_by_id(in_file);
   PackedWriter out;
-  out.version(kVersion).number(files.hashes.size());
-  for (const std::uint64_t hash : files.hashes) out.hash(hash);
+  out.version(kVersion).number(changes.files.hashes.size());
+  for (const std::uint64_t hash : changes.files.hashes) out.hash(hash);
   out.hash(hash_of(in_force)).number(in_force.size());
   for (const RuleSource& rule : in_force) {
-    const auto found = alike.find(rule.id);
-    const bool is_alike = found != alike.end() && found->second == rule.json;
+    const auto found = written.find(rule.id);
+    const bool is_alike = found != written.end() && found->second == rule.json &&
+                          changes.files.alike.contains(rule.id);
     out.text(rule.id).text(is_alike ? std::string_view() : rule.json);
   }
-  out.text(author.who).text(author.by).text(author.why);
-  return out.number(static_cast<unsigned>(authors)).take();
+  out.text(changes.author.who).text(changes.author.by).text(changes.author.why);
+  return out.number(static_cast<unsigned>(changes.authors)).take();
 }
 
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
@@ -58,17 +69,18 @@ std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   in.version(kVersion);
   RulesByHand read;
   for (std::uint64_t left = in.number(RuleFiles::kMax); left > 0; --left) {
-    read.files.hashes.push_back(in.hash());
+    read.changes.files.hashes.push_back(in.hash());
   }
   read.all = in.hash();
   for (std::size_t left = in.items(); left > 0; --left) {
     const std::string_view id = in.text(bytes.size());
     read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});
   }
-  read.author.who = in.text(RuleAuthor::kWhoMax);
-  read.author.by = in.text(RuleAuthor::kByMax);
-  read.author.why = in.text(RuleAuthor::kWhyMax);
-  read.authors = static_cast<RuleAuthors>(in.number(1));
+  auto& [_, author, authors] = read.changes;
+  author.who = in.text(RuleAuthor::kWhoMax);
+  author.by = in.text(RuleAuthor::kByMax);
+  author.why = in.text(RuleAuthor::kWhyMax);
+  authors = static_cast<RuleAuthors>(in.number(1));
   if (!in.is_whole()) return std::nullopt;
   return read;
 }

@@ -13,7 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,32 +29,44 @@ namespace weir {
 // The files of nodes that can take the same rules by hand.
 struct RuleFiles {
   static constexpr std::size_t kMax = 64;
-  static constexpr std::size_t kApartMax = 64;  // rules that not all files have
+  // Of rules that are in force as the own file has them, and that other files have otherwise.
+  static constexpr std::size_t kApartBytesMax = 64 << 10;
 
-  std::vector<std::uint64_t> hashes{};  // hash_of() the rules of each
-  std::vector<RuleSource> alike{};      // the rules that all of them have
+  std::vector<std::uint64_t> hashes{};  // hash_of() the rules of each, the latest last
+  // Ids of rules that all of them have, and have alike. Where others have made the changes, ids of
+  // rules that they have changed are missing.
+  std::set<std::string, std::less<>> alike{};
 
   // One file.
-  static RuleFiles of(std::vector<RuleSource> rules);
-  // Adds `after`, which `before` is made by writing the rule `id`. Forgets the first file if there
-  // are too many, and all but `before` if they differ in too many rules.
-  void add(const std::vector<RuleSource>& before, const std::vector<RuleSource>& after,
-           std::string_view id);
+  static RuleFiles of(std::span<const RuleSource> rules);
+  // Adds a file by the hash of its rules. Forgets the second if there are too many: most nodes may
+  // still have the first.
+  void add(std::uint64_t hash);
+  // Adds `after`, which is `before` with another rule `id`. Forgets all others if they differ in
+  // rules of too many bytes.
+  void add(std::span<const RuleSource> before, std::span<const RuleSource> after,
+           const std::string& id);
+};
+
+// Of all that requests have changed.
+struct ChangesByHand {
+  RuleFiles files{};                        // that the changes go with
+  RuleAuthor author{};                      // of the last
+  RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
 };
 
 struct RulesByHand {
-  RuleFiles files{};                // that they go with; `alike` is for the reader to fill
+  ChangesByHand changes{};          // `alike` is for the reader to fill
   std::uint64_t all = 0;            // hash_of() these
   std::vector<RuleSource> rules{};  // in the order in which they apply; no text: as in the files
-  RuleAuthor author{};              // of the last change
-  RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
 };
 
 // The same for files that differ in comments and settings alone.
 std::uint64_t hash_of(std::span<const RuleSource> rules);
 
-std::string to_bytes(const RuleFiles& files, std::span<const RuleSource> in_force,
-                     const RuleAuthor& author, RuleAuthors authors = RuleAuthors::kOne);
+// `in_file`: of the own file, which is one of those that the changes go with.
+std::string to_bytes(const ChangesByHand& changes, std::span<const RuleSource> in_file,
+                     std::span<const RuleSource> in_force);
 // Nothing if the bytes are no such rules.
 std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes);
 

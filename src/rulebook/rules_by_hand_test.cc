@@ -1,7 +1,9 @@
 #include "rulebook/rules_by_hand.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <utility>
 
@@ -19,17 +21,18 @@ const std::vector<RuleSource> kChanged = {{.id = "login", .json = R"({"id":"logi
 
 TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
   const RuleAuthor carol{.who = "192.0.2.1", .by = "carol", .why = "bots"};
-  const auto read = rules_by_hand_in(to_bytes(RuleFiles::of(kFile), kChanged, carol));
+  ChangesByHand changes{.files = RuleFiles::of(kFile), .author = carol};
+  const auto read = rules_by_hand_in(to_bytes(changes, kFile, kChanged));
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->author, carol);
-  EXPECT_FALSE(
-      rules_by_hand_in(to_bytes(RuleFiles::of(kFile), kChanged, {.by = std::string(65, 'x')})));
-  EXPECT_EQ(read->files.hashes, RuleFiles::of(kFile).hashes);
+  EXPECT_EQ(read->changes.author, carol);
+  EXPECT_EQ(read->changes.files.hashes, changes.files.hashes);
   EXPECT_EQ(read->all, hash_of(kChanged));
   auto expected = kChanged;
   expected[1].json.clear();
   EXPECT_EQ(read->rules, expected);
-  EXPECT_TRUE(rules_by_hand_in(to_bytes(RuleFiles::of(kFile), {}, {}))->rules.empty());
+  EXPECT_TRUE(rules_by_hand_in(to_bytes(changes, kFile, {}))->rules.empty());
+  changes.author.by = std::string(65, 'x');
+  EXPECT_FALSE(rules_by_hand_in(to_bytes(changes, kFile, kChanged)));
 }
 
 TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
@@ -40,7 +43,7 @@ TEST(RulesByHand, AFileIsItsRulesInTheirOrder) {
 }
 
 TEST(RulesByHand, RefusesWhatIsCutOffOrHasMore) {
-  const std::string bytes = to_bytes(RuleFiles::of(kFile), kChanged, {});
+  const std::string bytes = to_bytes({.files = RuleFiles::of(kFile)}, kFile, kChanged);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(rules_by_hand_in(std::string_view(bytes).substr(0, size))) << size;
   }
@@ -125,12 +128,12 @@ TEST(RulesByHand, GoOnBetweenNodesOfWhichOneWroteToItsFile) {
   written[1].json = R"({"id":"search","limit":8,"window":"1m"})";
   auto in_force = written;
   in_force[0].json = kSix;
-  auto files = RuleFiles::of(in_file);
-  files.add(in_file, written, "search");
+  ChangesByHand changes{.files = RuleFiles::of(in_file)};
+  changes.files.add(in_file, written, "search");
   Node first(std::regex_replace(kText, std::regex("9"), "8"));
   Node second;
   for (Node* node : {&first, &second}) {
-    EXPECT_EQ(node->follow(to_bytes(files, in_force, {})), "");
+    EXPECT_EQ(node->follow(to_bytes(changes, written, in_force)), "");
     EXPECT_EQ(node->limit(), 6);
     EXPECT_EQ(node->limit("search"), 8);
   }
@@ -141,7 +144,8 @@ TEST(RulesByHand, GoOnBetweenNodesOfWhichOneWroteToItsFile) {
   EXPECT_EQ(second.limit(), 7);
 }
 
-TEST(RulesByHand, ForgetTheFirstFilesOfMany) {
+// Most nodes may still have the first.
+TEST(RulesByHand, ForgetTheSecondFileOfMany) {
   auto files = RuleFiles::of(kFile);
   auto before = kFile;
   for (std::size_t i = 0; i < 2 * RuleFiles::kMax; ++i) {
@@ -149,25 +153,32 @@ TEST(RulesByHand, ForgetTheFirstFilesOfMany) {
     after[0].json = "{" + std::to_string(i) + "}";
     files.add(before, after, "login");
     before = std::exchange(after, {});
-    EXPECT_LE(files.hashes.size(), RuleFiles::kMax);
+    EXPECT_EQ(files.hashes.size(), std::min(i + 2, RuleFiles::kMax));
+    EXPECT_EQ(files.hashes.front(), hash_of(kFile));
     EXPECT_EQ(files.hashes.back(), hash_of(before));
-    EXPECT_EQ(files.alike, std::vector{kFile[1]});
+    EXPECT_THAT(files.alike, testing::ElementsAre("search"));
   }
-  EXPECT_EQ(files.hashes.size(), RuleFiles::kMax);
+  files.add(hash_of(kFile));
+  EXPECT_EQ(files.hashes.front(), hash_of(kFile));
+  const std::uint64_t second = files.hashes[1];
+  files.add(second);
+  EXPECT_EQ(files.hashes.back(), second) << "the latest again";
+  EXPECT_EQ(std::ranges::count(files.hashes, second), 1);
 }
 
 // Else each rule that was ever written to a file would travel for good.
-TEST(RulesByHand, ForgetFilesThatDifferInManyRules) {
-  std::vector<RuleSource> rules(2 * RuleFiles::kApartMax);
+TEST(RulesByHand, ForgetFilesThatDifferInRulesOfTooManyBytes) {
+  std::vector<RuleSource> rules(100);
   for (std::size_t i = 0; i < rules.size(); ++i) rules[i].id = std::to_string(i);
-  auto files = RuleFiles::of(rules);
+  ChangesByHand changes{.files = RuleFiles::of(rules)};
   for (auto& rule : rules) {
     const auto before = rules;
-    rule.json = "{}";
-    files.add(before, rules, rule.id);
-    EXPECT_LE(rules.size() - files.alike.size(), RuleFiles::kApartMax + 1);
+    rule.json = std::string(1000, 'x');
+    changes.files.add(before, rules, rule.id);
+    EXPECT_LT(to_bytes(changes, rules, rules).size(), RuleFiles::kApartBytesMax + 3000);
+    EXPECT_EQ(*(changes.files.hashes.end() - 2), hash_of(before));
+    EXPECT_EQ(changes.files.hashes.back(), hash_of(rules));
   }
-  EXPECT_EQ(files.hashes.back(), hash_of(rules));
 }
 
 // A node that has started again has seen no version.
@@ -197,18 +208,19 @@ TEST(RulesByHand, AreOfSeveralAuthorsOnlyIfSeveralHaveMadeThem) {
 TEST(RulesByHand, AreCheckedAsThoseOfARequestAre) {
   Node node;
   const std::vector<RuleSource> in_file = config_sources(kText).rules;
+  const ChangesByHand changes{.files = RuleFiles::of(in_file)};
   const auto follow = [&](const std::string& id, const std::string& json) {
     return node.follow(
-        to_bytes(RuleFiles::of(in_file), std::vector<RuleSource>{{.id = id, .json = json}}, {}));
+        to_bytes(changes, in_file, std::vector<RuleSource>{{.id = id, .json = json}}));
   };
   EXPECT_EQ(node.follow("junk"), "it cannot read them");
   EXPECT_EQ(follow("missing", ""), "it cannot read them");
   EXPECT_EQ(follow("login", kSix + std::string(",")).substr(0, 6), "rule:1");
   EXPECT_EQ(follow("search", kSix), "The rule's id must be the one in the path, 'search'.");
   EXPECT_EQ(follow("login", R"({"id":"login","limit":-6,"window":"1m"})").substr(0, 6), "rule:1");
-  EXPECT_EQ(node.follow(to_bytes(RuleFiles::of(in_file), std::vector{in_file[0], in_file[0]}, {}))
-                .substr(0, 12),
-            "rule 'login'");
+  EXPECT_EQ(
+      node.follow(to_bytes(changes, in_file, std::vector{in_file[0], in_file[0]})).substr(0, 12),
+      "rule 'login'");
   EXPECT_EQ(node.applied, 1);
 }
 
@@ -218,10 +230,12 @@ TEST(RulesByHand, StayInForceThroughALoadOfTheSameRules) {
   const auto same = node.reload(std::string("# A comment.\n") + kText, by_hand);
   EXPECT_EQ(same.changes, std::vector<std::string>());
   EXPECT_EQ(same.lost, std::vector<std::string>());
+  EXPECT_EQ(same.kept, std::vector<std::string>{"login"});
   EXPECT_EQ(node.limit(), 6);
   const auto other = node.reload(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})", by_hand);
   EXPECT_EQ(other.refusal, kOtherFile);
   EXPECT_EQ(other.lost, std::vector<std::string>{"login"});
+  EXPECT_EQ(other.kept, std::vector<std::string>());
   EXPECT_EQ(node.limit(), 5);
 }
 

@@ -27,12 +27,16 @@ BUS = 10_000  # so much higher is the port on which nodes of a cluster talk to e
 
 
 def free_port():
-    """A port that nobody listens on, and neither on the one for a cluster's bus."""
+    """A port that nobody listens on, and neither on the one for a cluster's bus.
+
+    Both are below those that the system gives to connections, from 32,768.
+    """
     while True:
         with socket.socket() as bus, contextlib.suppress(OSError):
             port = weir_server.free_port()
             bus.bind(("127.0.0.1", port + BUS))
-            return port
+            if port + BUS < 32_768:
+                return port
 
 
 class Tls:

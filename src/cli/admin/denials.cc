@@ -68,16 +68,19 @@ std::string line_of(const json::object& denial) {
 std::string group_line_of(const json::object& group, const std::string& by) {
   const auto field = [&](const std::string& name) {
     const auto* const value = group.if_contains(name);
-    return value == nullptr || value->is_null() ? "unknown" : text_of(*value);
+    if (value != nullptr && !value->is_null()) return text_of(*value);
+    return std::string(name == "rule" ? "no rule" : "unknown");
   };
   const bool is_of_key = by == "key";
+  const bool is_cause = by == "cause";
   return left(field("times") + " times", 14) + "  " +
-         (is_of_key || by == "cause" ? left(field("rule"), 16) + "  " : "") +
+         (is_cause ? utc_text(group.at("first").to_number<std::int64_t>()) + "  " : "") +
+         (is_of_key || is_cause ? left(field("rule"), 16) + "  " : "") +
          (is_of_key ? key_in(group) : field(by)) +
          (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";
 }
 
-// The earliest first, or the group with the most denials.
+// The earliest first, or the group with the most denials; of causes the latest.
 std::string lines_of(const json::value& said, const std::string& by, std::int64_t& next) {
   std::string lines;
   if (by.empty()) {

@@ -80,7 +80,8 @@ CheckedValue out_of_range(const Field& field, const YamlNode& node, const std::s
 }
 
 std::string_view integer_hint(const YamlNode& node) {
-  if (!is_plain(node)) return is_plain_integer(node.text) ? "remove the quotes" : "";
+  if (!is_plain(node) && is_plain_integer(node.text)) return "remove the quotes";
+  if (!is_plain(node)) return is_number(node.text) ? "write plain decimal digits" : "";
   if (node.text.find_first_of("_,'") != std::string::npos && only_of(node.text, "0123456789_,'")) {
     return "write the digits without anything between them";
   }
@@ -89,8 +90,13 @@ std::string_view integer_hint(const YamlNode& node) {
   return integer_of_another_form ? "write plain decimal digits" : "";
 }
 
+// Rules and settings travel as JSON, where numbers and booleans need quotes for what JSON lacks.
+bool is_in_needless_quotes(const YamlNode& node) {
+  return !is_plain(node) && is_json_scalar(node.text);
+}
+
 CheckedValue check_integer(const Field& field, const YamlNode& node) {
-  if (!is_plain(node) || !is_plain_integer(node.text)) {
+  if (!is_plain_integer(node.text) || is_in_needless_quotes(node)) {
     return wrong(field, node, integer_hint(node));
   }
   const auto number = read_decimal<std::int64_t>(node.text);
@@ -99,11 +105,6 @@ CheckedValue check_integer(const Field& field, const YamlNode& node) {
                         std::to_string(field.range.max));
   }
   return {*number, {}};
-}
-
-// Rules and settings travel as JSON, where these two types need quotes for what JSON lacks.
-bool is_in_needless_quotes(const YamlNode& node) {
-  return !is_plain(node) && is_json_scalar(node.text);
 }
 
 CheckedValue check_number(const Field& field, const YamlNode& node) {

@@ -23,9 +23,9 @@ namespace weir {
 // In the WebAssembly module nobody can switch an adaptive quota. It takes no adaptive quotas, which
 // saves 8 KB, no strict windows and no calendars.
 #ifdef WEIR_WITHOUT_ADAPTIVE
-inline constexpr bool kHasAdaptive = false;
+inline constexpr bool kHasAllStates = false;
 #else
-inline constexpr bool kHasAdaptive = true;
+inline constexpr bool kHasAllStates = true;
 #endif
 
 enum class States {
@@ -48,13 +48,13 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
       }
       break;
     case Algorithm::kAdaptive:
-      if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
+      if constexpr (kHasAllStates) return action(std::type_identity<algo::AdaptiveState>{});
       break;
     case Algorithm::kStrictWindow:
-      if constexpr (kHasAdaptive) return action(std::type_identity<algo::StrictWindowState>{});
+      if constexpr (kHasAllStates) return action(std::type_identity<algo::StrictWindowState>{});
       break;
     case Algorithm::kCalendarWindow:
-      if constexpr (kHasAdaptive) return action(std::type_identity<algo::CalendarWindowState>{});
+      if constexpr (kHasAllStates) return action(std::type_identity<algo::CalendarWindowState>{});
       break;
     case Algorithm::kSlidingLog: break;
   }
@@ -77,7 +77,7 @@ template <typename Action>
 void with_denial_state(const Quota& quota, Action&& action) {
   if (quota.algorithm() != Algorithm::kAdaptive) {
     action(std::type_identity<algo::ExponentialBackoffState>{});
-  } else if constexpr (kHasAdaptive) {
+  } else if constexpr (kHasAllStates) {
     action(std::type_identity<algo::AdaptiveState>{});
   }
 }
