@@ -290,8 +290,8 @@ class Serve {
     for (const auto& id : loaded.lost) {
       spdlog::warn("the change of rule {} by request was not in the file, and is gone", id);
     }
-    for (const auto& id : loaded.kept) {
-      spdlog::warn("the file has rule {} otherwise: the change by request stays", id);
+    for (const auto& line : loaded.kept) {
+      spdlog::warn("unlike the file, by request: {}", line);
     }
     if (settings_.needs_tls()) {
       spdlog::info("certificate {} reloaded", wanted->settings.tls.certificate);

@@ -150,18 +150,19 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
   next.in_force = next.in_file.rules;
   next.by_hand = {.files = RuleFiles::of(next.in_file.rules)};
   next.rollouts = std::move(config.rollouts);
-  const auto written = texts_by_id(next.in_file.rules);
+  const auto own = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
   std::ranges::copy_if(config.rules, std::back_inserter(envoy),
-                       [&](const Rule& rule) { return !written.contains(rule.id); });
+                       [&](const Rule& rule) { return !own.contains(rule.id); });
   next.envoy = std::make_shared<const std::vector<Rule>>(std::move(envoy));
   next.sources = config.sources;
+  std::optional<RuleSet> written;  // if other rules are in force
   if (!by_hand.empty()) {
     try {
       auto read = rules_in(next, by_hand);
       auto together = checked(next, {.rules = read.rules});
       next.by_hand = std::move(read.changes);
-      config.rules = std::move(together.rules);
+      written.emplace(std::exchange(config.rules, std::move(together.rules)), next.sources);
       next.rollouts = std::move(together.rollouts);
       next.in_force = std::move(read.rules);
       loaded.lost.clear();
@@ -170,9 +171,12 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
     }
   }
   next.rules = compile_(std::move(config.rules), std::move(config.sources));
+  if (written) {
+    loaded.kept = describe_changes({.rules = *written, .sources = next.in_file.rules},
+                                   {.rules = *next.rules, .sources = next.in_force});
+  }
   loaded.changes = finish(next, RuleOrigin::kFile, now);
   loaded.is_same = next.version == state_.version;
-  loaded.kept = unwritten(*next.view);
   std::erase_if(loaded.lost, [&](const std::string& id) {  // the file says the same meanwhile
     return std::ranges::none_of(loaded.changes, [&](const auto& it) { return is_about(it, id); });
   });
@@ -217,6 +221,7 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   if (!is_written && std::ranges::count(files.hashes, own) == 0) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
+  if (is_written) files.alike.clear();  // what somebody has changed is not alike
   for (auto& rule : read->rules) {
     const bool is_alike = rule.json.empty();
     if (!is_alike && !is_written) {  // else the file has the same text

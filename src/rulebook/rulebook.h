@@ -1,8 +1,8 @@
 // Rulebook: the rules in force, as they were written, and every way to change them.
 //
 // A file brings them (load), and requests change one at a time (change). Either way the book
-// makes the whole set again, and tells all cores. The next load drops the changes by request that
-// are not in the file.
+// makes the whole set again, and tells all cores. A load drops the changes by request that are not
+// in the file, unless it is told to keep them.
 //
 // A load or a change is made as a whole or not at all: if it throws std::bad_alloc, nothing has
 // changed, neither here nor in the file.
@@ -54,7 +54,7 @@ class Rulebook {
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
-    std::vector<std::string> kept;     // ids of rules in force that the file has otherwise
+    std::vector<std::string> kept;     // lines: the changes of `by_hand` from the file's rules
     std::string refusal{};             // why `by_hand` is not in force; empty: it is
     bool is_same = false;              // the rules are as they were, and keep their version
   };

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr char kVersion = '6';
+constexpr char kVersion = '7';
 
 }  // namespace
 
@@ -50,16 +50,19 @@ void RuleFiles::add(std::span<const RuleSource> before, std::span<const RuleSour
 std::string to_bytes(const ChangesByHand& changes, std::span<const RuleSource> in_file,
                      std::span<const RuleSource> in_force) {
   const TextsById written = texts_by_id(in_file);
+  auto removed = changes.files.alike;
   PackedWriter out;
   out.version(kVersion).number(changes.files.hashes.size());
   for (const std::uint64_t hash : changes.files.hashes) out.hash(hash);
   out.hash(hash_of(in_force)).number(in_force.size());
   for (const RuleSource& rule : in_force) {
+    const bool is_alike = removed.erase(rule.id) > 0;
     const auto found = written.find(rule.id);
-    const bool is_alike = found != written.end() && found->second == rule.json &&
-                          changes.files.alike.contains(rule.id);
-    out.text(rule.id).text(is_alike ? std::string_view() : rule.json);
+    const bool is_written = is_alike && found != written.end() && found->second == rule.json;
+    out.text(rule.id).text(is_written ? std::string_view() : rule.json).number(is_alike ? 1 : 0);
   }
+  out.number(removed.size());
+  for (const std::string& id : removed) out.text(id);
   out.text(changes.author.who).text(changes.author.by).text(changes.author.why);
   return out.number(static_cast<unsigned>(changes.authors)).take();
 }
@@ -68,15 +71,20 @@ std::optional<RulesByHand> rules_by_hand_in(std::string_view bytes) {
   PackedReader in(bytes);
   in.version(kVersion);
   RulesByHand read;
+  auto& [files, author, authors] = read.changes;
   for (std::uint64_t left = in.number(RuleFiles::kMax); left > 0; --left) {
-    read.changes.files.hashes.push_back(in.hash());
+    files.hashes.push_back(in.hash());
   }
   read.all = in.hash();
   for (std::size_t left = in.items(); left > 0; --left) {
-    const std::string_view id = in.text(bytes.size());
-    read.rules.push_back({.id = std::string(id), .json = std::string(in.text(bytes.size()))});
+    auto& [id, json] = read.rules.emplace_back();
+    id = in.text(bytes.size());
+    json = in.text(bytes.size());
+    if (in.number(1) == 1) files.alike.insert(id);
   }
-  auto& [_, author, authors] = read.changes;
+  for (std::size_t left = in.items(); left > 0; --left) {
+    files.alike.emplace(in.text(bytes.size()));
+  }
   author.who = in.text(RuleAuthor::kWhoMax);
   author.by = in.text(RuleAuthor::kByMax);
   author.why = in.text(RuleAuthor::kWhyMax);

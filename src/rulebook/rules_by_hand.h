@@ -29,12 +29,11 @@ namespace weir {
 // The files of nodes that can take the same rules by hand.
 struct RuleFiles {
   static constexpr std::size_t kMax = 64;
-  // Of rules that are in force as the own file has them, and that other files have otherwise.
+  // Of rules of the own file that other files have otherwise.
   static constexpr std::size_t kApartBytesMax = 64 << 10;
 
   std::vector<std::uint64_t> hashes{};  // hash_of() the rules of each, the latest last
-  // Ids of rules that all of them have, and have alike. Where others have made the changes, ids of
-  // rules that they have changed are missing.
+  // Ids of rules that all of them have, and have alike.
   std::set<std::string, std::less<>> alike{};
 
   // One file.
@@ -42,8 +41,8 @@ struct RuleFiles {
   // Adds a file by the hash of its rules. Forgets the second if there are too many: most nodes may
   // still have the first.
   void add(std::uint64_t hash);
-  // Adds `after`, which is `before` with another rule `id`. Forgets all others if they differ in
-  // rules of too many bytes.
+  // Adds `after`, which somebody made of `before` by adding, changing or removing the rule `id`.
+  // Forgets all others if they differ in rules of too many bytes.
   void add(std::span<const RuleSource> before, std::span<const RuleSource> after,
            const std::string& id);
 };
@@ -56,7 +55,7 @@ struct ChangesByHand {
 };
 
 struct RulesByHand {
-  ChangesByHand changes{};          // `alike` is for the reader to fill
+  ChangesByHand changes{};
   std::uint64_t all = 0;            // hash_of() these
   std::vector<RuleSource> rules{};  // in the order in which they apply; no text: as in the files
 };

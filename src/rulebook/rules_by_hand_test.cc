@@ -26,11 +26,14 @@ TEST(RulesByHand, TravelWithoutTheTextsOfTheFile) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->changes.author, carol);
   EXPECT_EQ(read->changes.files.hashes, changes.files.hashes);
+  EXPECT_EQ(read->changes.files.alike, changes.files.alike);
   EXPECT_EQ(read->all, hash_of(kChanged));
   auto expected = kChanged;
   expected[1].json.clear();
   EXPECT_EQ(read->rules, expected);
-  EXPECT_TRUE(rules_by_hand_in(to_bytes(changes, kFile, {}))->rules.empty());
+  const auto removed = rules_by_hand_in(to_bytes(changes, kFile, {}));
+  EXPECT_TRUE(removed->rules.empty());
+  EXPECT_EQ(removed->changes.files.alike, changes.files.alike);
   changes.author.by = std::string(65, 'x');
   EXPECT_FALSE(rules_by_hand_in(to_bytes(changes, kFile, kChanged)));
 }
@@ -144,6 +147,14 @@ TEST(RulesByHand, GoOnBetweenNodesOfWhichOneWroteToItsFile) {
   EXPECT_EQ(second.limit(), 7);
 }
 
+TEST(RulesByHand, TravelWithoutTextOnceTheyAreAsInTheFileAgain) {
+  Node first;
+  Node second;
+  EXPECT_EQ(second.follow(first.put(kSix)), "");
+  const std::string back = second.put(R"({"id":"login","limit":5,"window":"1m"})");
+  EXPECT_EQ(back.find("limit"), std::string::npos);
+}
+
 // Most nodes may still have the first.
 TEST(RulesByHand, ForgetTheSecondFileOfMany) {
   auto files = RuleFiles::of(kFile);
@@ -230,7 +241,8 @@ TEST(RulesByHand, StayInForceThroughALoadOfTheSameRules) {
   const auto same = node.reload(std::string("# A comment.\n") + kText, by_hand);
   EXPECT_EQ(same.changes, std::vector<std::string>());
   EXPECT_EQ(same.lost, std::vector<std::string>());
-  EXPECT_EQ(same.kept, std::vector<std::string>{"login"});
+  EXPECT_EQ(same.kept, std::vector<std::string>{"changed login: sliding_window 5 per 1m, now "
+                                                "sliding_window 6 per 1m"});
   EXPECT_EQ(node.limit(), 6);
   const auto other = node.reload(R"({"rules": [{"id":"login","limit":5,"window":"1m"}]})", by_hand);
   EXPECT_EQ(other.refusal, kOtherFile);

@@ -113,7 +113,7 @@ class Denials(unittest.TestCase):
                              "1 times         api               alice\n"
                              "1 times         other             b?[31mob\n")
             by_cause = command(weir, "denials", "--by", "cause").out
-            self.assertRegex(by_cause, r"(?m)^1 times {9}\d{4}-.*Z  api {15}limit$")
+            self.assertRegex(by_cause, r"(?m)^1 times {9}\d{4}-.*Z to \d.*Z  api {15}limit$")
             self.deny(weir, "9:192.0.2.77:/search", "other")
             self.assertIn("  192.0.2.7, /search  limit", command(weir, "denials").out)
             self.assertEqual(command(weir, "denials", "--door", "grpc").out, "")

@@ -156,6 +156,7 @@ class Shared(unittest.TestCase):
         first.signal(signal.SIGHUP)
         first.wait_for_log("reloaded", before)
         self.assertEqual((limit_of(first), hold(first)["runs"]), (7, 2))
+        first.wait_for_log("unlike the file, by request: changed api: ", before)
         first.write_config(CONFIG.replace("limit: 5", "limit: 6"))
         first.signal(signal.SIGHUP)
         first.wait_for_log("the change of rule api by request was not in the file, and is gone")

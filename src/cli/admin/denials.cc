@@ -71,10 +71,13 @@ std::string group_line_of(const json::object& group, const std::string& by) {
     if (value != nullptr && !value->is_null()) return text_of(*value);
     return std::string(name == "rule" ? "no rule" : "unknown");
   };
+  const auto time = [&](const char* name) {
+    return utc_text(group.at(name).to_number<std::int64_t>());
+  };
   const bool is_of_key = by == "key";
   const bool is_cause = by == "cause";
   return left(field("times") + " times", 14) + "  " +
-         (is_cause ? utc_text(group.at("first").to_number<std::int64_t>()) + "  " : "") +
+         (is_cause ? time("first") + " to " + time("last") + "  " : "") +
          (is_of_key || is_cause ? left(field("rule"), 16) + "  " : "") +
          (is_of_key ? key_in(group) : field(by)) +
          (group.at("shadow").as_bool() ? ", shadow: let pass" : "") + "\n";

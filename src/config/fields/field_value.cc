@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -56,6 +57,16 @@ bool is_plain_integer(std::string_view text) {
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
+// Whether YAML 1.2 reads the text as a number without a fraction: 0x10, +7, 20.0 or 2e1.
+bool is_whole(std::string_view text) {
+  if (!is_number(text)) return false;
+  if (text.starts_with("0x") || text.starts_with("0o")) return true;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0.5;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return std::trunc(number) == number;
+}
+
 // Reads digits, perhaps with decimals behind a point.
 std::optional<double> read_decimal_number(std::string_view text) {
   if (!only_of(text, "0123456789.") || !only_of(text.substr(0, 1), kDigits)) return std::nullopt;
@@ -81,13 +92,10 @@ CheckedValue out_of_range(const Field& field, const YamlNode& node, const std::s
 
 std::string_view integer_hint(const YamlNode& node) {
   if (!is_plain(node) && is_plain_integer(node.text)) return "remove the quotes";
-  if (!is_plain(node)) return is_number(node.text) ? "write plain decimal digits" : "";
   if (node.text.find_first_of("_,'") != std::string::npos && only_of(node.text, "0123456789_,'")) {
     return "write the digits without anything between them";
   }
-  const bool integer_of_another_form = only_of(node.text, "+0123456789") ||
-                                       node.text.starts_with("0x") || node.text.starts_with("0o");
-  return integer_of_another_form ? "write plain decimal digits" : "";
+  return is_whole(node.text) ? "write plain decimal digits" : "";
 }
 
 // Rules and settings travel as JSON, where numbers and booleans need quotes for what JSON lacks.

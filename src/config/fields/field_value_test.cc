@@ -53,6 +53,10 @@ TEST(FieldValue, ReadsWholeNumbers) {
                 HasSubstr("must be from 0 to 1000000000000, but is " + std::string(text)));
   }
   EXPECT_THAT(check("limit", quoted("5")).mistake, EndsWith("the text '5'; remove the quotes"));
+  for (const std::string_view text : {"+5", "0x5", "5.0", "1e3"}) {
+    EXPECT_THAT(check("limit", plain(text)).mistake, EndsWith("; write plain decimal digits"));
+  }
+  EXPECT_THAT(check("limit", quoted("2.5")).mistake, EndsWith("the text '2.5'"));
 }
 
 TEST(FieldValue, ReadsBooleansOfTheCoreSchema) {

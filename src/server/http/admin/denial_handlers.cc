@@ -310,7 +310,7 @@ Found find(const Traffic& traffic, const Wanted& wanted) {
   return found;
 }
 
-// The latest denial first, or the group with the most denials.
+// The latest denial first, or the groups as they are.
 template <typename Out>
 void write_rows(RowWriter<Out> rows, const Found& found, const Wanted& wanted) {
   if (wanted.by == By::kNothing) {
