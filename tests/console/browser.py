@@ -56,7 +56,7 @@ SEEN = """
 """
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 # As often a wait looks.
-POLL_S = 0.03
+POLL_S = 0.1
 OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars
     --disable-background-timer-throttling --disable-renderer-backgrounding
     --disable-backgrounding-occluded-windows --disable-background-networking --no-first-run

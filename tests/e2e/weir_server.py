@@ -353,13 +353,15 @@ class Crowd:
 def wait_until(condition, what):
     """For what nobody announces: asks again and again until it is so.
 
-    With a breath between: most conditions take a connection, and its port is taken for a minute.
+    With a breath between, each longer than the last: most conditions take a connection, whose port
+    is taken for a minute, and the others' time.
     """
     deadline = time.monotonic() + DEADLINE_S
-    breath = threading.Event()
+    breath, seconds = threading.Event(), 0.005
     while not condition():
         assert time.monotonic() < deadline, f"it never became so: {what}"
-        breath.wait(0.005)
+        breath.wait(seconds)
+        seconds = min(1.5 * seconds, 0.1)
 
 
 def main():
