@@ -89,7 +89,7 @@ class StrictSubWindows {
   void clear() { state_ = {}; }
   bool is_over(Instant now) {
     state_ = algo::roll(quota_, state_, now);
-    return state_.held() >= quota_.limit();
+    return algo::held(quota_, state_, now) >= quota_.limit();
   }
   void add(Instant) { ++state_.counts.back(); }
   double bytes(const Life&) const { return Packing::fits(quota_) ? 16 : ExactLog::kRecord; }

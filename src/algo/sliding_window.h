@@ -45,6 +45,7 @@ struct SlidingWindowState {
   std::int64_t previous = 0;  // units spent in the window before it; >= 0
   std::int64_t current = 0;   // units spent in it; >= 0
 
+  std::int64_t& newest() { return current; }
   friend bool operator==(const SlidingWindowState&, const SlidingWindowState&) = default;
 };
 
@@ -88,6 +89,11 @@ inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState
   if (state.previous == 0) return 0;
   const std::int64_t window_us = quota.window().count();
   return mul_div_ceil(state.previous, window_us - elapsed_us(state, now), window_us);
+}
+
+inline std::int64_t held(const Quota& quota, const SlidingWindowState& state,
+                         Instant now) noexcept {
+  return state.current + previous_weight(quota, state, now);
 }
 
 // How far the next window has gone when only `units` of `counter` units weigh: the smallest e with
@@ -200,18 +206,6 @@ inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowSt
     return {state, describe(quota, rolled, weight, Verdict::kAllowed, now, past), false};
   rolled.current += cost;
   return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now, past), true};
-}
-
-// Charges though it may not fit: step.h.
-inline Step<SlidingWindowState> charge(const Quota& quota, const SlidingWindowState& state,
-                                       std::int64_t cost, Instant now) noexcept {
-  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
-  SlidingWindowState charged = roll(quota, state, now);
-  const std::int64_t held = charged.current + previous_weight(quota, charged, now);
-  const std::int64_t units = units_to_charge(quota, cost, held);
-  if (units == 0) return charge_nothing(quota, state, now);
-  charged.current += units;
-  return after_charge(quota, state, charged, now);
 }
 
 }  // namespace weir::algo

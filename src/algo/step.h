@@ -27,6 +27,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 
 #include "weir/decision.h"
@@ -66,6 +67,25 @@ template <typename State>
 Step<State> charge_nothing(const Quota& quota, const State& state, Instant now) noexcept {
   const Step<State> denied = decide(quota, state, 1, now);
   return {denied.state, decide(quota, denied.state, 0, now).decision, denied.changed};
+}
+
+// A state of counters. roll() makes it one of `now`; then held() is how many units count, and
+// newest() is the counter of what is spent from now on.
+template <typename State>
+concept Counters = requires(State state) {
+  { state.newest() } -> std::same_as<std::int64_t&>;
+};
+
+// Charges though it may not fit: see above.
+template <Counters State>
+Step<State> charge(const Quota& quota, const State& state, std::int64_t cost,
+                   Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  State charged = roll(quota, state, now);
+  const std::int64_t units = units_to_charge(quota, cost, held(quota, charged, now));
+  if (units == 0) return charge_nothing(quota, state, now);
+  charged.newest() += units;
+  return after_charge(quota, state, charged, now);
 }
 
 }  // namespace weir::algo

@@ -42,11 +42,13 @@ struct StrictWindowState {
   std::int64_t start_us = 0;  // of the newest sub-window; a multiple of sub_window_us()
   std::array<std::int64_t, kCounts> counts{};  // the oldest first; >= 0
 
-  std::int64_t held() const noexcept {
-    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  }
+  std::int64_t& newest() { return counts.back(); }
   friend bool operator==(const StrictWindowState&, const StrictWindowState&) = default;
 };
+
+inline std::int64_t held(const Quota&, const StrictWindowState& state, Instant) noexcept {
+  return std::accumulate(state.counts.begin(), state.counts.end(), std::int64_t{0});
+}
 
 inline std::int64_t sub_window_us(const Quota& quota) noexcept {
   constexpr std::int64_t kParts = StrictWindowState::kCounts - 1;
@@ -76,7 +78,7 @@ inline StrictWindowState roll(const Quota& quota, const StrictWindowState& state
   const std::int64_t steps = (start_us - state.start_us) / width_us;
   StrictWindowState rolled{start_us, {}};
   if (steps < 0) {  // written ahead of `now`
-    const bool is_believed = -steps < StrictWindowState::kCounts && state.held() > 0;
+    const bool is_believed = -steps < StrictWindowState::kCounts && held(quota, state, now) > 0;
     if (is_believed) return state;
     rolled.counts = state.counts;
   } else if (steps < StrictWindowState::kCounts) {
@@ -89,7 +91,7 @@ inline StrictWindowState roll(const Quota& quota, const StrictWindowState& state
 // REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
 inline Duration retry_after(const Quota& quota, const StrictWindowState& state, std::int64_t cost,
                             Instant now) noexcept {
-  std::int64_t excess = state.held() + cost - quota.limit();
+  std::int64_t excess = held(quota, state, now) + cost - quota.limit();
   std::size_t at = 0;
   while ((excess -= state.counts[at]) > 0) ++at;
   return leaves_at(quota, state, at) - now;
@@ -102,7 +104,7 @@ inline Decision describe(const Quota& quota, const StrictWindowState& state, Ver
   Decision decision;
   decision.verdict = verdict;
   decision.limit = quota.limit();
-  decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.held());
+  decision.remaining = std::max<std::int64_t>(0, quota.limit() - held(quota, state, now));
   decision.reset_after = std::max(Duration{0}, expiry(quota, state) - now);
   if (decision.remaining < quota.limit()) {
     decision.more_after = retry_after(quota, state, decision.remaining + 1, now);
@@ -133,26 +135,15 @@ inline Step<StrictWindowState> decide(const Quota& quota, const StrictWindowStat
 
   StrictWindowState rolled = roll(quota, state, now);
   if (cost > quota.limit()) return {state, describe(quota, rolled, Verdict::kNever, now), false};
-  if (rolled.held() + cost > quota.limit()) {
+  if (held(quota, rolled, now) + cost > quota.limit()) {
     const bool moved = rolled.start_us < state.start_us && cost > 0;
     Decision decision = describe(quota, rolled, Verdict::kDenied, now);
     decision.retry_after = retry_after(quota, rolled, cost, now);
     return {moved ? rolled : state, decision, moved};
   }
-  rolled.counts.back() += cost;
+  rolled.newest() += cost;
   const bool changed = cost > 0;
   return {changed ? rolled : state, describe(quota, rolled, Verdict::kAllowed, now), changed};
-}
-
-// Charges though it may not fit: step.h.
-inline Step<StrictWindowState> charge(const Quota& quota, const StrictWindowState& state,
-                                      std::int64_t cost, Instant now) noexcept {
-  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
-  StrictWindowState charged = roll(quota, state, now);
-  const std::int64_t units = units_to_charge(quota, cost, charged.held());
-  if (units == 0) return charge_nothing(quota, state, now);
-  charged.counts.back() += units;
-  return after_charge(quota, state, charged, now);
 }
 
 }  // namespace weir::algo
