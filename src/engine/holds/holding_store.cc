@@ -53,13 +53,6 @@ struct HoldingStore::State {
   State(Store& below, Chance from) : inner(below), chance(std::move(from)) {}
 
   void decide(Batch& batch, Instant now) noexcept;
-  std::optional<HoldToken> hold(std::span<const Charge> charges, const HoldTerms& terms,
-                                Instant now) noexcept;
-  Acquired acquire(const Charge& charge, const HoldTerms& terms, Instant now) noexcept;
-  void renew(const KeyHash& key, Instant lease_end, Instant now) noexcept;
-  Commit commit(const HoldToken& token, std::int64_t cost, Work work, Instant now) noexcept;
-  Held held(const KeyHash& key, Instant now) noexcept;
-
   void lapse(Instant now) noexcept;
   void end(Holds::iterator place, std::int64_t cost, Instant at, Instant now) noexcept;
   OfKey* find_lent(const KeyHash& key, Instant now) noexcept;
@@ -98,32 +91,9 @@ HoldingStore::HoldingStore(Store& inner, Chance chance)
     : state_(std::make_unique<State>(inner, std::move(chance))) {}
 HoldingStore::~HoldingStore() = default;
 
-std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, const HoldTerms& terms,
-                                            Instant now) noexcept {
-  return state_->hold(charges, terms, now);
-}
-
-HoldingStore::Acquired HoldingStore::acquire(const Charge& charge, const HoldTerms& terms,
-                                             Instant now) noexcept {
-  return state_->acquire(charge, terms, now);
-}
-
-void HoldingStore::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
-  state_->renew(key, lease_end, now);
-}
-
 HoldToken HoldingStore::fresh_token() {
   const std::scoped_lock lock(state_->mutex);
   return state_->next_token();
-}
-
-HoldingStore::Commit HoldingStore::commit(const HoldToken& token, std::int64_t cost, Work work,
-                                          Instant now) noexcept {
-  return state_->commit(token, cost, work, now);
-}
-
-HoldingStore::Held HoldingStore::held(const KeyHash& key, Instant now) noexcept {
-  return state_->held(key, now);
 }
 
 std::size_t HoldingStore::size() const noexcept {
@@ -295,12 +265,12 @@ const HoldingStore::State::OfKey* HoldingStore::State::find(const KeyHash& key) 
   return place == keys.end() ? nullptr : &place->second;
 }
 
-std::optional<HoldToken> HoldingStore::State::hold(std::span<const Charge> charges,
-                                                   const HoldTerms& terms, Instant now) noexcept {
-  const std::scoped_lock lock(mutex);
-  const auto token = make(charges, terms, now);
+std::optional<HoldToken> HoldingStore::hold(std::span<const Charge> charges, const HoldTerms& terms,
+                                            Instant now) noexcept {
+  const std::scoped_lock lock(state_->mutex);
+  const auto token = state_->make(charges, terms, now);
   if (!terms.is_charged) return token;
-  for (const Charge& charge : charges) give_back(charge, now);
+  for (const Charge& charge : charges) state_->give_back(charge, now);
   return token;
 }
 
@@ -369,32 +339,33 @@ void HoldingStore::State::take_up(const HoldToken& token, const Hold& hold) noex
   ends.erase({hold.end, token});
 }
 
-HoldingStore::Commit HoldingStore::State::commit(const HoldToken& token, std::int64_t cost,
-                                                 Work work, Instant now) noexcept {
-  lapse(now);
-  const std::scoped_lock lock(mutex);
-  const auto place = holds.find(token);
-  if (place == holds.end() || place->second.is_slot) return Commit::kUnknown;
+HoldingStore::Commit HoldingStore::commit(const HoldToken& token, std::int64_t cost, Work work,
+                                          Instant now) noexcept {
+  State& state = *state_;
+  state.lapse(now);
+  const std::scoped_lock lock(state.mutex);
+  const auto place = state.holds.find(token);
+  if (place == state.holds.end() || place->second.is_slot) return Commit::kUnknown;
+  State::Hold& hold = place->second;
   if (work == Work::kIsDone) {
-    const bool is_counted = !place->second.parts.empty();
-    end(place, cost, now, now);
+    const bool is_counted = !hold.parts.empty();
+    state.end(place, cost, now, now);
     return is_counted ? Commit::kCharged : Commit::kNoted;
   }
-  Hold& hold = place->second;
   hold.due = cost;
   const std::int64_t more = std::max<std::int64_t>(0, cost - hold.units);
   hold.units += more;
-  for (const Part& part : hold.parts) keys.find(part.key)->second.units += more;
+  for (const auto& part : hold.parts) state.keys.find(part.key)->second.units += more;
   return Commit::kNoted;
 }
 
 // ---- slots ----
 
-HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const HoldTerms& terms,
-                                                    Instant now) noexcept {
-  lapse(now);
-  const std::scoped_lock lock(mutex);
-  const OfKey* const of_key = find_lent(charge.key, now);
+HoldingStore::Acquired HoldingStore::acquire(const Charge& charge, const HoldTerms& terms,
+                                             Instant now) noexcept {
+  state_->lapse(now);
+  const std::scoped_lock lock(state_->mutex);
+  const State::OfKey* const of_key = state_->find_lent(charge.key, now);
   const std::int64_t limit = charge.quota->limit();
   const std::int64_t held = of_key == nullptr ? 0 : of_key->units;
   Decision decision{.limit = limit, .remaining = std::max<std::int64_t>(0, limit - held)};
@@ -413,8 +384,8 @@ HoldingStore::Acquired HoldingStore::State::acquire(const Charge& charge, const 
                        .room = terms.room};
   --decision.remaining;
   decision.reset_after = std::max(decision.reset_after, terms.length);
-  const auto token = make({&charge, 1}, slot, now);
-  if (token) keys.find(charge.key)->second.lease_end = terms.lease_end;
+  const auto token = state_->make({&charge, 1}, slot, now);
+  if (token) state_->keys.find(charge.key)->second.lease_end = terms.lease_end;
   return {.decision = decision, .token = token};
 }
 
@@ -429,9 +400,9 @@ HoldingStore::State::OfKey* HoldingStore::State::find_lent(const KeyHash& key,
   return place == keys.end() ? nullptr : &place->second;
 }
 
-void HoldingStore::State::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
-  const std::scoped_lock lock(mutex);
-  OfKey* const of_key = find_lent(key, now);
+void HoldingStore::renew(const KeyHash& key, Instant lease_end, Instant now) noexcept {
+  const std::scoped_lock lock(state_->mutex);
+  State::OfKey* const of_key = state_->find_lent(key, now);
   if (of_key != nullptr) of_key->lease_end = lease_end;
 }
 
@@ -476,10 +447,10 @@ void HoldingStore::State::lapse(Instant now) noexcept {
   }
 }
 
-HoldingStore::Held HoldingStore::State::held(const KeyHash& key, Instant now) noexcept {
-  lapse(now);
-  const std::scoped_lock lock(mutex);
-  const OfKey* const of_key = find_lent(key, now);
+HoldingStore::Held HoldingStore::held(const KeyHash& key, Instant now) noexcept {
+  state_->lapse(now);
+  const std::scoped_lock lock(state_->mutex);
+  const State::OfKey* const of_key = state_->find_lent(key, now);
   if (of_key == nullptr) return {};
   return {.units = of_key->units, .holds = of_key->ends.size(), .lapses_after = of_key->first(now)};
 }
