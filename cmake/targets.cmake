@@ -3,6 +3,7 @@
 #   weir_layer(algo                     the static library weir_algo, of one folder
 #     SOURCES token_bucket.cc quota.cc  none: a layer of headers only
 #     TOGETHER                          many files, compiled twelve at a time
+#     COMMANDS                          of programs for people; compiled as tests are
 #     DEPS weir_base)                   what its headers and sources need
 #
 #   weir_test(algo_test                 a gtest program and its one ctest entry
@@ -44,12 +45,12 @@ function(weir_precompile target)
   target_link_libraries(${target} PRIVATE weir_options ${arg_DEPS})
   target_precompile_headers(${target} PRIVATE ${WEIR_STANDARD_HEADERS} ${arg_HEADERS})
 endfunction()
-# Beside gcc, clang compiles the tests: with precompiled headers it takes less than half of gcc's
-# time, which instantiates for each file what these headers use. So our headers pass both compilers.
+# Beside gcc, clang compiles tests and commands: with precompiled headers it takes less than half of
+# gcc's time, which instantiates for each file what these headers use. So our headers pass both.
 # Optimizing, and lines for a debugger, would double that time; gtest names lines that fail. Layers
 # stay optimized, but for inline functions that they call out of line.
 set(WEIR_TEST_OPTIONS $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Debug>>:-O0;-g0>
-  CACHE STRING "How tests are compiled, after the flags of the preset")
+  CACHE STRING "How tests and commands are compiled, after the flags of the preset")
 if(WEIR_BUILD_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT WEIR_LTO)
   find_program(WEIR_TEST_COMPILER clang++-16 REQUIRED)
   set(WEIR_TEST_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/by_clang.sh
@@ -60,7 +61,8 @@ else()
   set(WEIR_TEST_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 function(weir_precompile_for_tests target)
-  weir_precompile(${target} HEADERS ${WEIR_TEST_HEADERS} ${ARGN} DEPS GTest::gmock)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;DEPS")
+  weir_precompile(${target} HEADERS ${arg_HEADERS} DEPS ${arg_DEPS})
   # As an executable is compiled, which the tests are.
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE OFF CXX_COMPILER_LAUNCHER "${WEIR_TEST_LAUNCHER}")
@@ -69,13 +71,17 @@ endfunction()
 weir_precompile(weir_precompiled)
 if(WEIR_BUILD_SERVER)
   weir_precompile(weir_precompiled_rules HEADERS ${WEIR_RULES_HEADERS})
+  weir_precompile_for_tests(weir_precompiled_commands
+    HEADERS ${WEIR_RULES_HEADERS} <boost/json.hpp> <CLI/CLI.hpp> DEPS Boost::json CLI11::CLI11)
 endif()
 if(WEIR_BUILD_TESTS)
-  weir_precompile_for_tests(weir_test_precompiled)
+  weir_precompile_for_tests(weir_test_precompiled HEADERS ${WEIR_TEST_HEADERS} DEPS GTest::gmock)
   if(WEIR_BUILD_SERVER)
-    weir_precompile_for_tests(weir_test_precompiled_rules ${WEIR_RULES_HEADERS})
+    weir_precompile_for_tests(weir_test_precompiled_rules
+      HEADERS ${WEIR_TEST_HEADERS} ${WEIR_RULES_HEADERS} DEPS GTest::gmock)
     weir_precompile_for_tests(weir_test_precompiled_http
-      ${PROJECT_SOURCE_DIR}/src/server/http/http_test_door.h)
+      HEADERS ${WEIR_TEST_HEADERS} ${PROJECT_SOURCE_DIR}/src/server/http/http_test_door.h
+      DEPS GTest::gmock)
   endif()
 endif()
 
@@ -122,16 +128,20 @@ function(weir_compile_together target files)
   endforeach()
 endfunction()
 
-function(weir_compile_as_test target)
+function(weir_compile_with target precompiled)
   set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${WEIR_TEST_LAUNCHER}")
-  target_link_libraries(${target} PRIVATE GTest::gmock)
-  weir_headers_read(read ${ARGN})
-  target_precompile_headers(${target} REUSE_FROM weir_test_precompiled${read})
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
   target_compile_options(${target} PRIVATE ${WEIR_TEST_OPTIONS})
 endfunction()
 
+function(weir_compile_as_test target)
+  target_link_libraries(${target} PRIVATE GTest::gmock)
+  weir_headers_read(read ${ARGN})
+  weir_compile_with(${target} weir_test_precompiled${read})
+endfunction()
+
 function(weir_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "" "SOURCES;DEPS;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER;COMMANDS" "" "SOURCES;DEPS")
   if(arg_SOURCES)
     add_library(weir_${name} STATIC ${arg_SOURCES})
     target_link_libraries(weir_${name} PUBLIC weir_options ${arg_DEPS})
@@ -140,9 +150,10 @@ function(weir_layer name)
       set(read _rules)
       set_property(GLOBAL APPEND PROPERTY WEIR_ABOVE_RULES weir_${name})
     endif()
-    if(arg_HEADERS)
-      target_precompile_headers(weir_${name} PRIVATE
-        ${WEIR_STANDARD_HEADERS} ${WEIR_RULES_HEADERS} ${arg_HEADERS})
+    if(arg_COMMANDS)
+      set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(weir_${name} PRIVATE -fPIE)
+      weir_compile_with(weir_${name} weir_precompiled_commands)
     else()
       target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled${read})
     endif()
@@ -159,6 +170,7 @@ function(weir_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS})
+  weir_compile_with(${name} weir_precompiled_commands)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 

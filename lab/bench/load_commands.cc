@@ -44,7 +44,7 @@ struct Workload {
 
 struct HttpBench {
   Workload workload;
-  CheckFields check;
+  CheckRequest check;
   std::string path = "/check";
   std::string get;  // a path: plain GETs instead of checks
 };
@@ -139,7 +139,7 @@ Job http_job(const HttpBench& bench, const load::Target& target, const LoadPlan&
     return {"GET " + bench.get, codecs<load::HttpCodec>(load::make_get(
                                     {.authority = target.authority, .path = bench.get}))};
   }
-  CheckFields check = bench.check;
+  CheckRequest check = bench.check;
   if (!check.rule) {
     check.limit = check.limit.value_or(100);
     check.window = check.window.value_or(std::chrono::minutes(1));

@@ -18,7 +18,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 
 struct CheckOptions {
   std::string key;
-  CheckFields fields;
+  CheckRequest fields;
   std::string server = "http://127.0.0.1:8080";
   bool json = false;
 };

@@ -41,7 +41,7 @@ std::string denied_text(const json::object& answer) {
 
 }  // namespace
 
-std::string check_body(std::string_view key, const CheckFields& fields) {
+std::string check_body(std::string_view key, const CheckRequest& fields) {
   JsonWriter json;
   const auto add_text = [&](std::string_view name, const std::optional<std::string>& text) {
     if (text) json.key(name).string(*text);
@@ -68,7 +68,7 @@ std::string mistake_in_duration(const std::string& text) {
          "; write 60s, 1m or 1h30m";
 }
 
-void add_check_options(CLI::App& command, CheckFields& fields) {
+void add_check_options(CLI::App& command, CheckRequest& fields) {
   command.add_option("--limit", fields.limit, "Units a window");
   command
       .add_option_function<std::string>(

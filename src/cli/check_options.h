@@ -20,7 +20,7 @@ class App;
 namespace weir {
 
 // The fields of a check. The server, or the rule, decides fields that are not set.
-struct CheckFields {
+struct CheckRequest {
   std::optional<std::string> rule;
   std::optional<std::string> bucket;
   std::optional<std::int64_t> limit;
@@ -31,10 +31,10 @@ struct CheckFields {
 };
 
 // The JSON that POST /check reads.
-std::string check_body(std::string_view key, const CheckFields& fields);
+std::string check_body(std::string_view key, const CheckRequest& fields);
 
 // `fields` must outlive the command.
-void add_check_options(CLI::App& command, CheckFields& fields);
+void add_check_options(CLI::App& command, CheckRequest& fields);
 
 // Why an option refuses a text; empty if it is a duration above 0.
 std::string mistake_in_duration(const std::string& text);
