@@ -16,12 +16,14 @@ namespace {
 
 namespace json = boost::json;
 
+// Nothing: both null.
+YamlNode::Entry entry_of(const YamlNode& map, std::string_view key) {
+  const auto has_key = [&](const YamlNode::Entry& entry) { return entry.key->text == key; };
+  const auto found = std::ranges::find_if(map.entries, has_key);
+  return found == map.entries.end() ? YamlNode::Entry() : *found;
+}
 const YamlNode* value_of(const YamlNode& map, std::string_view key) {
-  if (map.kind != YamlNode::Kind::kMap) return nullptr;
-  for (const auto& entry : map.entries) {
-    if (entry.key->text == key) return entry.value;
-  }
-  return nullptr;
+  return entry_of(map, key).value;
 }
 
 std::string id_of(const YamlNode& rule) {
@@ -44,6 +46,13 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(size);
   }
   return lines;
+}
+
+// The lines before that of number `end`, each with its end.
+std::string text_until(std::span<const std::string_view> lines, std::size_t end) {
+  std::string text = joined(lines.first(end), "");
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  return text;
 }
 
 bool is_blank_or_comment(std::string_view line) {
@@ -142,11 +151,12 @@ Fault not_one_below_the_other() {
 Result<std::string, Fault> edited(std::string_view text, const RuleEdit& edit,
                                   const YamlNode* root) {
   const auto lines = lines_of(text);
-  const YamlNode* const list = root == nullptr ? nullptr : value_of(*root, "rules");
+  const auto [key, list] = root == nullptr ? YamlNode::Entry() : entry_of(*root, "rules");
   if (list == nullptr || list->kind == YamlNode::Kind::kEmpty) {
-    if (list != nullptr || !edit.json) return not_one_below_the_other();
-    const bool needs_end = !text.empty() && !text.ends_with('\n');
-    return std::string(text) + (needs_end ? "\n" : "") + "rules:\n" + rule_lines(*edit.json, 2);
+    if (!edit.json) return not_one_below_the_other();
+    const auto at = key == nullptr ? lines.size() : key->place.line;
+    return text_until(lines, at) + (key == nullptr ? "rules:\n" : "") + rule_lines(*edit.json, 2) +
+           joined(std::span(lines).subspan(at), "");
   }
   const auto found = find_rules(lines, *list);
   if (!found || found->items.empty()) return not_one_below_the_other();
@@ -158,10 +168,8 @@ Result<std::string, Fault> edited(std::string_view text, const RuleEdit& edit,
   if (std::ranges::any_of(old_lines, may_have_comment)) {
     return Fault{"the rule's lines in the file have comments, which would be lost"};
   }
-  std::string before = joined(std::span(lines).first(first), "");
-  if (!before.empty() && !before.ends_with('\n')) before += '\n';
   const std::string rule = edit.json ? rule_lines(*edit.json, found->indent) : std::string();
-  return before + rule + joined(std::span(lines).subspan(end), "");
+  return text_until(lines, first) + rule + joined(std::span(lines).subspan(end), "");
 }
 
 void apply(const RuleEdit& edit, std::vector<RuleSource>& rules) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "config/config.h"
@@ -112,6 +113,16 @@ TEST(RuleEdit, TakesARuleAway) {
   EXPECT_EQ(edit(kFile, {.id = "api"}),
             "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n  - id: login\n    limit: 5\n"
             "\n  # Machines.\n# The end.\nmax_keys: 2048\n");
+}
+
+TEST(RuleEdit, BeginsAListThatIsEmpty) {
+  const RuleEdit wanted{.id = "a", .json = R"({"id":"a","limit":1})"};
+  EXPECT_EQ(edit("rules:  # ours\n# The end.\nthreads: 2\n", wanted),
+            "rules:  # ours\n  - id: a\n    limit: 1\n# The end.\nthreads: 2\n");
+  EXPECT_EQ(edit("threads: 2\nrules:", wanted), "threads: 2\nrules:\n  - id: a\n    limit: 1\n");
+  for (const char* text : {"rules: []\n", "rules: ~\n", "{rules: }\n"}) {
+    EXPECT_THAT(edit(text, wanted), testing::StartsWith("refused: ")) << text;
+  }
 }
 
 TEST(RuleEdit, RefusesWhatItCannotDoWithoutHarm) {
