@@ -27,17 +27,6 @@ std::int64_t latest_us(const State& state, Instant now) noexcept {
   return std::max(epoch_us(now), state.time_us);
 }
 
-// Enters the window that begins at start_us, after `state`'s.
-State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
-  const std::int64_t finished = (start_us - state.time_us) / window_us;
-  State entered = state;
-  entered.time_us = start_us;
-  entered.previous = finished == 1 ? state.current : 0;
-  entered.current = 0;
-  pass_windows(entered, finished);
-  return entered;
-}
-
 // The functions that penalty.h needs. roll() drops a cooldown that is over.
 struct Counts {
   static std::int64_t cooldown_end_us(const State& rolled, Instant now) noexcept {
@@ -48,16 +37,13 @@ struct Counts {
   static State roll(const Quota& quota, const State& state, Instant now) noexcept {
     const std::int64_t window_us = quota.window().count();
     State rolled = state;
-    switch (window_age(state.time_us, window_us, epoch_us(now))) {
-      case WindowAge::kCurrent: break;
-      case WindowAge::kPrevious:
-      case WindowAge::kOld:
-        rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
-        break;
-      case WindowAge::kAhead:
-        if (windows_until_fresh(state) > 0) break;
-        [[fallthrough]];
-      case WindowAge::kFuture: rolled.time_us = window_start(window_us, epoch_us(now)); break;
+    rolled.time_us = rolled_start(state.time_us, window_us, epoch_us(now),
+                                  [&] { return windows_until_fresh(state) > 0; });
+    if (rolled.time_us > state.time_us) {
+      const std::int64_t finished = (rolled.time_us - state.time_us) / window_us;
+      rolled.previous = finished == 1 ? state.current : 0;
+      rolled.current = 0;
+      pass_windows(rolled, finished);
     }
     const std::int64_t longest = cooldown_end_us(rolled, now);
     const bool is_over = rolled.cooldown_until_us <= latest_us(rolled, now);

@@ -33,4 +33,22 @@ inline std::int64_t window_start(std::int64_t window_us, std::int64_t now_us) no
   return now_us - now_us % window_us;
 }
 
+// The start of the window that a state of the window at `start_us` counts in at `now`. Units of the
+// state are over if it is later, and were moved by a mistaken clock if it is earlier.
+// holds_any() is whether it holds anything; else there is nothing to believe.
+template <typename HoldsAny>
+std::int64_t rolled_start(std::int64_t start_us, std::int64_t window_us, std::int64_t now_us,
+                          HoldsAny holds_any) noexcept {
+  switch (window_age(start_us, window_us, now_us)) {
+    case WindowAge::kCurrent: return start_us;
+    case WindowAge::kPrevious: return start_us + window_us;
+    case WindowAge::kAhead:
+      if (holds_any()) return start_us;
+      [[fallthrough]];
+    case WindowAge::kOld:
+    case WindowAge::kFuture: break;
+  }
+  return window_start(window_us, now_us);
+}
+
 }  // namespace weir::algo

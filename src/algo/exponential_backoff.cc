@@ -15,15 +15,6 @@ namespace {
 
 using State = ExponentialBackoffState;
 
-// Enters the window that begins at start_us, after `state`'s. Those between were quiet.
-State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
-  State entered = state;
-  entered.start_us = start_us;
-  entered.count = 0;
-  pass_windows(entered, (start_us - state.start_us) / window_us);
-  return entered;
-}
-
 // How many windows, the counted one included, until the state has at most a cooldown.
 int windows_until_fresh(const State& state) noexcept {
   return std::max(windows_of_penalty(state), state.count > 0 ? 1 : 0);
@@ -34,16 +25,12 @@ struct Counts {
   static State roll(const Quota& quota, const State& state, Instant now) noexcept {
     const std::int64_t window_us = quota.window().count();
     State rolled = state;
-    switch (window_age(state.start_us, window_us, epoch_us(now))) {
-      case WindowAge::kCurrent: break;
-      case WindowAge::kPrevious:
-      case WindowAge::kOld:
-        rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
-        break;
-      case WindowAge::kAhead:
-        if (windows_until_fresh(state) > 0) break;
-        [[fallthrough]];
-      case WindowAge::kFuture: rolled.start_us = window_start(window_us, epoch_us(now)); break;
+    rolled.start_us = rolled_start(state.start_us, window_us, epoch_us(now),
+                                   [&] { return windows_until_fresh(state) > 0; });
+    if (rolled.start_us > state.start_us) {
+      const std::int64_t finished = (rolled.start_us - state.start_us) / window_us;
+      rolled.count = 0;
+      pass_windows(rolled, finished);
     }
     rolled.cooldown_until_us = std::min(rolled.cooldown_until_us, epoch_us(now + kCooldown));
     return rolled;

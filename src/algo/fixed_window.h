@@ -43,17 +43,9 @@ inline bool is_of(const Quota& quota, const FixedWindowState& state, Instant now
 // The state as of `now`: the same units, in the window where they count now.
 inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
                              Instant now) noexcept {
-  const std::int64_t window_us = quota.window().count();
-  switch (window_age(state.start_us, window_us, epoch_us(now))) {
-    case WindowAge::kCurrent: return state;
-    case WindowAge::kPrevious: return {state.start_us + window_us, 0};
-    case WindowAge::kOld: return {window_start(window_us, epoch_us(now)), 0};
-    case WindowAge::kAhead:
-      if (state.count > 0) return state;
-      [[fallthrough]];
-    case WindowAge::kFuture: return {window_start(window_us, epoch_us(now)), state.count};
-  }
-  return state;
+  const std::int64_t start_us = rolled_start(state.start_us, quota.window().count(), epoch_us(now),
+                                             [&] { return state.count > 0; });
+  return {start_us, start_us > state.start_us ? 0 : state.count};
 }
 
 // One count that starts over: that of a fixed window, and of a calendar window. end_of() is when it

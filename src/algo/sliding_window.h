@@ -61,18 +61,12 @@ inline Instant expiry(const Quota& quota, const SlidingWindowState& state) noexc
 inline SlidingWindowState roll(const Quota& quota, const SlidingWindowState& state,
                                Instant now) noexcept {
   const std::int64_t window_us = quota.window().count();
-  const std::int64_t now_us = epoch_us(now);
-  switch (window_age(state.start_us, window_us, now_us)) {
-    case WindowAge::kCurrent: return state;
-    case WindowAge::kPrevious: return {state.start_us + window_us, state.current, 0};
-    case WindowAge::kOld: return {window_start(window_us, now_us), 0, 0};
-    case WindowAge::kAhead:
-      if (state.current > 0 || state.previous > 0) return state;
-      [[fallthrough]];
-    case WindowAge::kFuture:
-      return {window_start(window_us, now_us), state.previous, state.current};
-  }
-  return state;
+  const std::int64_t start_us = rolled_start(state.start_us, window_us, epoch_us(now), [&] {
+    return state.previous > 0 || state.current > 0;
+  });
+  const std::int64_t later_us = start_us - state.start_us;
+  if (later_us <= 0) return {start_us, state.previous, state.current};
+  return {start_us, later_us == window_us ? state.current : 0, 0};
 }
 
 // e: how far `now` is in the current window. 0 if it lies before it.
