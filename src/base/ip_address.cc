@@ -90,12 +90,6 @@ char* write_v6(char* end, const IpAddress::Bytes& bytes) {
   return end;
 }
 
-std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
-  const auto bits = read_decimal<unsigned>(text);
-  const bool has_zero_in_front = text.size() > 1 && text.front() == '0';
-  return bits > max || has_zero_in_front ? std::nullopt : bits;
-}
-
 // Returns the end of the address, or null if the text does not begin with an address.
 const char* read_v4(const char* at, const char* end, std::span<std::uint8_t, 4> four) {
   for (std::uint8_t& byte : four) {
@@ -197,20 +191,22 @@ std::string IpAddress::to_string() const {
   return std::string(write(text));
 }
 
-std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
-  const auto slash = text.find('/');
-  const auto address = IpAddress::parse(text.substr(0, slash));
-  if (!address || text.find('%') != std::string_view::npos) return std::nullopt;
-  const unsigned bits_max = address->is_v4() ? 32 : 128;
-  IpPrefix prefix;
-  prefix.network_ = *address;
-  prefix.bits_ = bits_max;
-  if (slash != std::string_view::npos) {
-    const auto bits = parse_bits(text.substr(slash + 1), bits_max);
-    if (!bits || address->network(*bits) != *address) return std::nullopt;
-    prefix.bits_ = *bits;
-  }
-  return prefix;
+std::optional<IpPrefix> IpPrefix::parse(std::string_view text, Slips slips) {
+  const auto slash = std::min(text.find('/'), text.size());
+  const std::string_view written = text.substr(0, slash);
+  const auto address = IpAddress::parse(written);
+  const bool is_strict = slips == Slips::kRefused;
+  if (!address || (is_strict && text.find('%') != std::string_view::npos)) return std::nullopt;
+  if (slash == text.size()) return IpPrefix(*address, address->bits());
+  const std::string_view length = text.substr(slash + 1);
+  auto bits = read_decimal<unsigned>(length);
+  const bool is_wrapped = address->is_v4() && written.find(':') != std::string_view::npos;
+  if (!is_strict && is_wrapped && bits >= kV4Offset * 8) *bits -= kV4Offset * 8;
+  if (!bits || bits > address->bits()) return std::nullopt;
+  const IpPrefix network(*address, *bits);
+  const bool has_zero_in_front = length.size() > 1 && length.front() == '0';
+  const bool is_slip = network.network_ != *address || has_zero_in_front;
+  return is_strict && is_slip ? std::nullopt : std::optional(network);
 }
 
 // For a v4 network, compares the 96 bits in front, too: no v6 address has them. A v6 network of few
@@ -230,6 +226,10 @@ bool contain(std::span<const IpPrefix> networks, const IpAddress& address) {
 
 std::string IpPrefix::to_string() const {
   return network_.to_string() + "/" + std::to_string(bits_);
+}
+
+std::string IpPrefix::short_text() const {
+  return is_single() ? network_.to_string() : to_string();
 }
 
 }  // namespace weir

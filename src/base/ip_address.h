@@ -33,11 +33,12 @@ class IpAddress {
   static IpAddress v6(std::span<const std::uint8_t, 16> bytes);
 
   bool is_v4() const;
+  unsigned bits() const { return is_v4() ? 32 : 128; }
   bool is_loopback() const;  // 127.0.0.0/8, ::1
 
   // The network of the address: its first `bits` bits, and zeros. `bits` counts in the address's
   // own family: 24 keeps 192.0.2.0 of 192.0.2.77.
-  // REQUIRES: bits <= 32 for IPv4, <= 128 for IPv6
+  // REQUIRES: bits <= bits()
   IpAddress network(unsigned bits) const;
 
   // Writes the address into `text` as RFC 5952 does; returns the part used. No allocation.
@@ -54,14 +55,26 @@ class IpAddress {
 // A CIDR block: "10.0.0.0/8", "2001:db8::/32", or one address.
 class IpPrefix {
  public:
-  // Fails if bits beyond the prefix are not zero: 10.1.2.3/8 is a slip.
-  static std::optional<IpPrefix> parse(std::string_view text);
+  IpPrefix() = default;
+  // The network of that length that the address is in. REQUIRES: bits <= address.bits()
+  IpPrefix(const IpAddress& address, unsigned bits)
+      : network_(address.network(bits)), bits_(bits) {}
+
+  // Fails if bits beyond the prefix are not zero: 10.1.2.3/8 is a slip. Fixed, it is 10.0.0.0/8,
+  // and ::ffff:192.0.2.0/120 is 192.0.2.0/24.
+  enum class Slips : std::uint8_t { kRefused, kFixed };
+  static std::optional<IpPrefix> parse(std::string_view text, Slips slips = Slips::kRefused);
+
+  const IpAddress& network() const { return network_; }
+  unsigned bits() const { return bits_; }
+  bool is_single() const { return bits_ == network_.bits(); }
 
   bool contains(const IpAddress& address) const;
   bool contains(const IpPrefix& other) const {
     return bits_ <= other.bits_ && contains(other.network_);
   }
   std::string to_string() const;
+  std::string short_text() const;  // to_string(), or one address by itself
 
   friend bool operator==(const IpPrefix&, const IpPrefix&) = default;
 

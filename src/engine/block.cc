@@ -11,8 +11,8 @@ std::string_view reason_name(BlockReason reason) {
   return reason == BlockReason::kManual ? "manual" : "denied";
 }
 
-std::optional<BlockedNetwork> blocked_network(const Block& block) {
-  return is_by_hand(block) ? BlockedNetwork::parse(block.key) : std::nullopt;
+std::optional<IpPrefix> blocked_network(const Block& block) {
+  return is_by_hand(block) ? network_to_block(block.key) : std::nullopt;
 }
 
 StoredKey::StoredKey(std::string_view key, Kind kind) noexcept : text_(key) {
@@ -38,7 +38,7 @@ bool StoredKey::is_digest(std::string_view text) {
 
 void shorten(Block& block) {
   const auto network = blocked_network(block);
-  block.key = network ? network->to_string() : std::string(StoredKey(block.key));
+  block.key = network ? network->short_text() : std::string(StoredKey(block.key));
   if (block.by.size() > Block::kByMax) block.by.resize(Block::kByMax);
   if (block.why.size() > Block::kWhyMax) block.why.resize(Block::kWhyMax);
 }

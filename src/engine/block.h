@@ -46,7 +46,7 @@ struct Block {
 inline bool is_by_hand(const Block& block) { return block.reason != BlockReason::kDenied; }
 inline bool is_lift(const Block& block) { return block.reason >= BlockReason::kLifted; }
 // The network that the key of a block or lift by hand names, if it reads like one.
-std::optional<BlockedNetwork> blocked_network(const Block& block);
+std::optional<IpPrefix> blocked_network(const Block& block);
 
 // A key as a list keeps it, and as files and other nodes read it. A long key becomes its beginning,
 // for people, and its digest. The digest needs no secret, so all nodes agree. A key that is a

@@ -32,17 +32,16 @@ std::uint64_t BlockIndex::tag_of(HashedName name, KeyHash bucket) const noexcept
   return weir::tag_of(KeyHasher::combine_names(name, Quota()));
 }
 
-std::uint64_t BlockIndex::tag_of(std::string_view rule,
-                                 const BlockedNetwork& network) const noexcept {
+std::uint64_t BlockIndex::tag_of(std::string_view rule, const IpPrefix& network) const noexcept {
   std::array<char, sizeof(IpAddress::Bytes) + 1> name;
-  std::ranges::copy(network.address.bytes(), name.begin());
-  name.back() = static_cast<char>(network.bits);
+  std::ranges::copy(network.network().bytes(), name.begin());
+  name.back() = static_cast<char>(network.bits());
   const std::string_view key(name.data(), name.size());
   return weir::tag_of(hasher_.hash({.rule = rule, .bucket = "networks", .key = key}, Quota()));
 }
 
 std::uint64_t BlockIndex::tag_of(const Block& block, bool by_hand) const noexcept {
-  const auto network = by_hand ? BlockedNetwork::parse(block.key) : std::nullopt;
+  const auto network = by_hand ? network_to_block(block.key) : std::nullopt;
   if (network) return tag_of(block.rule, *network);
   const StoredKey key(block.key);
   const HashedName name = hasher_.hash_names({.rule = block.rule, .bucket = {}, .key = key});
@@ -63,24 +62,23 @@ std::optional<Instant> BlockIndex::until(const HashedName& name, std::string_vie
     until = std::max(until, end_at(tag_of(for_all, by_hand_), now));
   }
   if (networks_.empty()) return until;
-  const auto named = BlockedNetwork::around(key);
+  const auto named = IpPrefix::parse(key, IpPrefix::Slips::kFixed);
   if (named) until = std::max(until, end_around(rule, *named, now));
-  const bool is_named = named && named->is_single() && named->address == client;
+  const bool is_named = named && named->is_single() && named->network() == client;
   if (client && !is_named) {
-    const unsigned bits = client->is_v4() ? 32 : 128;
-    until = std::max(until, end_around(rule, {.address = *client, .bits = bits}, now));
+    until = std::max(until, end_around(rule, {*client, client->bits()}, now));
   }
   return until;
 }
 
 // The latest end of blocked networks that contain this one.
-std::optional<Instant> BlockIndex::end_around(std::string_view rule, const BlockedNetwork& inner,
+std::optional<Instant> BlockIndex::end_around(std::string_view rule, const IpPrefix& inner,
                                               Instant now) const noexcept {
   std::optional<Instant> end;
-  networks_.each_around(inner, BlockScope::kRule, [&](const BlockedNetwork& network) {
+  networks_.each_around(inner, BlockScope::kRule, [&](const IpPrefix& network) {
     end = std::max(end, end_at(tag_of(rule, network), now));
   });
-  networks_.each_around(inner, BlockScope::kAllRules, [&](const BlockedNetwork& network) {
+  networks_.each_around(inner, BlockScope::kAllRules, [&](const IpPrefix& network) {
     end = std::max(end, end_at(tag_of({}, network), now));
   });
   return end;

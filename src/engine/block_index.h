@@ -26,7 +26,7 @@ namespace weir {
 
 class BlockIndex {
  public:
-  using Network = std::optional<BlockedNetwork>;
+  using Network = std::optional<IpPrefix>;
 
   // `hasher` must outlive the index.
   BlockIndex(const KeyHasher& hasher, std::size_t blocks_max);
@@ -40,7 +40,7 @@ class BlockIndex {
 
   // The tag of the register of this rule and key: the one of acts by hand, or the rule's.
   std::uint64_t tag_of(const Block& block, bool by_hand) const noexcept;
-  bool has_room_for(const BlockedNetwork& network) const noexcept {
+  bool has_room_for(const IpPrefix& network) const noexcept {
     return networks_.has_room_for(network);
   }
   // Nothing if the run of the tag is too long. A slot may become free when another block goes.
@@ -65,9 +65,9 @@ class BlockIndex {
   };
 
   std::uint64_t tag_of(HashedName name, KeyHash bucket) const noexcept;
-  std::uint64_t tag_of(std::string_view rule, const BlockedNetwork& network) const noexcept;
+  std::uint64_t tag_of(std::string_view rule, const IpPrefix& network) const noexcept;
   std::optional<Instant> end_at(std::uint64_t tag, Instant now) const noexcept;
-  std::optional<Instant> end_around(std::string_view rule, const BlockedNetwork& inner,
+  std::optional<Instant> end_around(std::string_view rule, const IpPrefix& inner,
                                     Instant now) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept { return tag & (slots_.size() - 1); }
   enum class Count : std::uint8_t { kIn, kOut };

@@ -91,8 +91,8 @@ bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant
 }
 
 std::size_t BlockList::lift_all(std::string_view key, Instant now) {
-  const auto network = BlockedNetwork::parse(key);
-  const auto name = network ? network->to_string() : std::string(StoredKey(key));
+  const auto network = network_to_block(key);
+  const auto name = network ? network->short_text() : std::string(StoredKey(key));
   const std::scoped_lock lock(mutex_);
   book_.expire(now);
   std::set<std::string> rules;

@@ -406,7 +406,7 @@ TEST_F(BlockListTest, NetworksAgreeWithALookAtEach) {
   for (int i = 0; i < 2'000; ++i) {
     const auto bits = static_cast<unsigned>(22 + random() % 11);
     const auto inside = IpAddress::parse(address())->network(bits);
-    const auto network = BlockedNetwork{.address = inside, .bits = bits}.to_string();
+    const auto network = IpPrefix(inside, bits).short_text();
     if (random() % 3 == 0) {
       EXPECT_EQ(list_.lift("login", network, kNow), blocked.erase(network) > 0);
     } else if (blocked.size() < 40 || blocked.contains(network)) {

@@ -15,27 +15,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/ip_address.h"
 
 namespace weir {
 
-// A network, or one address: a network of all the bits that the address has.
-struct BlockedNetwork {
-  IpAddress address;
-  unsigned bits = 0;
-
-  // Reads "203.0.113.0/24", "2001:db8::1". Returns nothing for all else, for /0, which is
-  // everybody, and for a network with bits beyond its length.
-  static std::optional<BlockedNetwork> parse(std::string_view text);
-  // The network that a key names, or that it is in: the /24 for 203.0.113.9/24.
-  static std::optional<BlockedNetwork> around(std::string_view text);
-  std::string to_string() const;
-
-  bool is_single() const { return bits == (address.is_v4() ? 32U : 128U); }
-};
+// The network, or one address, that the key of a block names: "203.0.113.0/24", "2001:db8::1".
+// Nothing for all else, and for /0, which is everybody.
+std::optional<IpPrefix> network_to_block(std::string_view key);
 
 // Whether a block is for one rule or for all rules.
 enum class BlockScope : std::uint8_t { kRule, kAllRules };
@@ -49,22 +37,22 @@ class BlockedNetworks {
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
   // Whether another network fits.
-  bool has_room_for(const BlockedNetwork& network) const noexcept;
+  bool has_room_for(const IpPrefix& network) const noexcept;
   // REQUIRES: has_room_for()
-  void add(const BlockedNetwork& network, BlockScope scope) noexcept;
-  void remove(const BlockedNetwork& network, BlockScope scope) noexcept;
+  void add(const IpPrefix& network, BlockScope scope) noexcept;
+  void remove(const IpPrefix& network, BlockScope scope) noexcept;
 
   // Calls visit(network) for each blocked length, with the network of that length around `inner`.
   template <typename Visit>
-  void each_around(const BlockedNetwork& inner, BlockScope scope, Visit visit) const {
-    const Lengths& lengths = lengths_of(inner.address, scope);
+  void each_around(const IpPrefix& inner, BlockScope scope, Visit visit) const {
+    const Lengths& lengths = lengths_of(inner.network(), scope);
     for (std::size_t word = 0; word < lengths.in_use.size(); ++word) {
       std::uint64_t bits = lengths.in_use[word].load(std::memory_order_relaxed);
       for (; bits != 0; bits &= bits - 1) {
         const auto length =
             static_cast<unsigned>(64 * word) + static_cast<unsigned>(std::countr_zero(bits)) + 1;
-        if (length > inner.bits) return;
-        visit(BlockedNetwork{.address = inner.address.network(length), .bits = length});
+        if (length > inner.bits()) return;
+        visit(IpPrefix(inner.network(), length));
       }
     }
   }

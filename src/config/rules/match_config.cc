@@ -20,20 +20,6 @@ constexpr std::string_view kNoTokenKey =
     "no token is believed without a key; add 'jwt' with a 'secret_file' or a 'public_key_file' "
     "at the top level";
 
-// The network of 10.1.2.3/8, by name. An IPv4 address in IPv6 form counts its bits from 96; the
-// answer is then the IPv4 network.
-std::optional<std::string> network_meant(std::string_view text) {
-  const auto slash = text.find('/');
-  const auto address = IpAddress::parse(text.substr(0, slash));
-  if (!address || slash == std::string_view::npos) return std::nullopt;
-  auto bits = read_decimal<unsigned>(text.substr(slash + 1));
-  if (!bits) return std::nullopt;
-  const bool is_wrapped = address->is_v4() && text.find(':') != std::string_view::npos;
-  if (is_wrapped && bits >= 96) *bits -= 96;
-  if (*bits > (address->is_v4() ? 32U : 128U)) return std::nullopt;
-  return address->network(*bits).to_string() + "/" + std::to_string(*bits);
-}
-
 // Reads a match after SectionReader has checked its fields.
 class MatchReader {
  public:
@@ -189,7 +175,8 @@ std::string no_such_zone(std::string_view name) {
 
 std::string not_a_network(const YamlNode& text) {
   const std::string begin = "'" + printable(text.text) + "' is no network; ";
-  if (const auto meant = network_meant(text.text)) return begin + "did you mean " + *meant + "?";
+  const auto meant = IpPrefix::parse(text.text, IpPrefix::Slips::kFixed);
+  if (meant) return begin + "did you mean " + meant->to_string() + "?";
   return begin +
          "write an address and how many of its bits count, the others being zero, such as "
          "192.0.2.0/24";

@@ -78,17 +78,17 @@ bool looks_like_network(std::string_view key) {
 
 // "203.0.113.7/24" is a slip: nobody knows whether the address or the network was meant.
 std::optional<std::string> network_meant(std::string_view key) {
-  if (key.find('/') == key.npos || BlockedNetwork::parse(key)) return std::nullopt;
-  const auto network = BlockedNetwork::around(key);
+  if (key.find('/') == key.npos || network_to_block(key)) return std::nullopt;
+  const auto network = IpPrefix::parse(key, IpPrefix::Slips::kFixed);
   if (!network && !looks_like_network(key)) return std::nullopt;
   if (!network) return "an address or a network such as 203.0.113.0/24 or 2001:db8::/32";
-  if (network->bits == 0) return "a network of one bit at least; /0 is everybody";
-  return "the network " + network->to_string() + ", or the address without its length";
+  if (network->bits() == 0) return "a network of one bit at least; /0 is everybody";
+  return "the network " + network->short_text() + ", or the address without its length";
 }
 
 // As in the list. Addresses and networks stay texts, as they block clients: no digest names those.
 std::string listed_key(const HttpCore& core, const Block& block) {
-  if (const auto network = BlockedNetwork::parse(block.key)) return network->to_string();
+  if (const auto network = network_to_block(block.key)) return network->short_text();
   const Rule* const rule = core.rules().find(block.rule);
   if (rule == nullptr || StoredKey::is_digest(block.key)) return block.key;
   return std::string(stored_key(*rule, block.key));
@@ -145,7 +145,7 @@ using Log = std::function<void(const std::string& line)>;
 void announce(const Log& log, const Exchange& exchange, const Block& block,
               const std::string& done) {
   if (!log) return;
-  const bool is_plain = BlockedNetwork::parse(block.key).has_value();
+  const bool is_plain = network_to_block(block.key).has_value();
   const std::string whom = is_plain ? block.key : json_string(block.key);
   log("blocks: " + whom + " is " + done + " " + circumstances(exchange, block));
 }
