@@ -45,7 +45,8 @@ target_include_directories(weir_options INTERFACE
 # xxHash is used as headers only, so that libweir asks nothing of a program that links it.
 target_compile_definitions(weir_options INTERFACE XXH_INLINE_ALL)
 
-# Both compilers check: ./dev test builds with gcc, but for tests; ./dev asan and tsan with clang.
+# Both compilers check: ./dev test builds with gcc, but for tests and commands; ./dev asan and tsan
+# with clang.
 # Headers of others are SYSTEM (CMake's default for imported targets) and not judged.
 target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow

@@ -3,7 +3,7 @@
 #   weir_layer(algo                     the static library weir_algo, of one folder
 #     SOURCES token_bucket.cc quota.cc  none: a layer of headers only
 #     TOGETHER                          many files, compiled twelve at a time
-#     COMMANDS                          of programs for people; compiled as tests are
+#     COMMANDS                          programs, and what they are made of; compiled as tests are
 #     DEPS weir_base)                   what its headers and sources need
 #
 #   weir_test(algo_test                 a gtest program and its one ctest entry

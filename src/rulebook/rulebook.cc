@@ -156,13 +156,14 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, std::strin
                        [&](const Rule& rule) { return !own.contains(rule.id); });
   next.envoy = std::make_shared<const std::vector<Rule>>(std::move(envoy));
   next.sources = config.sources;
-  std::optional<RuleSet> written;  // if other rules are in force
+  std::optional<RuleSet> written;  // the file's rules, where others are in force
   if (!by_hand.empty()) {
     try {
       auto read = rules_in(next, by_hand);
       auto together = checked(next, {.rules = read.rules});
       next.by_hand = std::move(read.changes);
-      written.emplace(std::exchange(config.rules, std::move(together.rules)), next.sources);
+      if (read.rules != next.in_file.rules) written.emplace(config.rules, next.sources);
+      config.rules = std::move(together.rules);
       next.rollouts = std::move(together.rollouts);
       next.in_force = std::move(read.rules);
       loaded.lost.clear();
@@ -221,17 +222,17 @@ RulesByHand Rulebook::rules_in(const State& base, std::string_view by_hand) {
   if (!is_written && std::ranges::count(files.hashes, own) == 0) {
     throw Refusal{kConflict, "its file has other rules than the file they were made on"};
   }
-  if (is_written) files.alike.clear();  // what somebody has changed is not alike
+  if (is_written) files.alike.clear();  // only rules without a text stay so
   for (auto& rule : read->rules) {
-    const bool is_alike = rule.json.empty();
-    if (!is_alike && !is_written) {  // else the file has the same text
+    const bool has_no_text = rule.json.empty();
+    if (!has_no_text && !is_written) {  // else the file has the same text
       rule = read_rule(base.in_file.others, base.served_by, {.id = rule.id, .text = rule.json});
       continue;
     }
     const auto written = find_rule(in_file, rule.id);
     if (written == in_file.end()) throw Refusal{kMalformed, "it cannot read them"};
     rule = *written;
-    if (is_alike) files.alike.insert(rule.id);
+    if (has_no_text) files.alike.insert(rule.id);
   }
   files.add(own);
   return *std::move(read);

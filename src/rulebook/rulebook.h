@@ -54,7 +54,7 @@ class Rulebook {
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
-    std::vector<std::string> kept;     // lines: the changes of `by_hand` from the file's rules
+    std::vector<std::string> kept;     // lines: what `by_hand` has otherwise than the file
     std::string refusal{};             // why `by_hand` is not in force; empty: it is
     bool is_same = false;              // the rules are as they were, and keep their version
   };

@@ -5,7 +5,7 @@
 //
 //   A and B start with one file. A changes login.            files 1     login travels as text
 //   A writes search to its file, which is file 2 now.        files 1, 2  login and search do
-//   B, whose file is file 1 as before, changes login back.   files 1, 2  both do, for A
+//   B, whose file is file 1 as before, changes login back.   files 1, 2  search does
 //
 // Thread rule: values. Tested by rules_by_hand_test.cc and fuzz/rule_change_fuzz.cc.
 

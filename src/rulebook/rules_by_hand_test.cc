@@ -169,6 +169,8 @@ TEST(RulesByHand, ForgetTheSecondFileOfMany) {
     EXPECT_EQ(files.hashes.back(), hash_of(before));
     EXPECT_THAT(files.alike, testing::ElementsAre("search"));
   }
+  files.add(before, before, "search");
+  EXPECT_THAT(files.alike, testing::ElementsAre("search")) << "the same again";
   files.add(hash_of(kFile));
   EXPECT_EQ(files.hashes.front(), hash_of(kFile));
   const std::uint64_t second = files.hashes[1];

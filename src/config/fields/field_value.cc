@@ -57,12 +57,12 @@ bool is_plain_integer(std::string_view text) {
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
-// Whether YAML 1.2 reads the text as a number without a fraction: 0x10, +7, 20.0 or 2e1.
+// Whether YAML 1.2 reads the text as a number, and a double has no fraction of it: 20.0 or 2e1.
 bool is_whole(std::string_view text) {
-  if (!is_number(text)) return false;
+  if (!is_number(text) || text.find_first_of("nN") != std::string_view::npos) return false;
   if (text.starts_with("0x") || text.starts_with("0o")) return true;
   if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0.5;
+  double number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return std::trunc(number) == number;
 }
