@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 from fleet import RESP_KEY, Fleet, is_shared, resp_load  # noqa: E402 (after the line above)
 from redis_world import Behaviour, Cluster, Proxy, Redis, Sentinels, Tls  # noqa: E402
 from resp_client import RespConnection  # noqa: E402
-from weir_server import DEADLINE_S  # noqa: E402
+from weir_server import DEADLINE_S, get, wait_until  # noqa: E402
 
 NODES = 2
 MODES = ("strict", "leased", "async")
@@ -106,10 +106,16 @@ def failed_over():
 def asked_to_fail_over():
     with Sentinels() as sentinels:
         def strike():
-            sentinels.sentinels[0].ask("SENTINEL", "FAILOVER", Sentinels.NAME)
-        # The sentinels promote the replica, and look after a second whether it worked. Until
-        # then the old master takes writes, which are lost.
-        yield Scene([sentinels.url] * NODES, strike, unsure_s=1.5)
+            first = sentinels.sentinels[0]
+            since = time.monotonic()
+            first.ask("SENTINEL", "FAILOVER", Sentinels.NAME)
+            # The sentinels promote the replica, and look after a second whether it worked, or
+            # later on a busy machine. Until then the old master takes writes, which are lost.
+            wait_until(lambda: first.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Sentinels.NAME)[1]
+                       != str(sentinels.master.port).encode(), "the replica is the master")
+            scene.unsure_s = time.monotonic() - since + 0.5
+        scene = Scene([sentinels.url] * NODES, strike)
+        yield scene
 
 
 @contextlib.contextmanager
@@ -307,7 +313,9 @@ def measure(fault, size):
         size = dataclasses.replace(size, during_s=during_s)
         loads = {(mode, kind): [start_load(node, mode, kind, size) for node in fleet.nodes]
                  for mode, kind in CASES + tuple((mode, "free") for mode in MODES)}
-        pass_time(size.before_s)
+        # A busy machine is late to begin, and then sends at once what it was to send before.
+        wait_until(lambda: all(checks_of(node) > len(loads) * size.rate * size.before_s
+                               for node in fleet.nodes), "all loads have begun")
         scene.strike()
         over_since = time.monotonic()
         if scene.heal is not None:
@@ -354,6 +362,11 @@ def promised(case, size, scene):
     if on_failure == "local":
         most += BACK_S * a_second
     return int(most)
+
+
+def checks_of(node):
+    with node.connect() as connection:
+        return connection.ask(get("/admin/stats")).json()["totals"]["requests"]
 
 
 def wait_until_shared(fleet):
