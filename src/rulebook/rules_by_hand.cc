@@ -37,9 +37,8 @@ void RuleFiles::add(std::uint64_t hash) {
 
 void RuleFiles::add(std::span<const RuleSource> before, std::span<const RuleSource> after,
                     const std::string& id) {
-  const auto has_it = [&](const RuleSource& rule) { return rule.id == id; };
-  const auto earlier = std::ranges::find_if(before, has_it);
-  const auto later = std::ranges::find_if(after, has_it);
+  const auto earlier = std::ranges::find(before, id, &RuleSource::id);
+  const auto later = std::ranges::find(after, id, &RuleSource::id);
   const bool is_same = earlier != before.end() && later != after.end() && *earlier == *later;
   if (!is_same) alike.erase(id);
   std::size_t apart = 0;

@@ -47,9 +47,9 @@ struct RuleFiles {
            const std::string& id);
 };
 
-// Of all that requests have changed.
+// Which files the changes by request go with, and who has made them.
 struct ChangesByHand {
-  RuleFiles files{};                        // that the changes go with
+  RuleFiles files{};
   RuleAuthor author{};                      // of the last
   RuleAuthors authors = RuleAuthors::kOne;  // of all that the file has otherwise
 };
