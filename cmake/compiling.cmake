@@ -46,8 +46,8 @@ target_include_directories(weir_options INTERFACE
 target_compile_definitions(weir_options INTERFACE XXH_INLINE_ALL)
 
 # Both compilers check: ./dev test builds with gcc, but for tests and commands; ./dev asan and tsan
-# with clang.
-# Headers of others are SYSTEM (CMake's default for imported targets) and not judged.
+# build with clang. Headers of others are SYSTEM (CMake's default for imported targets), so nobody
+# judges them.
 target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   # A designated initializer may leave members to their defaults.

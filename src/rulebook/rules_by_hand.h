@@ -47,7 +47,7 @@ struct RuleFiles {
            const std::string& id);
 };
 
-// Which files the changes by request go with, and who has made them.
+// Of the changes by request: the files that they go with, and their authors.
 struct ChangesByHand {
   RuleFiles files{};
   RuleAuthor author{};                      // of the last
